@@ -9,7 +9,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 /** From the bottom up: each entry may import from itself and from every entry before it. */
 const ORDER = [
   'kptfile-schema',
-  'src/error',
+  'src/foundation',
   'src/expression',
   'src/git',
   'src/resource',
@@ -68,7 +68,8 @@ for (const top of ['kptfile-schema', 'src', 'controllers']) {
       } else if (ORDER.indexOf(to as never) > ORDER.indexOf(from as never) && !file.endsWith('.test.ts'))
         problems.push(`${file}: ${from} must not import ${to} (${specifier})`);
       else if (FORBIDDEN[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to} (${specifier})`);
-      else if (from === 'kptfile-schema' && to !== from) problems.push(`${file}: kptfile-schema depends on nothing here`);
+      else if (from === 'kptfile-schema' && to !== from)
+        problems.push(`${file}: kptfile-schema depends on nothing here`);
     }
   }
 }

@@ -1,0 +1,193 @@
+/**
+ * The port to one bare Git repository. It knows objects, refs and remotes, and nothing of packages.
+ *
+ * Contract for every implementation:
+ * - nothing is ever checked out, no hook and no system or user configuration is read, no shell is used;
+ * - a write is durable when its promise resolves;
+ * - `transaction` and `push` change all refs or none;
+ * - paths are `/`-separated, relative, without empty, `.`, `..` or `.git`-like segments; others are refused (InvalidInput);
+ * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository),
+ *   Unsupported (see `capabilities`).
+ */
+export interface GitRepository {
+  /** Absolute path of the bare repository. */
+  readonly path: string;
+  readonly engine: 'native' | 'isomorphic-git';
+  readonly capabilities: GitCapabilities;
+
+  /** All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out. */
+  listRefs(prefixes?: readonly string[]): Promise<Ref[]>;
+  /** The object a full ref name points to, or undefined. */
+  resolveRef(name: string): Promise<Oid | undefined>;
+
+  /**
+   * Reads many objects in one round trip, in the order asked. A specification is an object id, or `<oid>:<path>` for what a
+   * commit or tree holds at a path (an empty path is its root tree). Missing ones are undefined.
+   */
+  readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
+  /** Like readObjects, without the contents: sizes are known before anything large is read. */
+  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
+  readCommit(oid: Oid): Promise<Commit>;
+  /** The entries of one tree, in Git's order; undefined if `specification` (see readObjects) names no tree. */
+  readTree(specification: string): Promise<TreeEntry[] | undefined>;
+  /**
+   * All entries below a tree that are not trees themselves, depth first, paths relative to it. Throws LimitExceeded above
+   * `limit` entries (default 100,000).
+   */
+  listFiles(specification: string, limit?: number): Promise<FileEntry[]>;
+  /** What differs between two trees (undefined is the empty tree); equal subtrees are not read. Sorted by path. */
+  diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]>;
+
+  /** Writes one blob; writing what exists costs nothing. */
+  writeBlob(data: Uint8Array): Promise<Oid>;
+  /**
+   * A new tree from `base` (undefined is the empty tree) with the edits applied: a path gets a blob, an object that exists, or is
+   * removed (null; removing what is absent is no error). Only the trees along the edited paths are read and written; trees that
+   * become empty vanish. Returns the id of the root, `EMPTY_TREE` if nothing is left.
+   */
+  editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid>;
+  /** Writes a commit, signed by the repository's signer if there is one. */
+  writeCommit(commit: NewCommit): Promise<Oid>;
+
+  /**
+   * Changes refs all-or-nothing; each change states what it expects. Throws RefConflictError, with nothing changed, if an
+   * expectation does not hold, a ref is locked, or names collide (`a/b` against `a/b/c`).
+   */
+  transaction(updates: readonly RefUpdate[]): Promise<void>;
+
+  /** Brings refs from a remote. Returns the refs (local names) that changed. */
+  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]>;
+  /** Lists refs of a remote, without fetching. */
+  listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
+  /**
+   * Pushes ref updates (remote names) in one atomic request with an expected old value for every ref; the objects must exist here.
+   * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there.
+   */
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void>;
+
+  /** Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file). */
+  maintain(): Promise<void>;
+  /** Ends child processes. Using the repository afterwards is an error. */
+  close(): Promise<void>;
+}
+
+/** A SHA-1 object id, 40 lower-case hex digits. */
+export type Oid = string;
+
+export const EMPTY_TREE: Oid = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
+export const ZERO_OID: Oid = '0000000000000000000000000000000000000000';
+
+/** What an engine can do safely. A caller that needs more gets Unsupported with the reason. */
+export interface GitCapabilities {
+  /** Transactions hold against other processes, not only within this one. */
+  readonly sharedRefs: boolean;
+  readonly fetch: boolean;
+  /** Pushes are atomic over many refs and guarded by expected old values. */
+  readonly atomicPush: boolean;
+  /** Written objects and refs reach the disk before a promise resolves. */
+  readonly durable: boolean;
+  readonly maintain: boolean;
+}
+
+export interface Ref {
+  /** Full name, `refs/…`. */
+  readonly name: string;
+  readonly oid: Oid;
+}
+
+export interface RefChange {
+  readonly name: string;
+  readonly before: Oid | undefined;
+  readonly after: Oid | undefined;
+}
+
+export type RefUpdate =
+  | { readonly type: 'create'; readonly ref: string; readonly new: Oid }
+  | { readonly type: 'update'; readonly ref: string; readonly old: Oid; readonly new: Oid }
+  | { readonly type: 'delete'; readonly ref: string; readonly old: Oid }
+  /** `old: null` asks that the ref does not exist. */
+  | { readonly type: 'verify'; readonly ref: string; readonly old: Oid | null };
+
+export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag';
+
+export interface ObjectStat {
+  readonly oid: Oid;
+  readonly type: ObjectType;
+  /** Bytes. */
+  readonly size: number;
+}
+
+export interface GitObject extends ObjectStat {
+  readonly data: Buffer;
+}
+
+/** `040000` tree, `100644` file, `100755` executable, `120000` symbolic link, `160000` submodule. */
+export type FileMode = '040000' | '100644' | '100755' | '120000' | '160000';
+
+export interface TreeEntry {
+  readonly mode: FileMode;
+  readonly name: string;
+  readonly oid: Oid;
+}
+
+export interface FileEntry {
+  readonly mode: FileMode;
+  /** Relative to the listed tree. */
+  readonly path: string;
+  readonly oid: Oid;
+}
+
+export interface TreeChange {
+  readonly path: string;
+  readonly before: TreeEntry | undefined;
+  readonly after: TreeEntry | undefined;
+}
+
+export type TreeEdit =
+  | { readonly data: Uint8Array; readonly mode?: '100644' | '100755' }
+  | { readonly oid: Oid; readonly mode: FileMode }
+  | null;
+
+export interface Signature {
+  readonly name: string;
+  readonly email: string;
+  /** Milliseconds since the epoch; Git keeps whole seconds. */
+  readonly time: number;
+}
+
+export interface NewCommit {
+  readonly tree: Oid;
+  readonly parents: readonly Oid[];
+  readonly author: Signature;
+  readonly committer: Signature;
+  readonly message: string;
+}
+
+export interface Commit extends NewCommit {
+  readonly oid: Oid;
+  /** The text of a `gpgsig` header, if the commit is signed. */
+  readonly signature: string | undefined;
+}
+
+/** Signs the bytes of a commit object; the text goes into its `gpgsig` header. */
+export type CommitSigner = (payload: Buffer) => Promise<string>;
+
+export interface GitRemote {
+  /** `https://…`, `http://…` (loopback only unless allowed), or `file:///…`. */
+  readonly url: string;
+  /** Asked for each request, so that short-lived tokens can be renewed. Never logged, never in arguments or environment of children. */
+  readonly credentials?: () => Promise<GitCredentials>;
+}
+
+export interface GitCredentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface FetchOptions {
+  /** Explicit refspecs, for example `+refs/heads/*:refs/heads/*`. */
+  readonly refspecs: readonly string[];
+  /** Removes local refs of these refspecs that the remote no longer has. */
+  readonly prune?: boolean;
+  readonly signal?: AbortSignal;
+}
