@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { SluiceError } from '../foundation/sluice-error.ts';
+
+/** What identifies a package revision for good: its repository, the package's path below the repository's directory, its workspace. */
+export interface RevisionKey {
+  readonly repository: string;
+  /** `/`-separated path of the package below the repository's directory; the last segment is the package's own name. */
+  readonly package: string;
+  readonly workspace: string;
+}
+
+export const DEFAULT_NAMESPACE = 'default';
+
+/** Porch's UUID namespace for package revisions; its clients rely on the resulting ids. */
+const UID_NAMESPACE = Buffer.from('aac71d915c67456f8fd2902ef6da820e', 'hex');
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
+/** The object name of a revision: `<repository>.<path segments>.<package>.<workspace>`. */
+export function revisionName(key: RevisionKey): string {
+  return `${key.repository}.${key.package.replaceAll('/', '.')}.${key.workspace}`;
+}
+
+/** The deterministic id of a revision: UUID version 5 (RFC 9562) over group, kind, namespace and name, as Porch computes it. */
+export function revisionUid(name: string, namespace: string = DEFAULT_NAMESPACE): string {
+  const text = `packagerevision:porch.kpt.dev/v1alpha1/${namespace}/${name}`.toLowerCase();
+  const bytes = createHash('sha1').update(UID_NAMESPACE).update(text).digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Refuses names that could not be an object name or part of a ref. Existing revisions with other names stay readable. */
+export function checkRevisionKey(key: RevisionKey): void {
+  checkLabel(key.repository, 'repository name');
+  for (const segment of key.package.split('/'))
+    checkLabel(segment, `package path ${JSON.stringify(key.package)}: segment`);
+  checkWorkspace(key.workspace);
+  const name = revisionName(key);
+  if (name.length > 253) {
+    throw new SluiceError(
+      'InvalidInput',
+      `package revision name ${name} has ${name.length} characters, at most 253 are allowed`,
+    );
+  }
+}
+
+function checkLabel(value: string, what: string): void {
+  if (value.length > 63 || !DNS_LABEL.test(value)) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${what} ${JSON.stringify(value)} is not a DNS label: lower-case letters, digits and "-", at most 63 characters, starting and ending with a letter or digit`,
+    );
+  }
+}
+
+/** Like a DNS label, and dots as in `v1.2.3`, which Porch's clients use as workspace names. */
+function checkWorkspace(value: string): void {
+  if (value.length > 63 || !value.split('.').every((part) => DNS_LABEL.test(part))) {
+    throw new SluiceError(
+      'InvalidInput',
+      `workspace name ${JSON.stringify(value)} must be lower-case letters, digits, "-" and ".", at most 63 characters`,
+    );
+  }
+  if (value.endsWith('.lock')) {
+    throw new SluiceError(
+      'InvalidInput',
+      `workspace name ${JSON.stringify(value)} must not end in ".lock", Git reserves it`,
+    );
+  }
+}

@@ -1,0 +1,53 @@
+import { parseConditionType } from './condition-type.ts';
+
+/**
+ * A verdict belongs to its inputs. An input reference says what part of a package a condition was given for, so that anyone can
+ * tell later whether that part is still the same:
+ * - `content`: everything but Kptfile status and readiness gates;
+ * - `object:<group>/<version>.<Kind>.<name>`: that object without its status;
+ * - `file:<path>`: one file.
+ */
+export type InputReference = string;
+
+export const CONTENT_INPUT: InputReference = 'content';
+
+/** The parts of a package that verdicts can refer to. */
+export interface PackageInputs {
+  readonly content: string;
+  /** Digest of the object that a condition type names, without status; undefined if the package has none. */
+  object(conditionType: string): string | undefined;
+  file(path: string): string | undefined;
+}
+
+/** What a condition of this type is given for if nobody says otherwise. */
+export function defaultInputs(conditionType: string, inputs: PackageInputs): InputReference[] {
+  if (parseConditionType(conditionType) !== undefined && inputs.object(conditionType) !== undefined) {
+    return [`object:${conditionType}`];
+  }
+  return [CONTENT_INPUT];
+}
+
+/** The digests of the referenced inputs as they are now. What is gone has a digest of its own, so its verdicts become stale. */
+export function bindInputs(
+  references: readonly InputReference[],
+  inputs: PackageInputs,
+): Record<InputReference, string> {
+  return Object.fromEntries(
+    [...new Set(references)].sort().map((reference) => [reference, digestOf(reference, inputs)]),
+  );
+}
+
+/** The references whose digest is another one now than when a verdict was given. */
+export function changedInputs(
+  bound: Readonly<Record<InputReference, string>>,
+  inputs: PackageInputs,
+): InputReference[] {
+  return Object.keys(bound).filter((reference) => bound[reference] !== digestOf(reference, inputs));
+}
+
+function digestOf(reference: InputReference, inputs: PackageInputs): string {
+  if (reference === CONTENT_INPUT) return inputs.content;
+  if (reference.startsWith('object:')) return inputs.object(reference.slice('object:'.length)) ?? 'absent';
+  if (reference.startsWith('file:')) return inputs.file(reference.slice('file:'.length)) ?? 'absent';
+  return 'unknown';
+}

@@ -1,0 +1,192 @@
+import { evaluateGates, type Gate } from '../gates.ts';
+import type { EffectivePolicy } from '../policy.ts';
+import type {
+  Action,
+  Decision,
+  Lifecycle,
+  RefStep,
+  Refusal,
+  Refused,
+  RevisionState,
+  TransitionRequest,
+} from './types.ts';
+
+/**
+ * The one judgement on every lifecycle transition, whoever asks and by whichever face. Pure and total: for every state and
+ * request it either allows, with the complete set of ref changes, or refuses, with every reason it knows.
+ *
+ * `now` (RFC 3339) is what the judgement was made at; gates themselves do not depend on time.
+ */
+export function decide(
+  state: RevisionState,
+  request: TransitionRequest,
+  policy: EffectivePolicy,
+  now: string,
+): Decision {
+  const stale = refuseMoved(state, request);
+  if (stale !== undefined) return refuse(stale);
+  const action =
+    request.action === 'reject' && state.lifecycle === 'DeletionProposed' ? 'undo-deletion' : request.action;
+  const wrong = refuseState(state, action);
+  if (wrong !== undefined) return refuse(wrong);
+  switch (action) {
+    case 'propose':
+      return propose(state, policy, now);
+    case 'reject':
+      return allow(move(state.refs.proposed, state.refs.draft, state), { lifecycle: 'Draft', revision: 0 });
+    case 'approve':
+      return approve(state, request, policy, now);
+    case 'propose-deletion':
+      return allow([create(state.refs.deletionProposed, state.commit)], {
+        lifecycle: 'DeletionProposed',
+        revision: state.revision,
+      });
+    case 'undo-deletion':
+      return allow(dropDeletionMark(state), { lifecycle: 'Published', revision: state.revision });
+    case 'delete':
+      return remove(state);
+  }
+}
+
+/** The lifecycles in which an action makes sense. */
+const ALLOWED_IN: Readonly<Record<Action, readonly Lifecycle[]>> = {
+  propose: ['Draft'],
+  reject: ['Proposed', 'DeletionProposed'],
+  approve: ['Proposed'],
+  'propose-deletion': ['Published'],
+  'undo-deletion': ['DeletionProposed'],
+  delete: ['Draft', 'Proposed', 'DeletionProposed'],
+};
+
+function refuseMoved(state: RevisionState, request: TransitionRequest): Refusal | undefined {
+  if (request.expectedCommit === undefined || request.expectedCommit === state.commit) return undefined;
+  return {
+    code: 'Conflict',
+    message: `${state.name} is at ${state.commit} now, the request judged ${request.expectedCommit}; read it again and decide anew`,
+  };
+}
+
+function refuseState(state: RevisionState, action: Action): Refusal | undefined {
+  if (ALLOWED_IN[action].includes(state.lifecycle)) return undefined;
+  return { code: 'WrongState', message: wrongStateMessage(state, action) };
+}
+
+/** Where Porch has a text for the case, its clients find that text here. */
+function wrongStateMessage(state: RevisionState, action: Action): string {
+  if (action === 'delete') {
+    return "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
+  }
+  if (action === 'approve') {
+    return `cannot approve package with ${state.lifecycle} lifecycle value; only Proposed packages can be approved`;
+  }
+  const allowed = ALLOWED_IN[action].join(' or ');
+  return `cannot ${action} ${state.name}: it is ${state.lifecycle}, this needs ${allowed}`;
+}
+
+function propose(state: RevisionState, policy: EffectivePolicy, now: string): Decision {
+  const structural = refuseStructure(state);
+  if (structural.length > 0) return { allowed: false, refusals: structural };
+  const unmet = unmetGates(state, policy, now, (gate) => !gate.approveOnly);
+  if (unmet.length > 0 && policy.enforcement === 'enforce') return { allowed: false, refusals: unmet };
+  return allow(move(state.refs.draft, state.refs.proposed, state), { lifecycle: 'Proposed', revision: 0 }, unmet);
+}
+
+function approve(state: RevisionState, request: TransitionRequest, policy: EffectivePolicy, now: string): Decision {
+  const refusals = refuseStructure(state);
+  if (state.mainHead === undefined) {
+    refusals.push({
+      code: 'Conflict',
+      message: `${state.refs.main} does not exist; create the branch, then approve again`,
+    });
+  }
+  if (policy.forbidSelfApproval && state.proposedBy === request.actor.name) {
+    refusals.push({
+      code: 'NotAllowed',
+      message: `${request.actor.name} proposed ${state.name} and must not approve it; somebody else has to`,
+    });
+  }
+  const unmet = unmetGates(state, policy, now, () => true);
+  if (policy.enforcement === 'enforce') refusals.push(...unmet);
+  if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
+  const revision = 1 + Math.max(0, ...state.siblings.map((sibling) => sibling.revision));
+  const plan: RefStep[] = [
+    { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
+    { ref: state.refs.tagFor(revision), expect: null, become: { kind: 'approval' } },
+    { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
+  ];
+  return allow(plan, { lifecycle: 'Published', revision }, unmet);
+}
+
+function remove(state: RevisionState): Decision {
+  if (state.lifecycle === 'Draft' || state.lifecycle === 'Proposed') {
+    const ref = state.lifecycle === 'Draft' ? state.refs.draft : state.refs.proposed;
+    return allow([{ ref, expect: state.commit, become: { kind: 'absent' } }], undefined);
+  }
+  if (state.dependents.length > 0) {
+    return refuse({
+      code: 'InUse',
+      message: `cannot delete package revision, it is referenced as upstream by: ${state.dependents.join(', ')}`,
+    });
+  }
+  const plan = dropDeletionMark(state);
+  if (state.refs.tag === undefined) {
+    plan.push({ ref: state.refs.main, expect: state.commit, become: { kind: 'removal' } });
+  } else {
+    plan.push({ ref: state.refs.tag, expect: state.commit, become: { kind: 'absent' } });
+  }
+  return allow(plan, undefined);
+}
+
+function refuseStructure(state: RevisionState): Refusal[] {
+  const refusals: Refusal[] = [];
+  if (state.problem !== undefined) {
+    refusals.push({ code: 'Unreadable', message: `the Kptfile of ${state.name} cannot be read: ${state.problem}` });
+  }
+  if (state.nestedWith !== undefined) {
+    refusals.push({
+      code: 'NestedPackage',
+      message: `packages cannot be nested: ${state.name} lies above or below the package ${state.nestedWith}`,
+    });
+  }
+  return refusals;
+}
+
+function unmetGates(
+  state: RevisionState,
+  policy: EffectivePolicy,
+  now: string,
+  asked: (gate: Gate) => boolean,
+): Refusal[] {
+  return evaluateGates(state.facts, policy)
+    .filter((gate) => gate.state !== 'Open' && asked(gate))
+    .map((gate) => ({
+      code: gate.state === 'Stale' ? 'VerdictStale' : gate.state === 'NotAllowed' ? 'NotAllowed' : 'GateUnmet',
+      message: `gate ${gate.type} is closed at ${now}${gate.since === undefined ? '' : ` since ${gate.since}`}: ${gate.explanation}`,
+      gate,
+    }));
+}
+
+function dropDeletionMark(state: RevisionState): RefStep[] {
+  if (state.deletionProposed === undefined) return [];
+  return [{ ref: state.refs.deletionProposed, expect: state.deletionProposed, become: { kind: 'absent' } }];
+}
+
+function move(from: string, to: string, state: RevisionState): RefStep[] {
+  return [create(to, state.commit), { ref: from, expect: state.commit, become: { kind: 'absent' } }];
+}
+
+function create(ref: string, oid: string): RefStep {
+  return { ref, expect: null, become: { kind: 'commit', oid } };
+}
+
+function allow(
+  plan: readonly RefStep[],
+  next: { lifecycle: Lifecycle; revision: number } | undefined,
+  bypassed: readonly Refusal[] = [],
+): Decision {
+  return { allowed: true, plan, next, bypassed };
+}
+
+function refuse(refusal: Refusal): Refused {
+  return { allowed: false, refusals: [refusal] };
+}

@@ -1,0 +1,113 @@
+import type { RevisionKey } from './identity.ts';
+
+/**
+ * Where the revisions of one repository live in Git. The layout is Porch's, so that either tool reads what the other wrote;
+ * records are Sluice's own.
+ */
+export interface RepositoryLayout {
+  /** Branch that published packages are committed to, without `refs/heads/`. */
+  readonly branch: string;
+  /** Folder that holds the packages, without leading or trailing slash; empty is the root. */
+  readonly directory: string;
+  /** `refs/sluice/records/`, or a branch prefix where a host refuses other namespaces. */
+  readonly recordPrefix: string;
+}
+
+export const RECORD_REFS = 'refs/sluice/records/';
+/** Used where a host accepts only branches and tags. */
+export const RECORD_BRANCHES = 'refs/heads/sluice-records/';
+
+/** What a ref means. `package` is relative to the directory. */
+export type RefMeaning =
+  | { readonly kind: 'main' }
+  | { readonly kind: 'draft'; readonly package: string; readonly workspace: string }
+  | { readonly kind: 'proposed'; readonly package: string; readonly workspace: string }
+  /** `version` is the tag's last segment; `revision` its number, or -1 for a tag that is not `v<N>`. */
+  | { readonly kind: 'published'; readonly package: string; readonly version: string; readonly revision: number }
+  | { readonly kind: 'deletionProposed'; readonly package: string; readonly version: string }
+  | { readonly kind: 'record'; readonly uid: string }
+  | { readonly kind: 'other' };
+
+const DRAFTS = 'refs/heads/drafts/';
+const PROPOSED = 'refs/heads/proposed/';
+const DELETION_PROPOSED = 'refs/heads/deletionProposed/';
+const TAGS = 'refs/tags/';
+
+/** Folder of a package in the repository's tree. */
+export function packagePath(layout: RepositoryLayout, packageName: string): string {
+  return layout.directory === '' ? packageName : `${layout.directory}/${packageName}`;
+}
+
+export function mainRef(layout: RepositoryLayout): string {
+  return `refs/heads/${layout.branch}`;
+}
+
+export function draftRef(layout: RepositoryLayout, key: RevisionKey): string {
+  return `${DRAFTS}${packagePath(layout, key.package)}/${key.workspace}`;
+}
+
+export function proposedRef(layout: RepositoryLayout, key: RevisionKey): string {
+  return `${PROPOSED}${packagePath(layout, key.package)}/${key.workspace}`;
+}
+
+/** `version` is `v<N>`, or another tag name that was given by hand. */
+export function tagRef(layout: RepositoryLayout, packageName: string, version: string): string {
+  return `${TAGS}${packagePath(layout, packageName)}/${version}`;
+}
+
+/** `version` is `v<N>`, or the workspace for a revision without a number. */
+export function deletionProposedRef(layout: RepositoryLayout, packageName: string, version: string): string {
+  return `${DELETION_PROPOSED}${packagePath(layout, packageName)}/${version}`;
+}
+
+export function recordRef(layout: RepositoryLayout, uid: string): string {
+  return layout.recordPrefix + uid;
+}
+
+/** Ref prefixes that can say something about the packages of a repository. */
+export function watchedPrefixes(layout: RepositoryLayout): string[] {
+  return [mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS, layout.recordPrefix];
+}
+
+/** The meaning of a full ref name in this layout; refs of other directories of the same Git repository are `other`. */
+export function parseRef(layout: RepositoryLayout, ref: string): RefMeaning {
+  if (ref === mainRef(layout)) return { kind: 'main' };
+  if (ref.startsWith(layout.recordPrefix)) return { kind: 'record', uid: ref.slice(layout.recordPrefix.length) };
+  if (ref.startsWith(DRAFTS)) {
+    const found = split(layout, ref.slice(DRAFTS.length));
+    return found === undefined ? { kind: 'other' } : { kind: 'draft', package: found.package, workspace: found.last };
+  }
+  if (ref.startsWith(PROPOSED)) {
+    const found = split(layout, ref.slice(PROPOSED.length));
+    return found === undefined
+      ? { kind: 'other' }
+      : { kind: 'proposed', package: found.package, workspace: found.last };
+  }
+  if (ref.startsWith(DELETION_PROPOSED)) {
+    const found = split(layout, ref.slice(DELETION_PROPOSED.length));
+    return found === undefined
+      ? { kind: 'other' }
+      : { kind: 'deletionProposed', package: found.package, version: found.last };
+  }
+  if (ref.startsWith(TAGS)) {
+    const found = split(layout, ref.slice(TAGS.length));
+    if (found === undefined) return { kind: 'other' };
+    return { kind: 'published', package: found.package, version: found.last, revision: revisionNumber(found.last) };
+  }
+  return { kind: 'other' };
+}
+
+/** `v7` is 7; anything else is -1. */
+function revisionNumber(version: string): number {
+  const match = /^v([1-9][0-9]{0,8})$/.exec(version);
+  return match === null ? -1 : Number(match[1]);
+}
+
+/** Cuts `<directory>/<package path>/<last>`; undefined if it lies elsewhere or has no package. */
+function split(layout: RepositoryLayout, path: string): { package: string; last: string } | undefined {
+  const prefix = layout.directory === '' ? '' : `${layout.directory}/`;
+  if (!path.startsWith(prefix)) return undefined;
+  const slash = path.lastIndexOf('/');
+  if (slash < prefix.length) return undefined;
+  return { package: path.slice(prefix.length, slash), last: path.slice(slash + 1) };
+}

@@ -1,0 +1,77 @@
+import type { Actor, Face } from './actor.ts';
+
+/** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
+export type Enforcement = 'enforce' | 'warn' | 'off';
+
+/** Everything that policies say about one package revision, merged. */
+export interface EffectivePolicy {
+  readonly enforcement: Enforcement;
+  readonly requiredGates: readonly RequiredGate[];
+  readonly givers: readonly GiverRule[];
+  /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
+  readonly pushDenied: readonly string[];
+  /** Proposes revisions whose gates are open without being asked. */
+  readonly autoPropose: boolean;
+  readonly forbidSelfApproval: boolean;
+  /** Commits that controllers may make on one revision within an hour. */
+  readonly commitBudgetPerHour: number;
+  /** Condition type to the milliseconds after which a closed gate is overdue. */
+  readonly gateDeadlines: Readonly<Record<string, number>>;
+}
+
+export interface RequiredGate {
+  readonly conditionType: string;
+  /** Asked for at approval, not at proposal. */
+  readonly approveOnly: boolean;
+  /** Name of the policy. */
+  readonly policy: string;
+}
+
+export interface GiverRule {
+  /** Exact type, or a prefix ending in `*`. */
+  readonly conditionType: string;
+  /** Actor names, or `group:<name>`. */
+  readonly actors: readonly string[];
+  readonly policy: string;
+}
+
+export const DEFAULT_POLICY: EffectivePolicy = {
+  enforcement: 'enforce',
+  requiredGates: [],
+  givers: [],
+  pushDenied: [],
+  autoPropose: false,
+  forbidSelfApproval: false,
+  commitBudgetPerHour: 50,
+  gateDeadlines: {},
+};
+
+/** Exact match, or prefix match for a pattern that ends in `*`. */
+export function matchesPattern(pattern: string, value: string): boolean {
+  return pattern.endsWith('*') ? value.startsWith(pattern.slice(0, -1)) : pattern === value;
+}
+
+/** Why this actor may not give a verdict of this type; undefined if it may. Every rule that names the type must allow the actor. */
+export function refuseGiver(
+  policy: EffectivePolicy,
+  conditionType: string,
+  actor: Actor,
+  face: Face,
+): string | undefined {
+  if (face === 'git') {
+    const denied = policy.pushDenied.find((pattern) => matchesPattern(pattern, conditionType));
+    if (denied !== undefined) return `policy does not let a plain push give ${conditionType}`;
+  }
+  for (const rule of policy.givers) {
+    if (!matchesPattern(rule.conditionType, conditionType)) continue;
+    if (!rule.actors.some((name) => isActor(name, actor))) {
+      return `policy ${rule.policy} lets only ${rule.actors.join(', ')} give ${conditionType}`;
+    }
+  }
+  return undefined;
+}
+
+function isActor(pattern: string, actor: Actor): boolean {
+  if (pattern.startsWith('group:')) return actor.groups?.includes(pattern.slice('group:'.length)) ?? false;
+  return pattern === actor.name;
+}
