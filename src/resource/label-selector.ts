@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { type LabelOperator, type LabelRequirement, labelRequirement } from './label-requirement.ts';
+import { parseLabelRequirements } from './label-selector-text.ts';
+
+/** A parsed label selector: all requirements must hold; without any it selects everything. */
+export interface LabelSelector {
+  readonly requirements: readonly LabelRequirement[];
+}
+
+export const EVERYTHING: LabelSelector = { requirements: [] };
+
+/** The schema of a label selector in an object: matchLabels and matchExpressions. */
+export const labelSelectorSchema = z.object({
+  matchLabels: z.record(z.string(), z.string()).optional().describe('Labels that must be there with these values.'),
+  matchExpressions: z
+    .array(
+      z.object({
+        key: z.string(),
+        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+        values: z.array(z.string()).optional(),
+      }),
+    )
+    .optional()
+    .describe('Further requirements; all must hold.'),
+});
+
+/** A label selector as it stands in an object. */
+export interface LabelSelectorObject {
+  readonly matchLabels?: Readonly<Record<string, string>> | undefined;
+  readonly matchExpressions?:
+    | readonly {
+        readonly key: string;
+        readonly operator: LabelOperator;
+        readonly values?: readonly string[] | undefined;
+      }[]
+    | undefined;
+}
+
+/**
+ * A selector from text, `app=web,tier in (a,b),!legacy`, or from an object with matchLabels and matchExpressions. An
+ * empty text and an empty object select everything. Throws InvalidInput that names the place or the field.
+ */
+export function labelSelector(source: string | LabelSelectorObject): LabelSelector {
+  if (typeof source === 'string') return { requirements: parseLabelRequirements(source) };
+  const requirements: LabelRequirement[] = [];
+  for (const [key, value] of Object.entries(source.matchLabels ?? {}))
+    requirements.push(labelRequirement(key, 'In', [value], `matchLabels[${key}]`));
+  for (const [index, { key, operator, values }] of (source.matchExpressions ?? []).entries())
+    requirements.push(labelRequirement(key, operator, values ?? [], `matchExpressions[${index}]`));
+  return { requirements };
+}
+
+/** True if the labels meet every requirement. NotIn (and `!=`) holds for objects without the label too. */
+export function matchesLabels(selector: LabelSelector, labels: Readonly<Record<string, string>> | undefined): boolean {
+  return selector.requirements.every(({ key, operator, values }) => {
+    const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
+    if (operator === 'In') return value !== undefined && values.includes(value);
+    if (operator === 'NotIn') return value === undefined || !values.includes(value);
+    return operator === 'Exists' ? value !== undefined : value === undefined;
+  });
+}
+
+/** The text form; `labelSelector` reads it back as the same requirements. */
+export function formatLabelSelector(selector: LabelSelector): string {
+  return selector.requirements
+    .map(({ key, operator, values }) => {
+      if (operator === 'Exists') return key;
+      if (operator === 'DoesNotExist') return `!${key}`;
+      if (operator === 'In' && values.length === 1) return `${key}=${values[0]}`;
+      return `${key} ${operator === 'In' ? 'in' : 'notin'} (${values.join(',')})`;
+    })
+    .join(',');
+}

@@ -1,0 +1,19 @@
+/** Who asks. Always recorded with what was done. */
+export interface Actor {
+  /** A user's or a controller's name, such as `anna` or `controller:approval`. */
+  readonly name: string;
+  readonly groups?: readonly string[] | undefined;
+}
+
+/** The way a request came in. */
+export type Face = 'cli' | 'api' | 'controller' | 'push' | 'pull-request' | 'webhook';
+
+/** What every call of a storage carries, so that it can be recorded who asked, from where and why. */
+export interface RequestContext {
+  readonly actor: Actor;
+  readonly face: Face;
+  /** Why, in the words of who asks; a rejection's reason for instance. */
+  readonly reason?: string | undefined;
+  /** Aborts the call where the storage can still do so without half a change. */
+  readonly signal?: AbortSignal | undefined;
+}

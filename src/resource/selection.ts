@@ -1,0 +1,19 @@
+import { compileFieldSelector } from './field-selector.ts';
+import type { Kind } from './kind.ts';
+import { matchesLabels } from './label-selector.ts';
+import type { KubernetesObject } from './object.ts';
+import type { Selection } from './storage.ts';
+
+/** A test for the objects of a kind that a selection holds. Throws InvalidInput for fields that cannot be selected. */
+export function compileSelection(
+  selection: Selection,
+  kind: Pick<Kind, 'selectableFields'>,
+): (object: KubernetesObject) => boolean {
+  const { namespace, labelSelector } = selection;
+  const matchesFields =
+    selection.fieldSelector === undefined ? undefined : compileFieldSelector(selection.fieldSelector, kind);
+  return (object) =>
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    (labelSelector === undefined || matchesLabels(labelSelector, object.metadata.labels)) &&
+    (matchesFields === undefined || matchesFields(object));
+}
