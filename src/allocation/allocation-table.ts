@@ -1,0 +1,144 @@
+import type { Holding, OwnerKey } from './claim.ts';
+import { compareTenures, type Entry, InstanceTable, type Tenure } from './instance-table.ts';
+import { contains, formatRange, type Range } from './ipv4.ts';
+import { compareText, type Pool } from './pool.ts';
+
+export interface TableOptions {
+  /** How long a released value is kept back for its owner. Milliseconds. */
+  readonly gracePeriod: number;
+}
+
+/** A value that more than one owner holds. The first holder keeps it; a claim of another is given a new one. */
+export interface Duplicate {
+  readonly networkInstance: string;
+  readonly prefix: string;
+  readonly keeper: OwnerKey;
+  readonly others: readonly OwnerKey[];
+}
+
+export interface PoolUsage {
+  readonly pool: Pool;
+  /** Addresses that may be given out: without network, broadcast and gateway addresses and more specific pools. */
+  readonly total: number;
+  readonly free: number;
+}
+
+/**
+ * Who holds what, by network instance. It is derived from the claims in all revisions and never stored; `add` and `remove` keep a
+ * long-lived table current at a cost that does not depend on its size. Holdings of one owner with the same value count as one.
+ */
+export class AllocationTable {
+  readonly #instances = new Map<string, InstanceTable>();
+  readonly #gracePeriod: number;
+  /** Released holdings, the last to become free first. */
+  readonly #expiring: { readonly at: number; readonly holding: Holding }[] = [];
+
+  constructor(pools: Iterable<Pool>, options: TableOptions) {
+    this.#gracePeriod = options.gracePeriod;
+    for (const [key, list] of Map.groupBy(pools, (pool) => pool.networkInstance))
+      this.#instances.set(key, new InstanceTable(list));
+  }
+
+  /** Adds what one revision holds; once for every revision that holds it. */
+  add(holding: Holding): void {
+    let instance = this.#instances.get(holding.networkInstance);
+    if (instance === undefined) {
+      instance = new InstanceTable([]);
+      this.#instances.set(holding.networkInstance, instance);
+    }
+    instance.add(holding);
+    if (holding.released === undefined) return;
+    const at = holding.released + this.#gracePeriod;
+    let [low, high] = [0, this.#expiring.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#expiring[middle]?.at ?? 0) > at) low = middle + 1;
+      else high = middle;
+    }
+    this.#expiring.splice(low, 0, { at, holding });
+  }
+
+  /** Undoes one `add` of an equal holding; without one, nothing happens. */
+  remove(holding: Holding): void {
+    this.#instances.get(holding.networkInstance)?.remove(holding);
+  }
+
+  /** Forgets what was released longer ago than the grace period. Time never goes back for a table. */
+  expire(now: number): void {
+    for (let last = this.#expiring.at(-1); last !== undefined && last.at <= now; last = this.#expiring.at(-1)) {
+      this.#expiring.pop();
+      this.remove(last.holding);
+    }
+  }
+
+  /** When the next released value inside one of the blocks becomes free. Milliseconds since the epoch. */
+  nextRelease(networkInstance: string, blocks: readonly Range[]): number | undefined {
+    return this.#expiring.findLast(
+      ({ holding }) =>
+        holding.networkInstance === networkInstance && blocks.some((block) => contains(block, holding.range)),
+    )?.at;
+  }
+
+  /** When a tenure ends for others: undefined while it is active. */
+  freeAt(tenure: Tenure): number | undefined {
+    let last = 0;
+    for (const { released } of tenure.records) {
+      if (released === undefined) return undefined;
+      last = Math.max(last, released);
+    }
+    return last + this.#gracePeriod;
+  }
+
+  instance(key: string): InstanceTable | undefined {
+    return this.#instances.get(key);
+  }
+
+  /** The network instances that have pools. */
+  instanceNames(): string[] {
+    const served = [...this.#instances].filter(([, instance]) => instance.pools.length > 0);
+    return served.map(([name]) => name).sort(compareText);
+  }
+
+  /** Every value with more than one owner, and every block inside a block of another owner, by instance and address. */
+  duplicates(): Duplicate[] {
+    const found: Duplicate[] = [];
+    for (const [networkInstance, instance] of this.#sorted()) {
+      const around: Entry[] = [];
+      for (const entry of instance.entries()) {
+        while (around.length > 0 && !contains((around.at(-1) as Entry).range, entry.range)) around.pop();
+        around.push(entry);
+        const tenures = new Map<string, Tenure>();
+        for (const { tenures: holders } of around)
+          for (const [key, tenure] of holders) {
+            const known = tenures.get(key);
+            if (known === undefined || compareTenures(tenure, known) < 0) tenures.set(key, tenure);
+          }
+        const [keeper, ...others] = [...tenures.values()].sort(compareTenures).map(({ owner }) => owner);
+        if (keeper !== undefined && others.length > 0)
+          found.push({ networkInstance, prefix: formatRange(entry.range), keeper, others });
+      }
+    }
+    return found;
+  }
+
+  usage(): PoolUsage[] {
+    return this.#sorted().flatMap(([, instance]) =>
+      instance.pools.map(({ pool, usable, space }) => ({ pool, total: usable.free, free: space.free })),
+    );
+  }
+
+  #sorted(): [string, InstanceTable][] {
+    return [...this.#instances].sort(([a], [b]) => compareText(a, b));
+  }
+}
+
+/** The table of these holdings. The order of holdings and pools does not matter. */
+export function deriveTable(
+  pools: Iterable<Pool>,
+  holdings: Iterable<Holding>,
+  options: TableOptions,
+): AllocationTable {
+  const table = new AllocationTable(pools, options);
+  for (const holding of holdings) table.add(holding);
+  return table;
+}

@@ -1,0 +1,202 @@
+import { type Holding, type OwnerKey, ownerText } from './claim.ts';
+import { FreeSpace } from './free-space.ts';
+import { contains, type Range, rangeKey, rangeOf, sizeOf } from './ipv4.ts';
+import { comparePools, compareText, GATEWAY_LABEL, hostAddress, type Pool, type PrefixKind } from './pool.ts';
+import { RangeMap } from './range-map.ts';
+
+/** A pool with what can never be given out from it and what is taken. */
+export interface PoolState {
+  readonly pool: Pool;
+  /** Free but for reserved addresses and more specific pools inside this one. */
+  readonly usable: FreeSpace;
+  /** `usable` without what is held. */
+  readonly space: FreeSpace;
+  readonly gateway: number | undefined;
+}
+
+/** How one owner holds one block: one record per revision that has it. */
+export interface Tenure {
+  readonly owner: OwnerKey;
+  readonly records: Holding[];
+}
+
+/** A held block. More than one tenure is a duplicate. */
+export interface Entry {
+  readonly range: Range;
+  readonly tenures: Map<string, Tenure>;
+}
+
+/** The pools of one network instance and who holds what in them. */
+export class InstanceTable {
+  /** In the order in which they are used. */
+  readonly pools: readonly PoolState[];
+  readonly #poolsByRange = new RangeMap<PoolState[]>();
+  readonly #entries = new RangeMap<Entry>();
+  readonly #byOwner = new Map<string, Map<number, Entry>>();
+
+  constructor(pools: readonly Pool[]) {
+    const sameBlock = new Map<number, Pool[]>();
+    const byRange = new RangeMap<Pool[]>();
+    const gateways = new RangeMap<Pool[]>();
+    const ordered = pools.toSorted(comparePools);
+    for (const pool of ordered) {
+      const { range, address } = pool.prefix;
+      const same = sameBlock.get(rangeKey(range)) ?? [];
+      same.push(pool);
+      sameBlock.set(rangeKey(range), same);
+      byRange.set(range, same);
+      if (pool.labels[GATEWAY_LABEL] !== 'true' || hostAddress(pool) === undefined) continue;
+      const host = rangeOf(address, 32);
+      gateways.set(host, [...(gateways.get(host) ?? []), pool]);
+    }
+    this.pools = ordered.map((pool) => stateOf(pool, byRange, gateways));
+    for (const state of this.pools) {
+      const { range } = state.pool.prefix;
+      this.#poolsByRange.set(range, [...(this.#poolsByRange.get(range) ?? []), state]);
+    }
+  }
+
+  add(holding: Holding): void {
+    const key = ownerText(holding.owner);
+    let entry = this.#entries.get(holding.range);
+    if (entry === undefined) {
+      entry = { range: holding.range, tenures: new Map() };
+      this.#entries.set(holding.range, entry);
+      for (const { space, block } of this.#spacesOf(holding.range)) space.take(block);
+    }
+    const tenure = entry.tenures.get(key) ?? { owner: holding.owner, records: [] };
+    tenure.records.push(holding);
+    entry.tenures.set(key, tenure);
+    const owned = this.#byOwner.get(key) ?? new Map<number, Entry>();
+    owned.set(rangeKey(holding.range), entry);
+    this.#byOwner.set(key, owned);
+  }
+
+  remove(holding: Holding): void {
+    const key = ownerText(holding.owner);
+    const entry = this.#entries.get(holding.range);
+    const tenure = entry?.tenures.get(key);
+    const place = tenure?.records.findIndex((record) => sameRecord(record, holding)) ?? -1;
+    if (entry === undefined || tenure === undefined || place < 0) return;
+    tenure.records.splice(place, 1);
+    if (tenure.records.length > 0) return;
+    entry.tenures.delete(key);
+    const owned = this.#byOwner.get(key);
+    owned?.delete(rangeKey(holding.range));
+    if (owned?.size === 0) this.#byOwner.delete(key);
+    if (entry.tenures.size > 0) return;
+    this.#entries.delete(holding.range);
+    for (const { space, block } of this.#spacesOf(holding.range)) space.giveBack(block);
+  }
+
+  /** What an owner holds, best first. */
+  heldBy(owner: OwnerKey): Entry[] {
+    const key = ownerText(owner);
+    const entries = [...(this.#byOwner.get(key)?.values() ?? [])];
+    return entries.sort(
+      (a, b) =>
+        compareTenures(a.tenures.get(key), b.tenures.get(key)) ||
+        a.range.base - b.range.base ||
+        a.range.length - b.range.length,
+    );
+  }
+
+  /** Who else holds any address of a block, the strongest first. */
+  othersIn(range: Range, owner: OwnerKey): Tenure[] {
+    const key = ownerText(owner);
+    const others: Tenure[] = [];
+    for (const entry of this.#entries.overlapping(range))
+      for (const [holder, tenure] of entry.tenures) if (holder !== key) others.push(tenure);
+    return others.sort(compareTenures);
+  }
+
+  /** True if the owner holds the block and no other holder of any of its addresses goes first. */
+  keeps(owner: OwnerKey, range: Range): boolean {
+    const mine = this.#entries.get(range)?.tenures.get(ownerText(owner));
+    if (mine === undefined) return false;
+    const strongest = this.othersIn(range, owner)[0];
+    return strongest === undefined || compareTenures(mine, strongest) < 0;
+  }
+
+  /** All held blocks, larger ones before those inside them. */
+  entries(): Generator<Entry> {
+    return this.#entries.overlapping({ base: 0, length: 0 });
+  }
+
+  /** The pools that share addresses with a block, each with the part of the block that lies in it. */
+  *#spacesOf(range: Range): Generator<{ space: FreeSpace; block: Range }> {
+    for (const states of this.#poolsByRange.overlapping(range))
+      for (const { pool, space } of states)
+        yield { space, block: contains(pool.prefix.range, range) ? range : pool.prefix.range };
+  }
+}
+
+/** Active before released, published before not, older before younger, then by owner: the first keeps the value. */
+export function compareTenures(a: Tenure | undefined, b: Tenure | undefined): number {
+  if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
+  const [left, right] = [standingOf(a), standingOf(b)];
+  return (
+    Number(right.active) - Number(left.active) ||
+    Number(right.published) - Number(left.published) ||
+    left.since - right.since ||
+    compareText(ownerText(a.owner), ownerText(b.owner))
+  );
+}
+
+/** True while some revision has the claim. */
+export function isActive(tenure: Tenure): boolean {
+  return tenure.records.some((record) => record.released === undefined);
+}
+
+function standingOf(tenure: Tenure): { active: boolean; published: boolean; since: number } {
+  const live = tenure.records.filter((record) => record.released === undefined);
+  const records = live.length > 0 ? live : tenure.records;
+  let since = Number.POSITIVE_INFINITY;
+  for (const record of records) since = Math.min(since, record.since);
+  return { active: live.length > 0, published: records.some((record) => record.published), since };
+}
+
+function sameRecord(a: Holding, b: Holding): boolean {
+  return a.published === b.published && a.since === b.since && a.released === b.released;
+}
+
+const SPECIFICITY: Readonly<Record<PrefixKind, number>> = { aggregate: 0, pool: 1, loopback: 2, network: 2 };
+
+function stateOf(pool: Pool, byRange: RangeMap<Pool[]>, gateways: RangeMap<Pool[]>): PoolState {
+  const { range } = pool.prefix;
+  const usable = new FreeSpace(range);
+  const space = new FreeSpace(range);
+  const reserve = (block: Range): void => {
+    usable.take(block);
+    space.take(block);
+  };
+  let gateway: number | undefined;
+  const hosts = new Set<number>();
+  for (const inside of byRange.overlapping(range)) {
+    for (const other of inside) {
+      if (!contains(range, other.prefix.range)) continue;
+      const same = other.prefix.range.length === range.length;
+      // What a more specific pool covers is given out by that pool alone.
+      if (!same || SPECIFICITY[other.kind] > SPECIFICITY[pool.kind]) reserve(other.prefix.range);
+      else if (other.kind === 'network') {
+        const host = hostAddress(other);
+        if (host !== undefined && range.length < 32) hosts.add(host);
+      }
+    }
+  }
+  if (pool.kind !== 'network') return { pool, usable, space, gateway };
+
+  if (range.length < 32) gateway = gatewayOf(pool, gateways);
+  if (gateway !== undefined) hosts.add(gateway);
+  if (range.length < 31) hosts.add(range.base).add(range.base + sizeOf(range.length) - 1);
+  for (const host of hosts) reserve(rangeOf(host, 32));
+  return { pool, usable, space, gateway };
+}
+
+/** The gateway of a subnet: its own host address, else the host address of a prefix in it that is labelled as gateway. */
+function gatewayOf(pool: Pool, gateways: RangeMap<Pool[]>): number | undefined {
+  if (pool.labels[GATEWAY_LABEL] === 'none') return undefined;
+  const candidates = [...gateways.overlapping(pool.prefix.range)].flat();
+  const labelled = candidates.filter((other) => contains(pool.prefix.range, other.prefix.range)).sort(comparePools)[0];
+  return hostAddress(pool) ?? labelled?.prefix.address;
+}

@@ -1,0 +1,39 @@
+import type { OwnerKey } from './claim.ts';
+import type { Range } from './ipv4.ts';
+import type { Pool } from './pool.ts';
+
+export type RefusalReason = 'PoolExhausted' | 'AddressConflict' | 'NoMatchingPool' | 'InvalidClaim' | 'AwaitingRelease';
+
+export interface Refusal {
+  readonly reason: RefusalReason;
+  readonly message: string;
+  /** When asking again may help without any change. Milliseconds since the epoch. */
+  readonly retryAt?: number;
+  /** Who holds the fixed value. */
+  readonly holder?: OwnerKey;
+}
+
+export interface Allocated {
+  /** As IPClaim status says it: address with the length of its subnet, or the claimed prefix. */
+  readonly prefix: string;
+  readonly gateway?: string;
+  readonly range: Range;
+  readonly pool: Pool;
+  /** Which rule chose it. */
+  readonly how: 'held' | 'fixed' | 'index' | 'status' | 'lowest';
+}
+
+export type Outcome =
+  | { readonly allocated: Allocated; readonly refused?: undefined }
+  | { readonly refused: Refusal; readonly allocated?: undefined };
+
+export function refusedFor(reason: RefusalReason, message: string, retryAt?: number, holder?: OwnerKey): Outcome {
+  return {
+    refused: {
+      reason,
+      message,
+      ...(retryAt === undefined ? {} : { retryAt }),
+      ...(holder === undefined ? {} : { holder }),
+    },
+  };
+}
