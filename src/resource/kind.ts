@@ -78,11 +78,15 @@ export type InputOf<K> = K extends Kind<KubernetesObject, infer Input> ? Input :
 
 type Part<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]: Type };
 type OptionalPart<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]?: Type | undefined };
+/** zod's type for a shape without fields forbids every key, so such a shape adds nothing. */
+type FieldsPart<Fields, Type> = [keyof Fields] extends [never] ? unknown : Type;
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
 type DefinedObject<Spec extends z.ZodType, Status extends z.ZodType, Fields extends z.ZodRawShape> = Flat<
   { readonly apiVersion: string; readonly kind: string; readonly metadata: ObjectMeta } & DeepReadonly<
-    Part<'spec', z.output<Spec>> & OptionalPart<'status', z.output<Status>> & z.output<z.ZodObject<Fields>>
+    Part<'spec', z.output<Spec>> &
+      OptionalPart<'status', z.output<Status>> &
+      FieldsPart<Fields, z.output<z.ZodObject<Fields>>>
   >
 >;
 
@@ -91,7 +95,7 @@ type DefinedInput<Spec extends z.ZodType, Fields extends z.ZodRawShape> = Flat<
     readonly apiVersion?: string;
     readonly kind?: string;
     readonly metadata: Partial<ObjectMeta>;
-  } & DeepReadonly<Part<'spec', z.input<Spec>> & z.input<z.ZodObject<Fields>>>
+  } & DeepReadonly<Part<'spec', z.input<Spec>> & FieldsPart<Fields, z.input<z.ZodObject<Fields>>>>
 >;
 
 export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType, Fields extends z.ZodRawShape>

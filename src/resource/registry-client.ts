@@ -132,7 +132,13 @@ export class RegistryClient implements Client {
   }
 
   #context(options: CallOptions = {}): RequestContext {
-    return { actor: this.actor, face: this.face, reason: options.reason, signal: options.signal };
+    const { reason, signal } = options;
+    return {
+      actor: this.actor,
+      face: this.face,
+      ...(reason === undefined ? {} : { reason }),
+      ...(signal === undefined ? {} : { signal }),
+    };
   }
 }
 

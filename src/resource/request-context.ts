@@ -2,18 +2,18 @@
 export interface Actor {
   /** A user's or a controller's name, such as `anna` or `controller:approval`. */
   readonly name: string;
-  readonly groups?: readonly string[] | undefined;
+  readonly groups?: readonly string[];
 }
 
-/** The way a request came in. */
-export type Face = 'cli' | 'api' | 'controller' | 'push' | 'pull-request' | 'webhook';
+/** The way a request came in; `git` is a push by others. */
+export type Face = 'cli' | 'api' | 'controller' | 'git';
 
 /** What every call of a storage carries, so that it can be recorded who asked, from where and why. */
 export interface RequestContext {
   readonly actor: Actor;
   readonly face: Face;
   /** Why, in the words of who asks; a rejection's reason for instance. */
-  readonly reason?: string | undefined;
+  readonly reason?: string;
   /** Aborts the call where the storage can still do so without half a change. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSignal;
 }
