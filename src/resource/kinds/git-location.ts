@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
+const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
+const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
+
+/** What is wrong with the address of a Git repository; undefined if nothing is. */
+export function gitAddressProblem(address: string): string | undefined {
+  const forms = 'must be an https:// URL, an http:// URL on this machine, a file:// URL or an absolute path';
+  if (/[\u0000-\u001f\u007f]/.test(address)) return 'must not contain control characters';
+  if (address.startsWith('/')) return undefined;
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined) return forms;
+  if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
+  if (url.protocol === 'https:') return undefined;
+  if (url.protocol === 'file:') return url.host === '' ? undefined : 'a file:// URL must not name a host';
+  if (url.protocol !== 'http:') return forms;
+  return LOOPBACK.test(url.hostname) ? undefined : 'http:// is allowed on this machine only; use https://';
+}
+
+/** True for a name that Git takes as a branch (after git-check-ref-format). */
+export function isBranchName(name: string): boolean {
+  return name !== '' && name !== '@' && !FORBIDDEN_IN_BRANCH.test(name) && !/^[-/.]|[/.]$/.test(name);
+}
+
+/**
+ * The one form of a directory inside a repository: `/` for its root, else segments joined by `/` without one at the
+ * ends. Undefined if it leaves the repository or names what Git keeps for itself.
+ */
+export function normalizeDirectory(directory: string): string | undefined {
+  if (/[\u0000-\u001f\u007f\\]/.test(directory)) return undefined;
+  const segments = directory.split('/').filter((segment) => segment !== '' && segment !== '.');
+  if (segments.some((segment) => FORBIDDEN_SEGMENT.test(segment))) return undefined;
+  return segments.length === 0 ? '/' : segments.join('/');
+}
+
+export const gitAddressSchema = z
+  .string()
+  .min(1, 'must not be empty')
+  .superRefine((address, context) => {
+    const message = address === '' ? undefined : gitAddressProblem(address);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  })
+  .describe('Address of the Git repository: https://, http:// on this machine, file:// or an absolute path.');
+
+export const branchSchema = z.string().refine(isBranchName, 'must be a name that Git takes as a branch');
+
+export const directorySchema = z
+  .string()
+  .refine((text) => normalizeDirectory(text) !== undefined, 'must stay inside the repository and outside of .git')
+  .transform((text) => normalizeDirectory(text) ?? text)
+  .describe('Folder inside the repository; / is its root.');
+
+export const secretRefSchema = z
+  .object({ name: z.string().min(1).describe('Name of a Secret in the same namespace.') })
+  .describe('Credentials: a Secret with username and password (or token).');

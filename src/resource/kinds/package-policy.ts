@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { durationSchema } from '../duration.ts';
+import { defineKind, type ObjectOf } from '../kind.ts';
+import { conditionSchema } from './condition-schema.ts';
+import { packageSelectorSchema } from './package-selector.ts';
+
+const conditionPattern = z
+  .string()
+  .regex(/^[^*\s]*\*?$/, 'must be a condition type, or the start of one followed by "*"')
+  .min(1);
+
+export const packagePolicyKind = defineKind({
+  group: 'sluice.dev',
+  version: 'v1alpha1',
+  kind: 'PackagePolicy',
+  plural: 'packagepolicies',
+  shortNames: ['pp'],
+  categories: ['sluice'],
+  description: 'Rules for the packages that it selects: gates, who may give verdicts, who may approve.',
+  spec: z.object({
+    selector: packageSelectorSchema.default({}).describe('The packages that the rules are for; all by default.'),
+    requiredGates: z
+      .array(
+        z.object({
+          conditionType: z.string().min(1),
+          approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
+        }),
+      )
+      .default([])
+      .describe('Gates besides those in the Kptfile.'),
+    givers: z
+      .array(
+        z.object({
+          conditionType: conditionPattern.describe('A condition type, or a prefix followed by "*".'),
+          actors: z.array(z.string().min(1)).describe('Names of actors, or group:<name>.'),
+        }),
+      )
+      .default([])
+      .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
+    pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
+    pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
+    autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
+    approval: z
+      .object({
+        forbidSelfApproval: z.boolean().default(false).describe('Who proposed a revision may not approve it.'),
+      })
+      .prefault({}),
+    commitBudgetPerHour: z
+      .int()
+      .min(0)
+      .default(50)
+      .describe('How many commits controllers may make on one revision in an hour.'),
+    gateDeadlines: z
+      .array(z.object({ conditionType: z.string().min(1), after: durationSchema }))
+      .default([])
+      .describe('After which time a closed gate is told as overdue.'),
+  }),
+  status: z.object({
+    conditions: z.array(conditionSchema).optional(),
+    observedGeneration: z.int().optional(),
+  }),
+  printerColumns: [
+    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
+    {
+      name: 'Gates',
+      type: 'string',
+      value: (object) => object.spec.requiredGates.map((gate) => gate.conditionType).join(','),
+    },
+    { name: 'Auto propose', type: 'boolean', value: (object) => object.spec.autoPropose },
+    { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
+  ],
+});
+
+export type PackagePolicy = ObjectOf<typeof packagePolicyKind>;
