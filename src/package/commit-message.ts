@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RequestContext } from './actor.ts';
-import { type LifecycleStep, oneLine, type Verdict } from './record.ts';
+import { type LifecycleStep, oneLine, stepSchema, type Verdict, verdictSchema } from './record.ts';
 
 /**
  * Messages of the commits that carry packages. Porch reads the `kpt:{…}` line, Git's own tools the `Sluice-…:` trailers:
@@ -26,7 +26,7 @@ export interface FoldedRecord {
 
 export interface CommitFacts {
   readonly annotations: readonly PackageAnnotation[];
-  /** `kpt:` lines that are no valid JSON: reported, never fatal. */
+  /** `kpt:` lines that hold no annotation: reported, never fatal. */
   readonly invalidAnnotations: readonly string[];
   readonly actor: string | undefined;
   readonly face: string | undefined;
@@ -42,6 +42,13 @@ const annotationSchema = z.looseObject({
   task: z.unknown().optional(),
 });
 
+const foldedSchema = z.object({
+  verdicts: z.array(verdictSchema),
+  steps: z.array(stepSchema),
+  content: z.string(),
+  gatesBypassed: z.boolean().optional(),
+});
+
 export function formatCommitMessage(
   subject: string,
   options: {
@@ -52,7 +59,7 @@ export function formatCommitMessage(
     readonly record?: FoldedRecord;
   },
 ): string {
-  const lines = [oneLine(subject), ''];
+  const lines = [harmlessSubject(subject), ''];
   if (options.annotation !== undefined) lines.push(`kpt:${JSON.stringify(options.annotation)}`, '');
   lines.push(`Sluice-Action: ${oneLine(options.action)}`);
   lines.push(`Sluice-Actor: ${oneLine(options.context.actor.name)}`);
@@ -67,7 +74,8 @@ export function parseCommitMessage(message: string): CommitFacts {
   const annotations: PackageAnnotation[] = [];
   const invalidAnnotations: string[] = [];
   const trailers = new Map<string, string>();
-  for (const line of message.split('\n')) {
+  for (const [index, text] of message.split('\n').entries()) {
+    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
     if (line.startsWith('kpt:')) {
       const parsed = annotationSchema.safeParse(parseJson(line.slice(4)));
       if (parsed.success) {
@@ -79,8 +87,9 @@ export function parseCommitMessage(message: string): CommitFacts {
           ...(task === undefined ? {} : { task }),
         });
       } else invalidAnnotations.push(line);
-    } else {
-      const match = /^Sluice-([A-Za-z-]+): (.*)$/.exec(line);
+    } else if (index > 0) {
+      // A folded record may hold line separators of Unicode, which `.` leaves out unless told otherwise.
+      const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
       if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
     }
   }
@@ -96,10 +105,17 @@ export function parseCommitMessage(message: string): CommitFacts {
   };
 }
 
+/** A subject that somebody wrote must not read as an annotation or a trailer. */
+function harmlessSubject(subject: string): string {
+  const line = oneLine(subject);
+  return line.startsWith('kpt:') || line.startsWith('Sluice-') ? JSON.stringify(line) : line;
+}
+
 function parseFolded(text: string): FoldedRecord | undefined {
-  const value = parseJson(text) as FoldedRecord | undefined;
-  const valid = Array.isArray(value?.verdicts) && Array.isArray(value.steps) && typeof value.content === 'string';
-  return valid ? value : undefined;
+  const parsed = foldedSchema.safeParse(parseJson(text));
+  if (!parsed.success) return undefined;
+  const { gatesBypassed, ...record } = parsed.data;
+  return gatesBypassed === undefined ? record : { ...record, gatesBypassed };
 }
 
 function parseJson(text: string): unknown {

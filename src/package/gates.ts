@@ -84,7 +84,7 @@ function judge(
     const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
     return { state: 'NotTrue', explanation: `the condition is ${condition.status}${said === '' ? '' : ` (${said})`}` };
   }
-  if (verdict === undefined || verdict.status !== 'True') {
+  if (verdict === undefined || verdict.status !== 'True' || Object.keys(verdict.inputs).length === 0) {
     return {
       state: 'Unproven',
       explanation: 'the Kptfile says True, but no record tells for which content; give the condition again',

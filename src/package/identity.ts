@@ -16,6 +16,9 @@ const UID_NAMESPACE = Buffer.from('aac71d915c67456f8fd2902ef6da820e', 'hex');
 
 const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 
+/** The end of a name that is read as one workspace although it has dots; Porch's rule. */
+const DOTTED_WORKSPACE = /\.(v[0-9.]*[0-9])$/;
+
 /** The object name of a revision: `<repository>.<path segments>.<package>.<workspace>`. */
 export function revisionName(key: RevisionKey): string {
   return `${key.repository}.${key.package.replaceAll('/', '.')}.${key.workspace}`;
@@ -44,6 +47,17 @@ export function checkRevisionKey(key: RevisionKey): void {
       `package revision name ${name} has ${name.length} characters, at most 253 are allowed`,
     );
   }
+  if (workspaceOfName(name) !== key.workspace) {
+    throw new SluiceError(
+      'InvalidInput',
+      `package revision name ${name} is also the name of workspace ${JSON.stringify(workspaceOfName(name))} of a package further up; choose another workspace than ${JSON.stringify(key.workspace)}`,
+    );
+  }
+}
+
+/** The workspace as it is read back from a name. Where that is another one, two revisions would share a name, a UID and a record. */
+function workspaceOfName(name: string): string {
+  return DOTTED_WORKSPACE.exec(name)?.[1] ?? name.slice(name.lastIndexOf('.') + 1);
 }
 
 function checkLabel(value: string, what: string): void {

@@ -1,3 +1,4 @@
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { parseConditionType } from './condition-type.ts';
 
 /**
@@ -27,27 +28,39 @@ export function defaultInputs(conditionType: string, inputs: PackageInputs): Inp
   return [CONTENT_INPUT];
 }
 
-/** The digests of the referenced inputs as they are now. What is gone has a digest of its own, so its verdicts become stale. */
+/**
+ * The digests of the referenced inputs as they are now. What is gone has a digest of its own, so its verdicts become stale.
+ * Throws InvalidInput for a reference of an unknown form.
+ */
 export function bindInputs(
   references: readonly InputReference[],
   inputs: PackageInputs,
 ): Record<InputReference, string> {
   return Object.fromEntries(
-    [...new Set(references)].sort().map((reference) => [reference, digestOf(reference, inputs)]),
+    [...new Set(references)].sort().map((reference) => {
+      const digest = digestOf(reference, inputs);
+      if (digest === undefined) {
+        throw new SluiceError(
+          'InvalidInput',
+          `${JSON.stringify(reference)} names no input of a package; use content, object:<condition type> or file:<path>`,
+        );
+      }
+      return [reference, digest];
+    }),
   );
 }
 
-/** The references whose digest is another one now than when a verdict was given. */
+/** The references whose digest is another one now than when a verdict was given, and those of an unknown form. */
 export function changedInputs(
   bound: Readonly<Record<InputReference, string>>,
   inputs: PackageInputs,
 ): InputReference[] {
-  return Object.keys(bound).filter((reference) => bound[reference] !== digestOf(reference, inputs));
+  return Object.keys(bound).filter((reference) => digestOf(reference, inputs) !== bound[reference]);
 }
 
-function digestOf(reference: InputReference, inputs: PackageInputs): string {
+function digestOf(reference: InputReference, inputs: PackageInputs): string | undefined {
   if (reference === CONTENT_INPUT) return inputs.content;
   if (reference.startsWith('object:')) return inputs.object(reference.slice('object:'.length)) ?? 'absent';
   if (reference.startsWith('file:')) return inputs.file(reference.slice('file:'.length)) ?? 'absent';
-  return 'unknown';
+  return undefined;
 }

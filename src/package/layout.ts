@@ -97,6 +97,9 @@ export function parseRef(layout: RepositoryLayout, ref: string): RefMeaning {
   return { kind: 'other' };
 }
 
+/** The highest number that a tag's name can carry; see `revisionNumber`. */
+export const MAX_REVISION = 999_999_999;
+
 /** `v7` is 7; anything else is -1. */
 function revisionNumber(version: string): number {
   const match = /^v([1-9][0-9]{0,8})$/.exec(version);
@@ -108,6 +111,6 @@ function split(layout: RepositoryLayout, path: string): { package: string; last:
   const prefix = layout.directory === '' ? '' : `${layout.directory}/`;
   if (!path.startsWith(prefix)) return undefined;
   const slash = path.lastIndexOf('/');
-  if (slash < prefix.length) return undefined;
+  if (slash <= prefix.length || slash === path.length - 1) return undefined;
   return { package: path.slice(prefix.length, slash), last: path.slice(slash + 1) };
 }

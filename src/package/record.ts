@@ -7,7 +7,7 @@ import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
  */
 const status = z.enum(['True', 'False', 'Unknown']);
 
-const verdictSchema = z.object({
+export const verdictSchema = z.object({
   type: z.string(),
   status,
   reason: z.string().optional(),
@@ -24,7 +24,7 @@ const verdictSchema = z.object({
   since: z.string(),
 });
 
-const stepSchema = z.object({
+export const stepSchema = z.object({
   action: z.string(),
   by: z.string(),
   face: z.string(),
@@ -32,6 +32,8 @@ const stepSchema = z.object({
   /** The commit that the step was about. */
   commit: z.string().optional(),
   reason: z.string().optional(),
+  /** Gates that were closed and passed all the same, because the repository does not enforce them. */
+  gates: z.array(z.string()).optional(),
 });
 
 const recordSchema = z.object({
@@ -73,6 +75,7 @@ export function formatRecord(subject: string, record: RevisionRecord): string {
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
 export function parseRecord(message: string): RevisionRecord {
   const start = message.indexOf('\n\n');
+  if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
   try {
     return recordSchema.parse(JSON.parse(message.slice(start + 2)));
   } catch (error) {
@@ -99,7 +102,7 @@ export function hasObjectMetadata(record: RevisionRecord): boolean {
   );
 }
 
-/** Control characters would let a text forge further lines of a commit message. */
+/** Control characters and line separators would let a text forge further lines of a commit message, or steer a terminal. */
 export function oneLine(text: string): string {
-  return text.replace(/[\u0000-\u001f\u007f]+/g, ' ').trim();
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
 }

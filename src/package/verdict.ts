@@ -13,8 +13,8 @@ export interface GivenCondition extends Condition {
 export const PUSH_ACTOR = 'push';
 
 /**
- * Binds a condition to the inputs at hand and puts it into the record. Giving the same condition again for the same inputs
- * changes nothing, so that affirming costs no commit.
+ * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
+ * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for.
  */
 export function giveVerdict(
   record: RevisionRecord,
@@ -24,8 +24,11 @@ export function giveVerdict(
   at: string,
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
-  const bound = bindInputs(given.inputs ?? defaultInputs(given.type, inputs), inputs);
-  if (before !== undefined && sameCondition(before, given) && sameInputs(before.inputs, bound)) return record;
+  // A verdict for nothing could never become stale.
+  const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
+  const bound = bindInputs(references, inputs);
+  const affirmed = before !== undefined && sameCondition(before, given) && sameInputs(before.inputs, bound);
+  if (affirmed && sameGiver(before, context)) return record;
   const verdict: Verdict = {
     type: given.type,
     status: given.status,
@@ -58,16 +61,31 @@ export function recordAtTip(
   inputs: PackageInputs,
 ): RevisionRecord {
   if (record?.commit === tip.commit) return record;
-  let next: RevisionRecord = { ...(record ?? emptyRecord(tip.commit)), commit: tip.commit };
-  for (const verdict of next.verdicts) {
+  const carried: RevisionRecord = { ...(record ?? emptyRecord(tip.commit)), commit: tip.commit };
+  // Of a commit that Sluice made itself the record was lost; who gave its conditions for what is not known any more.
+  if (record === undefined && tip.madeBySluice) return carried;
+  return syncVerdicts(carried, conditions, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
+}
+
+/**
+ * Brings the verdicts in line with the conditions of a Kptfile that somebody wrote: what differs counts as given by the writer,
+ * what is gone is withdrawn, what is the same keeps its verdict.
+ */
+export function syncVerdicts(
+  record: RevisionRecord,
+  conditions: ReadonlyMap<string, Condition>,
+  inputs: PackageInputs,
+  context: RequestContext,
+  at: string,
+): RevisionRecord {
+  let next = record;
+  for (const verdict of record.verdicts) {
     if (!conditions.has(verdict.type)) next = withdrawVerdict(next, verdict.type);
   }
-  if (record === undefined && tip.madeBySluice) return next;
-  const context: RequestContext = { actor: { name: PUSH_ACTOR }, face: 'git' };
   for (const condition of conditions.values()) {
     const before = verdictOf(next, condition.type);
     if (before === undefined || !sameCondition(before, condition)) {
-      next = giveVerdict(next, condition, inputs, context, tip.time);
+      next = giveVerdict(next, condition, inputs, context, at);
     }
   }
   return next;
@@ -79,6 +97,14 @@ function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): Rev
 
 function sameCondition(a: Omit<Condition, 'type'>, b: Omit<Condition, 'type'>): boolean {
   return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
+}
+
+function sameGiver(verdict: Verdict, context: RequestContext): boolean {
+  return (
+    verdict.by === context.actor.name &&
+    verdict.face === context.face &&
+    JSON.stringify(verdict.groups ?? []) === JSON.stringify(context.actor.groups ?? [])
+  );
 }
 
 function sameInputs(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {

@@ -1,14 +1,17 @@
 import { evaluateGates, type Gate } from '../gates.ts';
+import { MAX_REVISION } from '../layout.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import type {
-  Action,
-  Decision,
-  Lifecycle,
-  RefStep,
-  Refusal,
-  Refused,
-  RevisionState,
-  TransitionRequest,
+import { PUSH_ACTOR } from '../verdict.ts';
+import {
+  ACTIONS,
+  type Action,
+  type Decision,
+  type Lifecycle,
+  type RefStep,
+  type Refusal,
+  type Refused,
+  type RevisionState,
+  type TransitionRequest,
 } from './types.ts';
 
 /**
@@ -42,7 +45,7 @@ export function decide(
         revision: state.revision,
       });
     case 'undo-deletion':
-      return allow(dropDeletionMark(state), { lifecycle: 'Published', revision: state.revision });
+      return undoDeletion(state);
     case 'delete':
       return remove(state);
   }
@@ -67,6 +70,9 @@ function refuseMoved(state: RevisionState, request: TransitionRequest): Refusal 
 }
 
 function refuseState(state: RevisionState, action: Action): Refusal | undefined {
+  if (!ACTIONS.includes(action)) {
+    return { code: 'WrongState', message: `there is no action ${JSON.stringify(action)}; use ${ACTIONS.join(', ')}` };
+  }
   if (ALLOWED_IN[action].includes(state.lifecycle)) return undefined;
   return { code: 'WrongState', message: wrongStateMessage(state, action) };
 }
@@ -99,22 +105,61 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
       message: `${state.refs.main} does not exist; create the branch, then approve again`,
     });
   }
-  if (policy.forbidSelfApproval && state.proposedBy === request.actor.name) {
-    refusals.push({
-      code: 'NotAllowed',
-      message: `${request.actor.name} proposed ${state.name} and must not approve it; somebody else has to`,
-    });
-  }
+  const refused = refuseApprover(state, request, policy);
+  if (refused !== undefined) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true);
   if (policy.enforcement === 'enforce') refusals.push(...unmet);
+  const revision = nextRevision(state);
+  if (revision > MAX_REVISION) {
+    refusals.push({
+      code: 'Conflict',
+      message: `${state.refs.tagFor(revision - 1)} leaves no number for ${state.name}; remove that tag, then approve again`,
+    });
+  }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
-  const revision = 1 + Math.max(0, ...state.siblings.map((sibling) => sibling.revision));
   const plan: RefStep[] = [
     { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
     { ref: state.refs.tagFor(revision), expect: null, become: { kind: 'approval' } },
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
   return allow(plan, { lifecycle: 'Published', revision }, unmet);
+}
+
+function refuseApprover(
+  state: RevisionState,
+  request: TransitionRequest,
+  policy: EffectivePolicy,
+): Refusal | undefined {
+  if (!policy.forbidSelfApproval) return undefined;
+  if (state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR) {
+    return {
+      code: 'NotAllowed',
+      message: `nobody can tell who proposed ${state.name}, and its proposer must not approve it; reject it, then propose it again`,
+    };
+  }
+  if (state.proposedBy !== request.actor.name) return undefined;
+  return {
+    code: 'NotAllowed',
+    message: `${request.actor.name} proposed ${state.name} and must not approve it; somebody else has to`,
+  };
+}
+
+/** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */
+function nextRevision(state: RevisionState): number {
+  let highest = 0;
+  for (const { revision } of state.siblings) {
+    if (Number.isSafeInteger(revision) && revision > highest) highest = revision;
+  }
+  return highest + 1;
+}
+
+function undoDeletion(state: RevisionState): Decision {
+  const plan = dropDeletionMark(state);
+  if (plan.length > 0) return allow(plan, { lifecycle: 'Published', revision: state.revision });
+  return refuse({
+    code: 'Conflict',
+    message: `${state.refs.deletionProposed} is gone already; read ${state.name} again`,
+  });
 }
 
 function remove(state: RevisionState): Decision {
@@ -132,7 +177,7 @@ function remove(state: RevisionState): Decision {
   if (state.refs.tag === undefined) {
     plan.push({ ref: state.refs.main, expect: state.commit, become: { kind: 'removal' } });
   } else {
-    plan.push({ ref: state.refs.tag, expect: state.commit, become: { kind: 'absent' } });
+    plan.push({ ref: state.refs.tag, expect: state.tagOid ?? state.commit, become: { kind: 'absent' } });
   }
   return allow(plan, undefined);
 }

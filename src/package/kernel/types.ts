@@ -25,8 +25,10 @@ export interface RevisionState {
   readonly lifecycle: Lifecycle;
   /** -1 placeholder on the main branch, 0 not published, else the published number. */
   readonly revision: number;
-  /** What the revision's ref points to. */
+  /** The commit of the revision. */
   readonly commit: Oid;
+  /** What `refs.tag` points to where that is an annotated tag's own object and not `commit`. */
+  readonly tagOid?: Oid | undefined;
   /** Why the Kptfile cannot be read; undefined if it can. */
   readonly problem: string | undefined;
   readonly facts: GateFacts;

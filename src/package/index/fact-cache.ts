@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import type { Kptfile } from '../../../kptfile-schema/index.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import type { CommitInfo } from '../package-revision.ts';
+import type { RevisionRecord } from '../record.ts';
+
+/** A Kptfile as read, or why it cannot be. */
+export type KptfileFact =
+  | { readonly kptfile: Kptfile; readonly problem?: undefined }
+  | { readonly kptfile?: undefined; readonly problem: string };
+
+/** A package found on the main branch. */
+export interface FolderFact {
+  readonly path: string;
+  readonly tree: Oid;
+  readonly kptfileBlob: Oid;
+}
+
+/**
+ * What was read from Git objects. Objects never change, so an entry is never stale; a missing one is only slower. The file can be
+ * deleted at any time, and a damaged one is worth no more than none.
+ */
+export class FactCache {
+  /** By `<commit>:<package folder>`. */
+  readonly commits = new Map<string, CommitInfo>();
+  /** By blob. */
+  readonly kptfiles = new Map<Oid, KptfileFact>();
+  /** By record commit; null for one that cannot be read. */
+  readonly records = new Map<Oid, RevisionRecord | null>();
+  /** By tree of a package folder on the main branch: the Kptfile in it. */
+  readonly folders = new Map<Oid, Oid>();
+}
+
+/** Changes with the meaning of an entry; files of another version are not read. */
+const VERSION = 'sluice-index 1';
+
+type Line = ['c', string, CommitInfo] | ['k', Oid, KptfileFact] | ['r', Oid, RevisionRecord | null] | ['f', Oid, Oid];
+
+/** Reads a cache file; an absent or damaged one gives an empty cache and the reason. */
+export async function loadFactCache(file: string): Promise<{ cache: FactCache; note: string | undefined }> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    const absent = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return { cache: new FactCache(), note: absent ? undefined : `index cache not readable, rebuilt: ${String(error)}` };
+  }
+  const lines = text.split('\n');
+  if (lines[0] !== VERSION || lines.at(-2) !== 'end') {
+    return { cache: new FactCache(), note: 'index cache of another version or cut short, rebuilt' };
+  }
+  const cache = new FactCache();
+  try {
+    for (const line of lines.slice(1, -2)) put(cache, JSON.parse(line) as Line);
+  } catch (error) {
+    return { cache: new FactCache(), note: `index cache damaged, rebuilt: ${String(error)}` };
+  }
+  return { cache, note: undefined };
+}
+
+function put(cache: FactCache, line: Line): void {
+  switch (line[0]) {
+    case 'c':
+      cache.commits.set(line[1], line[2]);
+      break;
+    case 'k':
+      cache.kptfiles.set(line[1], line[2]);
+      break;
+    case 'r':
+      cache.records.set(line[1], line[2]);
+      break;
+    case 'f':
+      cache.folders.set(line[1], line[2]);
+      break;
+    default:
+      throw new Error(`unknown entry ${JSON.stringify(line)}`);
+  }
+}
+
+/** Writes the cache beside and renames it into place, so that a reader never sees half of it. */
+export async function saveFactCache(file: string, cache: FactCache): Promise<void> {
+  const lines: string[] = [VERSION];
+  for (const [key, value] of cache.commits) lines.push(JSON.stringify(['c', key, value] satisfies Line));
+  for (const [key, value] of cache.kptfiles) lines.push(JSON.stringify(['k', key, value] satisfies Line));
+  for (const [key, value] of cache.records) lines.push(JSON.stringify(['r', key, value] satisfies Line));
+  for (const [key, value] of cache.folders) lines.push(JSON.stringify(['f', key, value] satisfies Line));
+  lines.push('end', '');
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    const handle = await open(temporary, 'wx', 0o600);
+    try {
+      await handle.writeFile(lines.join('\n'));
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, file);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}

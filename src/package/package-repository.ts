@@ -1,0 +1,258 @@
+import type { Clock } from '../foundation/clock.ts';
+import { Mutex } from '../foundation/mutex.ts';
+import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { RefConflictError } from '../git/errors.ts';
+import type { GitRemote, GitRepository, RefChange, RefUpdate } from '../git/git-repository.ts';
+import type { RequestContext } from './actor.ts';
+import { type PackageContent, readPackage } from './content.ts';
+import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
+import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
+import { type RepositoryLayout, watchedPrefixes } from './layout.ts';
+import type { PackageRevision } from './package-revision.ts';
+import type { EffectivePolicy } from './policy.ts';
+import { planChange, type RevisionChange } from './write/change.ts';
+import { type NewRevision, planCreate } from './write/create.ts';
+import { planTransition, type Transition } from './write/transition.ts';
+import type { Workbench, WritePlan } from './write/workbench.ts';
+
+export interface PackageRepositoryOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly deployment: boolean;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
+  readonly remote?: GitRemote;
+  /** Where the index is kept between runs; undefined keeps it in memory. */
+  readonly cacheFile?: string;
+  readonly clock: Clock;
+  readonly identity?: { readonly name: string; readonly email: string };
+  policyFor(revision: PackageRevision): EffectivePolicy;
+  dependentsOf(revision: PackageRevision): string[];
+  /** Told of every revision that changed, in order. */
+  onChange(changes: readonly IndexChange[]): void;
+}
+
+/** A mirror has the same refs as its remote. */
+const MIRROR = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*', '+refs/sluice/*:refs/sluice/*'];
+/** A publication that loses the race for the main branch is planned anew this often. */
+const MAIN_RETRIES = 8;
+/** Contents kept for packages that are judged again and again while they are worked on. */
+const CACHED_CONTENTS = 256;
+
+/** One registered repository: its index, and its writes as atomic transactions. */
+export class PackageRepository implements Workbench {
+  readonly repository: string;
+  readonly namespace: string;
+  readonly deployment: boolean;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  readonly index: RevisionIndex;
+  readonly clock: Clock;
+  readonly identity: { readonly name: string; readonly email: string };
+  /** Why the index cache was not used, if it was not. */
+  readonly note: string | undefined;
+  readonly #options: PackageRepositoryOptions;
+  readonly #mutex = new Mutex();
+  readonly #busy = new Set<string>();
+  readonly #contents = new Map<string, Promise<PackageContent>>();
+  #cacheDirty = false;
+
+  private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
+    this.repository = options.name;
+    this.namespace = options.namespace;
+    this.deployment = options.deployment;
+    this.layout = options.layout;
+    this.git = options.git;
+    this.clock = options.clock;
+    this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
+    this.note = note;
+    this.#options = options;
+    this.index = new RevisionIndex({ ...options, repository: options.name, cache });
+  }
+
+  /** Opens a repository and reads its index, from the cache as far as that goes. */
+  static async open(options: PackageRepositoryOptions): Promise<PackageRepository> {
+    const loaded = options.cacheFile === undefined ? undefined : await loadFactCache(options.cacheFile);
+    const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
+    await repository.refresh();
+    return repository;
+  }
+
+  policyFor(revision: PackageRevision): EffectivePolicy {
+    return this.#options.policyFor(revision);
+  }
+
+  dependentsOf(revision: PackageRevision): string[] {
+    return this.#options.dependentsOf(revision);
+  }
+
+  /** The package of a revision, read once for each version of it. */
+  content(revision: PackageRevision): Promise<PackageContent> {
+    const key = `${revision.tip.tree} ${revision.tip.kptfileBlob}`;
+    const known = this.#contents.get(key);
+    if (known !== undefined) return known;
+    const read = readPackage(this.git, `${revision.commit}:${revision.path}`, revision.kptfile);
+    this.#contents.set(key, read);
+    read.catch(() => this.#contents.delete(key));
+    for (const oldest of this.#contents.keys()) {
+      if (this.#contents.size <= CACHED_CONTENTS) break;
+      this.#contents.delete(oldest);
+    }
+    return read;
+  }
+
+  /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
+  refresh(): Promise<IndexChange[]> {
+    return this.#mutex.run(async () => {
+      const refs = await this.git.listRefs(watchedPrefixes(this.layout));
+      return this.#take(this.index.diff(refs));
+    });
+  }
+
+  /** Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. */
+  async sync(signal?: AbortSignal): Promise<IndexChange[]> {
+    const { remote } = this.#options;
+    if (remote !== undefined) {
+      const options = { refspecs: MIRROR, prune: true, ...(signal === undefined ? {} : { signal }) };
+      await this.#mutex.run(() => this.git.fetch(remote, options));
+    }
+    return this.refresh();
+  }
+
+  create(wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
+    return this.#exclusive(
+      `${this.repository}.${wanted.package.replaceAll('/', '.')}.${wanted.workspace}`,
+      async (name) => {
+        await this.#commit(await planCreate(this, wanted, context));
+        return this.#expect(name);
+      },
+    );
+  }
+
+  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
+  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+    return this.#exclusive(name, async () => {
+      const plan = await planChange(this, this.#expect(name), change, context);
+      if (plan !== undefined) await this.#commit(plan);
+      return this.#expect(name);
+    });
+  }
+
+  /** Moves a revision through its lifecycle; undefined if it is gone afterwards. */
+  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.#exclusive(name, async () => {
+      for (let attempt = 1; ; attempt++) {
+        const plan = await planTransition(this, this.#expect(name), transition, context);
+        try {
+          await this.#commit(plan);
+          return this.index.get(name);
+        } catch (error) {
+          // Another package was published meanwhile; this one is judged anew on the new main head.
+          const lostMain =
+            error instanceof RefConflictError && error.details?.ref === `refs/heads/${this.layout.branch}`;
+          if (!lostMain || attempt >= MAIN_RETRIES) throw error;
+        }
+      }
+    });
+  }
+
+  /** Writes the index cache; what is no longer referenced is dropped from it. */
+  async saveCache(): Promise<void> {
+    if (this.#options.cacheFile === undefined || !this.#cacheDirty) return;
+    this.#cacheDirty = false;
+    const live = this.index.liveFacts();
+    await saveFactCache(this.#options.cacheFile, live);
+  }
+
+  async close(): Promise<void> {
+    await this.saveCache();
+    await this.git.close();
+  }
+
+  #expect(name: string): PackageRevision {
+    const revision = this.index.get(name);
+    if (revision === undefined) throw new SluiceError('NotFound', `package revision "${name}" not found`);
+    return revision;
+  }
+
+  /** Porch's clients expect a second request on one revision to be refused, not queued. */
+  async #exclusive<Result>(name: string, section: (name: string) => Promise<Result>): Promise<Result> {
+    if (this.#busy.has(name)) {
+      throw new SluiceError(
+        'Busy',
+        `another request is already in progress on package revision "${this.namespace}/${name}"`,
+      );
+    }
+    this.#busy.add(name);
+    try {
+      return await section(name);
+    } finally {
+      this.#busy.delete(name);
+    }
+  }
+
+  #commit(plan: WritePlan): Promise<void> {
+    return this.#mutex.run(async () => {
+      try {
+        await this.#updateRefs(plan.updates);
+      } catch (error) {
+        // Whatever was not as expected is read again, so that the caller's next look shows the truth.
+        if (isSluiceError(error, 'Conflict')) await this.#reread();
+        throw error;
+      }
+      await this.#take(plan.updates.flatMap(changeOf));
+    });
+  }
+
+  async #updateRefs(updates: readonly RefUpdate[]): Promise<void> {
+    const { remote } = this.#options;
+    if (remote === undefined) return this.git.transaction(updates);
+    await this.git.push(remote, updates);
+    try {
+      await this.git.transaction(updates);
+    } catch (error) {
+      // The remote has it, which is what counts. A fetch by another process may have brought it here already, or will.
+      if (!isSluiceError(error, 'Conflict')) throw error;
+    }
+  }
+
+  async #reread(): Promise<void> {
+    const { remote } = this.#options;
+    try {
+      if (remote !== undefined) {
+        await this.git.fetch(remote, { refspecs: MIRROR, prune: true });
+      }
+      await this.#take(this.index.diff(await this.git.listRefs(watchedPrefixes(this.layout))));
+    } catch (error) {
+      throw new SluiceError(
+        'Unavailable',
+        `a write conflicted, and ${this.repository} could not be read again: ${messageOf(error)}`,
+        {
+          cause: error,
+        },
+      );
+    }
+  }
+
+  async #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
+    if (changes.length === 0) return [];
+    const changed = await this.index.apply(changes);
+    this.#cacheDirty = true;
+    if (changed.length > 0) this.#options.onChange(changed);
+    return changed;
+  }
+}
+
+function changeOf(update: RefUpdate): RefChange[] {
+  switch (update.type) {
+    case 'create':
+      return [{ name: update.ref, before: undefined, after: update.new }];
+    case 'update':
+      return [{ name: update.ref, before: update.old, after: update.new }];
+    case 'delete':
+      return [{ name: update.ref, before: update.old, after: undefined }];
+    case 'verify':
+      return [];
+  }
+}

@@ -1,0 +1,58 @@
+import type { Kptfile } from '../../kptfile-schema/index.ts';
+import type { Oid } from '../git/git-repository.ts';
+import type { CommitFacts } from './commit-message.ts';
+import type { RevisionKey } from './identity.ts';
+import type { Lifecycle } from './kernel/types.ts';
+import type { RevisionRecord } from './record.ts';
+
+/** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
+export interface PackageRevision {
+  readonly key: RevisionKey;
+  readonly name: string;
+  readonly uid: string;
+  readonly lifecycle: Lifecycle;
+  /** -1 for the placeholder on the main branch and for tags that are not `v<N>`, 0 before publication. */
+  readonly revision: number;
+  /** The highest published revision of its package. */
+  readonly latest: boolean;
+  /** The ref it is read from, and what that ref points to (a tag object, for an annotated tag). */
+  readonly ref: string;
+  readonly refOid: Oid;
+  readonly commit: Oid;
+  /** Folder of the package in the commit's tree. */
+  readonly path: string;
+  readonly kptfile: Kptfile | undefined;
+  /** Why the Kptfile cannot be read. Such a revision stays listed and cannot be proposed. */
+  readonly problem: string | undefined;
+  readonly tip: CommitInfo;
+  readonly record: RevisionRecord | undefined;
+  readonly recordOid: Oid | undefined;
+  /** Set if it was published or changed without the kernel: why, as one sentence. */
+  readonly outOfBand: { readonly reason: string; readonly message: string } | undefined;
+  /** Changes whenever anything above changes; equal only if all is equal. */
+  readonly etag: string;
+}
+
+/** What is kept of the commit that a revision points to. */
+export interface CommitInfo {
+  /** The commit itself, also where the ref points to a tag object. */
+  readonly oid: Oid;
+  /** Commit time, milliseconds since the epoch. */
+  readonly time: number;
+  readonly author: string;
+  readonly parents: readonly Oid[];
+  readonly subject: string;
+  readonly facts: CommitFacts;
+  /** Tree of the package's folder in this commit. */
+  readonly tree: Oid | undefined;
+  /** Blob of the package's Kptfile in this commit. */
+  readonly kptfileBlob: Oid | undefined;
+}
+
+export function isPlaceholder(revision: PackageRevision): boolean {
+  return revision.revision === -1 && revision.ref.startsWith('refs/heads/');
+}
+
+export function isPublished(revision: PackageRevision): boolean {
+  return revision.lifecycle === 'Published' || revision.lifecycle === 'DeletionProposed';
+}

@@ -1,0 +1,230 @@
+import {
+  conditionsOf,
+  editKptfile,
+  type Kptfile,
+  type KptfileEdit,
+  readKptfile,
+} from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
+import type { RequestContext } from '../actor.ts';
+import { formatCommitMessage } from '../commit-message.ts';
+import { derivePackage, type PackageContent } from '../content.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import { type EffectivePolicy, refuseGiver } from '../policy.ts';
+import type { RevisionRecord } from '../record.ts';
+import { currentRecord } from '../record-at-tip.ts';
+import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+
+/** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
+export interface RevisionChange {
+  /** Files by path below the package folder; null removes. Only in Draft. */
+  readonly files?: ReadonlyMap<string, Uint8Array | null>;
+  /** Edits of the Kptfile other than conditions, applied after `files`. Gates also in Proposed. */
+  readonly kptfile?: readonly KptfileEdit[];
+  /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
+  readonly conditions?: readonly GivenCondition[];
+  /** Condition types to take back. In Draft and Proposed. */
+  readonly withdraw?: readonly string[];
+  /** Says that pipeline and resolvers came to rest at the resulting content. */
+  readonly settled?: { readonly resolvers: readonly string[] };
+  /** Object metadata that lives in the record. In every lifecycle. */
+  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+  /** First line of the commit. */
+  readonly subject?: string;
+  readonly expectedCommit?: Oid;
+}
+
+/** Plans a change; undefined if nothing would differ. */
+export async function planChange(
+  bench: Workbench,
+  revision: PackageRevision,
+  change: RevisionChange,
+  context: RequestContext,
+): Promise<WritePlan | undefined> {
+  const policy = bench.policyFor(revision);
+  checkAllowed(revision, change, policy, context);
+  const at = timestamp(bench.clock.now());
+  const content = await bench.content(revision);
+  const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
+  const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
+  const before = currentRecord(revision, content);
+  let record = before;
+  if (draft) record = updateVerdicts(record, kptfile, next, change, context, at);
+  if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
+    record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
+  }
+  if (change.metadata !== undefined) record = { ...record, ...change.metadata };
+
+  const contentChanged = next.tree !== content.tree;
+  if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
+  const updates: RefUpdate[] = [];
+  let commit = revision.commit;
+  if (contentChanged) {
+    commit = await bench.git.writeCommit({
+      tree: root,
+      parents: [revision.commit],
+      ...signatures(bench, context),
+      message: formatCommitMessage(change.subject ?? describe(change), {
+        annotation: { package: revision.path, workspaceName: revision.key.workspace },
+        context,
+        action: 'edit',
+      }),
+    });
+    updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
+  }
+  // A record that only learned of a push is written with the next change; reading derives the same.
+  if (!contentChanged && record === before) return undefined;
+  if (!contentChanged) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
+  const subject = `${change.subject ?? describe(change)} (${revision.name})`;
+  updates.push(await writeRecord(bench, revision.uid, revision.recordOid, { ...record, commit }, subject, context));
+  return { updates, name: revision.name };
+}
+
+function checkAllowed(
+  revision: PackageRevision,
+  change: RevisionChange,
+  policy: EffectivePolicy,
+  context: RequestContext,
+): void {
+  if (change.expectedCommit !== undefined && change.expectedCommit !== revision.commit) {
+    throw new SluiceError(
+      'Conflict',
+      `${revision.name} is at ${revision.commit} now, the change was made for ${change.expectedCommit}; read it again`,
+    );
+  }
+  if ((change.files?.size ?? 0) > 0 && revision.lifecycle !== 'Draft') {
+    throw new SluiceError(
+      'Refused',
+      `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft`,
+    );
+  }
+  const touchesKptfile =
+    (change.kptfile?.length ?? 0) + (change.conditions?.length ?? 0) + (change.withdraw?.length ?? 0) > 0;
+  if (touchesKptfile && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
+    throw new SluiceError(
+      'Refused',
+      `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
+    );
+  }
+  const onlyGates = (change.kptfile ?? []).every((edit) => edit.op === 'addGate' || edit.op === 'removeGate');
+  if (revision.lifecycle === 'Proposed' && !onlyGates) {
+    throw new SluiceError('Refused', `${revision.name} is Proposed; reject it first, then edit the draft`);
+  }
+  for (const type of [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])]) {
+    const refused = refuseGiver(policy, type, context.actor, context.face);
+    if (refused !== undefined) throw new SluiceError('Refused', `${context.actor.name}: ${refused}`);
+  }
+}
+
+/** All edits as file contents: given files, then the Kptfile with its own edits and the conditions. */
+function fileEdits(
+  revision: PackageRevision,
+  content: PackageContent,
+  change: RevisionChange,
+): Map<string, Uint8Array | null> {
+  const edits = new Map(change.files);
+  const kptfileEdits: KptfileEdit[] = [
+    ...(change.kptfile ?? []),
+    ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
+    ...(change.conditions ?? []).map(
+      ({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const,
+    ),
+  ];
+  if (edits.has('Kptfile') && edits.get('Kptfile') === null) {
+    throw new SluiceError(
+      'InvalidInput',
+      `the Kptfile of ${revision.name} cannot be removed; delete the revision instead`,
+    );
+  }
+  if (kptfileEdits.length > 0) {
+    const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
+    if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);
+    edits.set('Kptfile', Buffer.from(editKptfile(Buffer.from(text).toString('utf8'), kptfileEdits)));
+  }
+  return edits;
+}
+
+async function applyEdits(
+  bench: Workbench,
+  revision: PackageRevision,
+  content: PackageContent,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+): Promise<{ root: Oid; package: PackageContent; kptfile: Kptfile | undefined }> {
+  const changed = new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
+  if (changed.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
+  const treeEdits = new Map<string, TreeEdit>(
+    [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
+  );
+  const commit = await bench.git.readCommit(revision.commit);
+  const root = await bench.git.editTree(commit.tree, treeEdits);
+  const kptfileText = changed.get('Kptfile');
+  let kptfile = revision.kptfile;
+  if (kptfileText !== undefined && kptfileText !== null) {
+    const result = readKptfile(kptfileText);
+    if (!result.ok) throw new SluiceError('InvalidInput', `Kptfile: ${result.error.message}`, { cause: result.error });
+    kptfile = result.kptfile;
+  }
+  return {
+    root,
+    package: await derivePackage(bench.git, `${root}:${revision.path}`, content, changed, kptfile),
+    kptfile,
+  };
+}
+
+function updateVerdicts(
+  record: RevisionRecord,
+  kptfile: Kptfile | undefined,
+  inputs: PackageContent,
+  change: RevisionChange,
+  context: RequestContext,
+  at: string,
+): RevisionRecord {
+  const conditions = kptfile === undefined ? new Map() : conditionsOf(kptfile);
+  let next = record;
+  for (const given of change.conditions ?? []) next = giveVerdict(next, given, inputs, context, at);
+  // What was written into the Kptfile text itself counts as given by whoever wrote it.
+  return syncVerdicts(next, conditions, inputs, context, at);
+}
+
+function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {
+  const hour = 3_600_000;
+  const started = record.budget === undefined ? 0 : Date.parse(record.budget.since);
+  const now = Date.parse(at);
+  // A clock that was set back starts a new hour rather than blocking until it catches up.
+  const running = record.budget !== undefined && now >= started && now - started < hour;
+  const commits = running ? (record.budget?.commits ?? 0) : 0;
+  if (commits >= policy.commitBudgetPerHour) {
+    throw new SluiceError(
+      'LimitExceeded',
+      `controllers have made ${commits} commits on ${name} since ${record.budget?.since}, the budget is ${policy.commitBudgetPerHour} an hour; something keeps changing the package`,
+      { details: { budgetExhausted: true, retryAt: timestamp(started + hour) } },
+    );
+  }
+  return { ...record, budget: { since: running ? (record.budget?.since ?? at) : at, commits: commits + 1 } };
+}
+
+function sameSettled(record: RevisionRecord, content: string, resolvers: readonly string[]): boolean {
+  const settled = record.settled;
+  return settled?.content === content && settled.resolvers.join('\n') === resolvers.join('\n');
+}
+
+function sameData(before: Buffer | undefined, after: Uint8Array | null): boolean {
+  if (before === undefined || after === null) return before === undefined && after === null;
+  return before.equals(after);
+}
+
+function describe(change: RevisionChange): string {
+  const parts: string[] = [];
+  if ((change.files?.size ?? 0) > 0) parts.push('Edit package');
+  for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
+  for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
+  if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
+  if (change.metadata !== undefined) parts.push('Change metadata');
+  if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
+  const text = parts.join(', ');
+  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+}

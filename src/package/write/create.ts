@@ -1,0 +1,209 @@
+import { newKptfile } from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
+import type { RequestContext } from '../actor.ts';
+import { formatCommitMessage } from '../commit-message.ts';
+import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
+import { draftRef, mainRef, packagePath, proposedRef } from '../layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
+import { emptyRecord, type RevisionRecord } from '../record.ts';
+import { currentRecord } from '../record-at-tip.ts';
+import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+
+/** How a draft comes into being. */
+export type RevisionSource =
+  | {
+      readonly type: 'init';
+      readonly description?: string;
+      readonly keywords?: readonly string[];
+      readonly site?: string;
+      /** Files to begin with, by path below the package folder; a Kptfile among them is used as it is. */
+      readonly files?: ReadonlyMap<string, Uint8Array>;
+    }
+  /** A published revision of the same package. */
+  | { readonly type: 'copy'; readonly source: string };
+
+export interface NewRevision {
+  readonly package: string;
+  readonly workspace: string;
+  readonly source: RevisionSource;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+/** Plans a new draft: a branch from the main head with one commit, and its record. */
+export async function planCreate(bench: Workbench, wanted: NewRevision, context: RequestContext): Promise<WritePlan> {
+  const key = { repository: bench.repository, package: wanted.package, workspace: wanted.workspace };
+  checkRevisionKey(key);
+  checkUnique(bench, key);
+  checkNesting(bench, key);
+  checkRefCollision(bench, key);
+  const head = bench.index.mainHead;
+  if (head === undefined) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${mainRef(bench.layout)} does not exist in repository ${bench.repository}; push a first commit or set spec.git.createBranch`,
+    );
+  }
+  const name = revisionName(key);
+  const uid = revisionUid(name, bench.namespace);
+  const start =
+    wanted.source.type === 'init' ? initial(bench, key, wanted.source) : await copied(bench, key, wanted.source);
+  const mainCommit = await bench.git.readCommit(head);
+  const tree = await bench.git.editTree(mainCommit.tree, start.edits);
+  const commit = await bench.git.writeCommit({
+    tree,
+    parents: [head],
+    ...signatures(bench, context),
+    message: formatCommitMessage(start.subject, {
+      annotation: { package: packagePath(bench.layout, key.package), workspaceName: key.workspace, task: start.task },
+      context,
+      action: wanted.source.type,
+    }),
+  });
+  const at = timestamp(bench.clock.now());
+  const record: RevisionRecord = {
+    ...start.record(commit),
+    commit,
+    createdAt: at,
+    ...(wanted.labels === undefined ? {} : { labels: { ...wanted.labels } }),
+    ...(wanted.annotations === undefined ? {} : { annotations: { ...wanted.annotations } }),
+  };
+  const before = bench.index.ref(bench.layout.recordPrefix + uid);
+  const updates: RefUpdate[] = [
+    { type: 'create', ref: draftRef(bench.layout, key), new: commit },
+    // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
+    await writeRecord(bench, uid, before, record, `${start.subject} (${name})`, context),
+  ];
+  return { updates, name };
+}
+
+interface Start {
+  readonly subject: string;
+  readonly task: unknown;
+  readonly edits: ReadonlyMap<string, TreeEdit>;
+  record(commit: Oid): RevisionRecord;
+}
+
+function initial(bench: Workbench, key: RevisionKey, source: Extract<RevisionSource, { type: 'init' }>): Start {
+  const others = bench.index.ofPackage(key.package);
+  if (others.length > 0) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `package "${key.package}" already exists in repository "${bench.repository}"`,
+    );
+  }
+  const path = packagePath(bench.layout, key.package);
+  const ownName = key.package.slice(key.package.lastIndexOf('/') + 1);
+  const description = source.description ?? `${ownName} description`;
+  const files = new Map<string, Uint8Array>([
+    ['Kptfile', Buffer.from(newKptfile({ name: ownName, description, ...pick(source) }))],
+    ['README.md', Buffer.from(`# ${ownName}\n\n${description}\n`)],
+    ['package-context.yaml', Buffer.from(packageContext(bench.deployment ? ownName : 'example'))],
+    ...(source.files ?? []),
+  ]);
+  return {
+    subject: 'Creating new empty revision',
+    task: { type: 'init', init: { description, ...pick(source) } },
+    edits: new Map([...files].map(([file, data]) => [`${path}/${file}`, { data }])),
+    record: emptyRecord,
+  };
+}
+
+async function copied(
+  bench: Workbench,
+  key: RevisionKey,
+  request: Extract<RevisionSource, { type: 'copy' }>,
+): Promise<Start> {
+  const source = bench.index.get(request.source);
+  if (source === undefined) throw new SluiceError('NotFound', `package revision "${request.source}" not found`);
+  checkCopySource(source, key);
+  const content = await bench.content(source);
+  const path = packagePath(bench.layout, key.package);
+  return {
+    subject: 'Creating new revision by copying previous revision',
+    task: { type: 'edit', edit: { sourceRef: { name: source.name } } },
+    edits: new Map([[path, { oid: content.tree, mode: '040000' }]]),
+    // Verdicts come along and hold for as long as their inputs stay as they are.
+    record: (commit) => ({
+      ...emptyRecord(commit),
+      verdicts: [...currentRecord(source, content).verdicts],
+      source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
+    }),
+  };
+}
+
+function checkCopySource(source: PackageRevision, key: RevisionKey): void {
+  if (source.key.repository !== key.repository || source.key.package !== key.package) {
+    throw new SluiceError(
+      'InvalidInput',
+      `source revision must be from same package ${key.repository}/${key.package} (got: ${source.key.repository}/${source.key.package})`,
+    );
+  }
+  if (!isPublished(source)) {
+    throw new SluiceError('Refused', `source revision must be published: ${source.name} is ${source.lifecycle}`);
+  }
+  if (isPlaceholder(source)) {
+    throw new SluiceError(
+      'Refused',
+      `source revision must not be the placeholder package revision ${source.name}; copy the latest published revision`,
+    );
+  }
+}
+
+function checkUnique(bench: Workbench, key: RevisionKey): void {
+  const taken = bench.index.ofPackage(key.package).find((other) => other.key.workspace === key.workspace);
+  if (taken !== undefined) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `package revision workspaceNames must be unique; package revision with name ${key.package} in repo ${key.repository} with workspaceName ${key.workspace} already exists`,
+    );
+  }
+}
+
+/** Git keeps refs as files: `drafts/a/b` and `drafts/a/b/c` cannot both exist, which is the same as packages that are nested. */
+function checkNesting(bench: Workbench, key: RevisionKey): void {
+  const other = bench.index.nestedWith(key.package);
+  if (other === undefined) return;
+  throw new SluiceError(
+    'Refused',
+    `packages cannot be nested: "${key.package}" would lie above or below the package "${other}", and their branches and tags cannot exist side by side in Git; choose another package name`,
+  );
+}
+
+/** Branches that are no revisions can be in the way too. */
+function checkRefCollision(bench: Workbench, key: RevisionKey): void {
+  for (const ref of [draftRef(bench.layout, key), proposedRef(bench.layout, key)]) {
+    for (let slash = ref.lastIndexOf('/'); slash > 'refs/heads'.length; slash = ref.lastIndexOf('/', slash - 1)) {
+      const above = ref.slice(0, slash);
+      if (bench.index.ref(above) === undefined) continue;
+      throw new SluiceError(
+        'Refused',
+        `${ref} cannot exist beside the branch ${above}; remove that branch or choose another name`,
+      );
+    }
+  }
+}
+
+/** The ConfigMap by which functions learn about their package: its name in deployment repositories, `example` elsewhere. */
+function packageContext(name: string): string {
+  return [
+    'apiVersion: v1',
+    'kind: ConfigMap',
+    'metadata:',
+    '  name: kptfile.kpt.dev',
+    '  annotations:',
+    '    config.kubernetes.io/local-config: "true"',
+    'data:',
+    `  name: ${name}`,
+    '',
+  ].join('\n');
+}
+
+function pick(source: { keywords?: readonly string[]; site?: string }): { keywords?: string[]; site?: string } {
+  return {
+    ...(source.keywords === undefined ? {} : { keywords: [...source.keywords] }),
+    ...(source.site === undefined ? {} : { site: source.site }),
+  };
+}

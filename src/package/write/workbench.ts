@@ -1,0 +1,62 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { GitRepository, Oid, RefUpdate, Signature } from '../../git/git-repository.ts';
+import type { RequestContext } from '../actor.ts';
+import type { PackageContent } from '../content.ts';
+import type { RevisionIndex } from '../index/revision-index.ts';
+import { type RepositoryLayout, recordRef } from '../layout.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import type { EffectivePolicy } from '../policy.ts';
+import { formatRecord, type RevisionRecord } from '../record.ts';
+
+/** What planning a write needs of a repository. Plans write objects, which nobody sees until their refs are committed. */
+export interface Workbench {
+  readonly repository: string;
+  readonly namespace: string;
+  /** Clusters sync from this repository. */
+  readonly deployment: boolean;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  readonly index: RevisionIndex;
+  readonly clock: Clock;
+  readonly identity: { readonly name: string; readonly email: string };
+  policyFor(revision: PackageRevision): EffectivePolicy;
+  content(revision: PackageRevision): Promise<PackageContent>;
+  /** Names of revisions, in any repository, that have this one as their upstream. */
+  dependentsOf(revision: PackageRevision): string[];
+}
+
+/** Ref updates that belong together, and the revision that they leave behind. */
+export interface WritePlan {
+  readonly updates: readonly RefUpdate[];
+  /** Name of the revision afterwards. */
+  readonly name: string;
+}
+
+export function signatures(bench: Workbench, context: RequestContext): { author: Signature; committer: Signature } {
+  const time = bench.clock.now();
+  const name = context.actor.name.replace(/[<>\u0000-\u001f\u007f]/g, '').trim() || 'unknown';
+  return {
+    author: { name, email: bench.identity.email, time },
+    committer: { name: bench.identity.name, email: bench.identity.email, time },
+  };
+}
+
+/** Writes a record commit on top of the record before and says how its ref moves. */
+export async function writeRecord(
+  bench: Workbench,
+  uid: string,
+  before: Oid | undefined,
+  record: RevisionRecord,
+  subject: string,
+  context: RequestContext,
+): Promise<RefUpdate> {
+  const tree = await bench.git.editTree(undefined, new Map());
+  const oid = await bench.git.writeCommit({
+    tree,
+    parents: before === undefined ? [] : [before],
+    ...signatures(bench, context),
+    message: formatRecord(subject, record),
+  });
+  const ref = recordRef(bench.layout, uid);
+  return before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
+}
