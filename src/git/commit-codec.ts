@@ -1,0 +1,100 @@
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { Commit, NewCommit, Oid, Signature } from './git-repository.ts';
+import { checkOid, isOid } from './object-id.ts';
+
+/** The bytes of a commit object without a signature: what a signer signs. Throws InvalidInput for what Git cannot hold. */
+export function encodeCommit(commit: NewCommit): Buffer {
+  const lines = [`tree ${checkOid(commit.tree, 'tree of a commit')}`];
+  for (const parent of commit.parents) lines.push(`parent ${checkOid(parent, 'parent of a commit')}`);
+  lines.push(`author ${encodeSignature(commit.author, 'author')}`);
+  lines.push(`committer ${encodeSignature(commit.committer, 'committer')}`);
+  if (commit.message.includes('\0'))
+    throw new SluiceError('InvalidInput', 'a commit message must not contain a NUL character');
+  return Buffer.from(`${lines.join('\n')}\n\n${commit.message}`, 'utf8');
+}
+
+/** The commit with the signer's text as its `gpgsig` header, which stands last and is folded by a space in front of each line. */
+export function embedSignature(payload: Buffer, signature: string): Buffer {
+  const text = signature.replace(/\n+$/, '');
+  if (text === '' || /[\0\r]/.test(text))
+    throw new SluiceError('InvalidInput', 'the signer returned no signature, or one with control characters');
+  const headersEnd = payload.indexOf('\n\n') + 1;
+  const header = Buffer.from(`gpgsig ${text.replaceAll('\n', '\n ')}\n`, 'utf8');
+  return Buffer.concat([payload.subarray(0, headersEnd), header, payload.subarray(headersEnd)]);
+}
+
+/**
+ * Parses a commit object. Throws Corrupt unless it names a tree and its parents; what is odd about the people or dates in it is
+ * tolerated (anybody can push it), and headers that are not known are skipped.
+ */
+export function parseCommit(data: Buffer, oid: Oid): Commit {
+  const end = data.indexOf('\n\n');
+  const headers = parseHeaders(data.subarray(0, end < 0 ? data.length : end));
+  const decode = decoderFor(headers.find(([name]) => name === 'encoding')?.[1].toString('latin1'));
+  const values = (name: string) => headers.filter((header) => header[0] === name).map((header) => header[1]);
+  const ids = (name: string) => values(name).map((value) => value.toString('latin1'));
+  const [tree, ...moreTrees] = ids('tree');
+  const parents = ids('parent');
+  if (tree === undefined || moreTrees.length > 0 || ![tree, ...parents].every(isOid))
+    throw new SluiceError('Corrupt', `commit ${oid} is damaged: its tree or a parent is no object id`);
+  const signature = values('gpgsig')[0];
+  return {
+    oid,
+    tree,
+    parents,
+    author: parseSignature(values('author')[0], decode),
+    committer: parseSignature(values('committer')[0], decode),
+    message: end < 0 ? '' : decode(data.subarray(end + 2)),
+    signature: signature?.toString('utf8'),
+  };
+}
+
+/** Name and unfolded value of each header. */
+function parseHeaders(block: Buffer): [string, Buffer][] {
+  const headers: [string, Buffer][] = [];
+  // Byte for byte, since the encoding is not known before the headers are read.
+  for (const line of block.toString('latin1').split('\n')) {
+    const last = headers.at(-1);
+    if (line.startsWith(' ') && last !== undefined) {
+      last[1] = Buffer.concat([last[1], Buffer.from(`\n${line.slice(1)}`, 'latin1')]);
+      continue;
+    }
+    const space = line.indexOf(' ');
+    headers.push([line.slice(0, space), Buffer.from(line.slice(space + 1), 'latin1')]);
+  }
+  return headers;
+}
+
+function decoderFor(encoding: string | undefined): (data: Buffer) => string {
+  if (encoding !== undefined) {
+    try {
+      const decoder = new TextDecoder(encoding);
+      return (data) => decoder.decode(data);
+    } catch {
+      // An encoding nobody knows: UTF-8 shows most of the text, and the text decides nothing.
+    }
+  }
+  return (data) => data.toString('utf8');
+}
+
+function encodeSignature(person: Signature, role: string): string {
+  const { name, email, time } = person;
+  if (name.trim() === '' || /[<>\n\0]/.test(name) || /[<>\s\0]/.test(email))
+    throw new SluiceError(
+      'InvalidInput',
+      `${role} of a commit: name and e-mail must not contain angle brackets or line breaks, and the name must not be empty`,
+    );
+  const seconds = Math.floor(time / 1000);
+  if (!Number.isSafeInteger(seconds) || seconds < 0)
+    throw new SluiceError('InvalidInput', `${role} of a commit: ${time} is not a time after 1970 in milliseconds`);
+  return `${name.trim()} <${email}> ${seconds} +0000`;
+}
+
+function parseSignature(value: Buffer | undefined, decode: (data: Buffer) => string): Signature {
+  const text = value === undefined ? '' : decode(value);
+  const open = text.indexOf('<');
+  const close = text.lastIndexOf('>');
+  if (open < 0 || close < open) return { name: text.trim(), email: '', time: 0 };
+  const seconds = Number(/^ *(\d{1,12})(?: |$)/.exec(text.slice(close + 1))?.[1] ?? 0);
+  return { name: text.slice(0, open).trim(), email: text.slice(open + 1, close), time: seconds * 1000 };
+}

@@ -1,0 +1,124 @@
+import { constants } from 'node:fs';
+import { access, mkdir, open, rename, unlink, utimes } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { deflate, deflateSync } from 'node:zlib';
+import { errnoOf } from './errno.ts';
+import type { Oid } from './git-repository.ts';
+import { objectHeader } from './object-id.ts';
+import type { NewObject } from './object-source.ts';
+import { SyncedFolders } from './synced-folders.ts';
+
+const deflateInBackground = promisify(deflate);
+/** Above this, compressing would hold up the event loop. */
+const BACKGROUND_BYTES = 32 * 1024;
+/** Speed before size: maintenance packs the objects anyway. */
+const LEVEL = 1;
+
+let lastNumber = 0;
+function nextNumber(): number {
+  lastNumber += 1;
+  return lastNumber;
+}
+
+/**
+ * Writes loose objects as Git does: a temporary file in the object's folder, fsync, rename. A crash leaves at most temporary files,
+ * which nothing reads. Objects get their names in the order given, so that what exists never refers to what does not.
+ */
+export class LooseObjectWriter {
+  readonly #objects: string;
+  readonly #folders = new SyncedFolders();
+
+  constructor(gitDir: string) {
+    this.#objects = join(gitDir, 'objects');
+  }
+
+  /**
+   * True if the object is there as a loose file. Its time is renewed, as Git does, so that a collection of old garbage that runs
+   * at this moment keeps it.
+   */
+  async has(oid: Oid): Promise<boolean> {
+    try {
+      const now = new Date();
+      await utimes(this.#path(oid), now, now);
+      return true;
+    } catch (error) {
+      if (errnoOf(error) === 'ENOENT') return false;
+      if (errnoOf(error) === 'EPERM' || errnoOf(error) === 'EACCES') return this.#canRead(oid);
+      throw error;
+    }
+  }
+
+  /** Writes objects; those that an object refers to must stand before it. */
+  async write(objects: readonly NewObject[]): Promise<void> {
+    const results = await Promise.allSettled(objects.map((object) => this.#writeTemporary(object)));
+    const files = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) {
+      // Best effort: a temporary file that stays does no harm and is swept by maintenance.
+      await Promise.allSettled(files.map((file) => (file === undefined ? undefined : unlink(file))));
+      throw failed.reason;
+    }
+    for (const [index, { oid }] of objects.entries()) {
+      const file = files[index];
+      if (file === undefined) continue;
+      await rename(file, this.#path(oid));
+      this.#folders.add(this.#folder(oid));
+    }
+  }
+
+  /** Makes the names of all objects written so far durable. Returns when the disk has them. */
+  flush(): Promise<void> {
+    return this.#folders.flush();
+  }
+
+  async #writeTemporary({ oid, type, data }: NewObject): Promise<string> {
+    const content = Buffer.concat([objectHeader(type, data.length), data]);
+    const compressed =
+      content.length > BACKGROUND_BYTES
+        ? await deflateInBackground(content, { level: LEVEL })
+        : deflateSync(content, { level: LEVEL });
+    // Git sweeps leftovers of this name too.
+    const file = join(this.#folder(oid), `tmp_obj_${process.pid}_${process.hrtime.bigint()}_${nextNumber()}`);
+    const handle = await this.#create(file, oid);
+    try {
+      await handle.writeFile(compressed);
+      await handle.sync();
+    } catch (error) {
+      await unlink(file);
+      throw error;
+    } finally {
+      await handle.close();
+    }
+    return file;
+  }
+
+  async #create(file: string, oid: Oid) {
+    try {
+      return await open(file, 'wx', 0o444);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') throw error;
+      await mkdir(this.#folder(oid), { recursive: true });
+      this.#folders.add(this.#objects);
+      return await open(file, 'wx', 0o444);
+    }
+  }
+
+  async #canRead(oid: Oid): Promise<boolean> {
+    try {
+      await access(this.#path(oid), constants.R_OK);
+      return true;
+    } catch {
+      // Not there or not readable: writing it anew gives the right error, or repairs it.
+      return false;
+    }
+  }
+
+  #folder(oid: Oid): string {
+    return join(this.#objects, oid.slice(0, 2));
+  }
+
+  #path(oid: Oid): string {
+    return join(this.#objects, oid.slice(0, 2), oid.slice(2));
+  }
+}

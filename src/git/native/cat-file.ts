@@ -1,0 +1,217 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitObject, ObjectStat, ObjectType } from '../git-repository.ts';
+import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../object-source.ts';
+import { cannotStart, collectStderr, killGroup, spawnGit } from './git-process.ts';
+import { OutputBuffer } from './output-buffer.ts';
+
+/** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers get their turn. */
+const SLICE = 256;
+/** How often a request is sent anew after the process died under it. */
+const ATTEMPTS = 2;
+
+type Command = 'contents' | 'info';
+
+interface Request {
+  readonly command: Command;
+  readonly specification: string;
+  readonly resolve: (answer: GitObject | ObjectStat | undefined) => void;
+  readonly reject: (error: SluiceError) => void;
+  attempts: number;
+}
+
+interface Process {
+  readonly child: ChildProcess;
+  readonly stderr: () => string;
+  readonly output: OutputBuffer;
+  /** The object whose header was read and whose contents are awaited. */
+  awaited: ObjectStat | undefined;
+}
+
+interface CatFileOptions {
+  readonly gitDir: string;
+  readonly clock: Clock;
+  /** Milliseconds without any output after which a request fails. */
+  readonly timeout: number;
+  /** Milliseconds without a request after which the process is let go; the next request starts a new one. */
+  readonly idleTimeout: number;
+}
+
+/** A kept-open `git cat-file --batch-command` with pipelining. It is started on demand and again after it died. */
+export class CatFile {
+  readonly #options: CatFileOptions;
+  #process: Process | undefined;
+  #waiting: Request[] = [];
+  #cancelTimer: () => void = () => {};
+  #closed = false;
+
+  constructor(options: CatFileOptions) {
+    this.#options = options;
+  }
+
+  /** Contents, in the order asked. */
+  async contents(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    const objects: (GitObject | undefined)[] = [];
+    let total = 0;
+    for (let start = 0; start < specifications.length; start += SLICE) {
+      const slice = specifications.slice(start, start + SLICE);
+      const answers = await this.#ask('contents', slice);
+      for (const answer of answers) {
+        total += answer?.size ?? 0;
+        if (total > MAX_BATCH_BYTES) throw batchTooLarge();
+        objects.push(answer as GitObject | undefined);
+      }
+    }
+    return objects;
+  }
+
+  /** Ids, types and sizes, in the order asked. */
+  async info(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    const stats: (ObjectStat | undefined)[] = [];
+    for (let start = 0; start < specifications.length; start += SLICE)
+      stats.push(...(await this.#ask('info', specifications.slice(start, start + SLICE))));
+    return stats;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#fail(new SluiceError('Unavailable', 'the repository was closed'));
+    this.#stop();
+  }
+
+  #ask(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
+    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    const answers = specifications.map(
+      (specification) =>
+        new Promise<GitObject | ObjectStat | undefined>((resolve, reject) => {
+          this.#waiting.push({ command, specification, resolve, reject, attempts: 0 });
+        }),
+    );
+    this.#send(this.#waiting.slice(-answers.length));
+    return Promise.all(answers);
+  }
+
+  #send(requests: readonly Request[]): void {
+    if (requests.length === 0) return;
+    this.#process ??= this.#start();
+    this.#watch();
+    const lines = requests.map((request) => `${request.command} ${request.specification}\0`);
+    this.#process.child.stdin?.write(lines.join(''));
+  }
+
+  #start(): Process {
+    const child = spawnGit({ gitDir: this.#options.gitDir, arguments: ['cat-file', '--batch-command', '-z'] });
+    const process = { child, stderr: collectStderr(child), output: new OutputBuffer(), awaited: undefined };
+    child.stdin?.on('error', () => {
+      // EPIPE: the process has ended; "close" follows and decides about the requests.
+    });
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (this.#process !== process) return;
+      process.output.append(chunk);
+      this.#read(process);
+      this.#watch();
+    });
+    child.on('error', (cause) => {
+      if (this.#process !== process) return;
+      this.#process = undefined;
+      this.#fail(cannotStart(cause));
+    });
+    child.on('close', () => this.#onClose(process));
+    return process;
+  }
+
+  #read(process: Process): void {
+    for (;;) {
+      if (process.awaited === undefined) {
+        const line = process.output.takeLine();
+        if (line === undefined) return;
+        if (!this.#onHeader(process, line)) return;
+      } else {
+        const data = process.output.take(process.awaited.size, 1);
+        if (data === undefined) return;
+        const object = { ...process.awaited, data };
+        process.awaited = undefined;
+        this.#waiting.shift()?.resolve(object);
+      }
+    }
+  }
+
+  /** Handles the line that begins an answer; false if the process had to be replaced. */
+  #onHeader(process: Process, line: string): boolean {
+    const request = this.#waiting[0];
+    if (request === undefined) {
+      this.#restart(new SluiceError('Internal', 'git cat-file answered without a question'));
+      return false;
+    }
+    const [, oid, type, digits] = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(line) ?? [];
+    if (oid === undefined) {
+      this.#waiting.shift();
+      if (/ (?:missing|ambiguous|submodule)$/.test(line)) request.resolve(undefined);
+      else request.reject(new SluiceError('Internal', `git cat-file answered ${JSON.stringify(line.slice(0, 200))}`));
+      return true;
+    }
+    const stat = { oid, type: type as ObjectType, size: Number(digits) };
+    if (request.command === 'contents' && stat.size > MAX_OBJECT_BYTES) {
+      // The contents are on their way already; a new process is cheaper than reading them to throw them away.
+      this.#restart(objectTooLarge(request.specification, stat.size));
+      return false;
+    }
+    if (request.command === 'contents') process.awaited = stat;
+    else this.#waiting.shift()?.resolve(stat);
+    return true;
+  }
+
+  /** Fails the first request with `error` and asks the others of a new process. */
+  #restart(error: SluiceError): void {
+    this.#stop();
+    this.#waiting.shift()?.reject(error);
+    this.#send(this.#waiting);
+  }
+
+  #onClose(process: Process): void {
+    if (this.#process !== process) return;
+    this.#stop();
+    const first = this.#waiting[0];
+    if (first === undefined) return;
+    first.attempts += 1;
+    const said = process.stderr().trim().slice(0, 500);
+    if (said.includes('fatal:') || first.attempts >= ATTEMPTS)
+      this.#restart(
+        said === ''
+          ? new SluiceError('Unavailable', 'git cat-file ended unexpectedly')
+          : new SluiceError(
+              'Corrupt',
+              `${JSON.stringify(first.specification)} cannot be read: ${said}. Run "git fsck"`,
+            ),
+      );
+    else this.#send(this.#waiting);
+  }
+
+  #fail(error: SluiceError): void {
+    const requests = this.#waiting;
+    this.#waiting = [];
+    for (const request of requests) request.reject(error);
+  }
+
+  #stop(): void {
+    this.#cancelTimer();
+    const process = this.#process;
+    this.#process = undefined;
+    if (process !== undefined) killGroup(process.child);
+  }
+
+  /** Sets the timer anew: against silence while requests wait, against idleness otherwise. */
+  #watch(): void {
+    this.#cancelTimer();
+    const { clock, timeout, idleTimeout } = this.#options;
+    if (this.#waiting.length === 0) {
+      this.#cancelTimer = clock.schedule(idleTimeout, () => this.#stop());
+      return;
+    }
+    this.#cancelTimer = clock.schedule(timeout, () => {
+      this.#stop();
+      this.#fail(new SluiceError('Timeout', `git cat-file gave no answer within ${timeout / 1000} s`));
+    });
+  }
+}

@@ -1,0 +1,167 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Writable } from 'node:stream';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+/**
+ * Settings for every call. Hooks and automatic housekeeping are off; what Git writes reaches the disk. Objects that arrive by fetch
+ * are hashed anyway and never checked out, so `fsckObjects` stays off: it would refuse whole repositories for flaws in old history.
+ */
+const SETTINGS = [
+  'core.hooksPath=/dev/null',
+  'core.fsync=loose-object,pack,pack-metadata,reference',
+  'core.fsyncMethod=fsync',
+  'core.logAllRefUpdates=false',
+  'core.fsmonitor=false',
+  'core.askPass=',
+  'credential.helper=',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'fetch.recurseSubmodules=false',
+  'submodule.recurse=false',
+] as const;
+
+/** Nothing of the caller's environment but PATH: no system or user configuration, no prompt, no replaced objects. */
+function environment(allowedProtocol: string): NodeJS.ProcessEnv {
+  return {
+    PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
+    HOME: '/dev/null',
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: '/dev/null',
+    GIT_CONFIG_SYSTEM: '/dev/null',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: '',
+    // Empty allows no protocol at all.
+    GIT_ALLOW_PROTOCOL: allowedProtocol,
+    GIT_PROTOCOL_FROM_USER: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_OPTIONAL_LOCKS: '0',
+  };
+}
+
+export interface GitCommand {
+  /** The bare repository; without it, a command that needs none. */
+  readonly gitDir?: string;
+  readonly settings?: readonly string[];
+  readonly arguments: readonly string[];
+  /** The one transport this command may use. */
+  readonly allowedProtocol?: string;
+}
+
+export interface GitRun extends GitCommand {
+  /** Milliseconds after which the whole process group is killed. */
+  readonly timeout: number;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  readonly input?: string;
+  /** Bytes that children can read once on file descriptor 3: neither arguments nor environment show them. */
+  readonly secret?: string | undefined;
+  /** Bytes of standard output above which the command is killed. */
+  readonly maxOutput?: number;
+}
+
+export interface GitResult {
+  /** Exit code, or -1 if the process ended by a signal. */
+  readonly code: number;
+  readonly stdout: Buffer;
+  readonly stderr: string;
+}
+
+const MAX_OUTPUT = 256 * 1024 * 1024;
+const MAX_STDERR = 64 * 1024;
+
+/** Starts git without a shell, as the leader of a process group of its own, with pipes as standard streams. */
+export function spawnGit(command: GitCommand, withSecret = false): ChildProcess {
+  const settings = [...SETTINGS, ...(command.settings ?? [])].flatMap((setting) => ['-c', setting]);
+  const place = command.gitDir === undefined ? [] : [`--git-dir=${command.gitDir}`];
+  return spawn('git', [...place, ...settings, ...command.arguments], {
+    cwd: '/',
+    env: environment(command.allowedProtocol ?? ''),
+    detached: true,
+    stdio: withSecret ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
+  });
+}
+
+/** Kills a process that spawnGit started, and all that it started. */
+export function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // ESRCH: the whole group has ended already, which is what was wanted.
+  }
+}
+
+/** Collects what a process writes to standard error, up to a bound. */
+export function collectStderr(child: ChildProcess): () => string {
+  let text = '';
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    if (text.length < MAX_STDERR) text += chunk.slice(0, MAX_STDERR);
+  });
+  return () => text;
+}
+
+/** Writes and ends; that the reader may be gone is told by its exit, not by the broken pipe. */
+function send(stream: Writable, text: string): void {
+  stream.on('error', () => {
+    // EPIPE or ECONNRESET: the process ended without reading all of it; its exit code says why.
+  });
+  stream.end(text);
+}
+
+/**
+ * Runs git to its end and returns whatever exit code it had. Throws Timeout, LimitExceeded, or Unavailable (git missing, call
+ * cancelled); then the whole process group is gone.
+ */
+export function runGit(run: GitRun): Promise<GitResult> {
+  const name = `git ${run.arguments[0] ?? ''}`;
+  return new Promise((resolve, reject) => {
+    if (run.signal?.aborted) return reject(cancelled(name));
+    const child = spawnGit(run, run.secret !== undefined);
+    const stderr = collectStderr(child);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let failure: SluiceError | undefined;
+    const stop = (error: SluiceError) => {
+      failure ??= error;
+      killGroup(child);
+    };
+    const maxOutput = run.maxOutput ?? MAX_OUTPUT;
+    const onAbort = () => stop(cancelled(name));
+    const cancelTimer = run.clock.schedule(run.timeout, () =>
+      stop(new SluiceError('Timeout', `${name} did not end within ${run.timeout / 1000} s and was stopped`)),
+    );
+    run.signal?.addEventListener('abort', onAbort, { once: true });
+    const settle = () => {
+      cancelTimer();
+      run.signal?.removeEventListener('abort', onAbort);
+    };
+    child.stdout?.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxOutput) stop(new SluiceError('LimitExceeded', `${name} printed more than ${maxOutput} bytes`));
+      else chunks.push(chunk);
+    });
+    child.on('error', (cause) => {
+      settle();
+      reject(cannotStart(cause));
+    });
+    child.on('close', (code) => {
+      settle();
+      if (failure !== undefined) reject(failure);
+      else resolve({ code: code ?? -1, stdout: Buffer.concat(chunks), stderr: stderr() });
+    });
+    if (child.stdin !== null) send(child.stdin, run.input ?? '');
+    const secretPipe = child.stdio[3];
+    if (run.secret !== undefined && secretPipe != null) send(secretPipe as Writable, run.secret);
+  });
+}
+
+export function cannotStart(cause: unknown): SluiceError {
+  return new SluiceError('Unavailable', 'git cannot be started: is it installed and in PATH?', { cause });
+}
+
+function cancelled(name: string): SluiceError {
+  return new SluiceError('Unavailable', `${name} was cancelled`);
+}

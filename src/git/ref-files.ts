@@ -1,0 +1,113 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { errnoOf } from './errno.ts';
+import type { Oid, Ref } from './git-repository.ts';
+import { PackedRefs } from './packed-refs.ts';
+import { isRefName } from './ref-name.ts';
+
+/**
+ * Reads refs from Git's files: loose files first, then `packed-refs`, so that a ref that is packed in between is found in one of the
+ * two. Each value is one the ref had during the call; a transaction of another process may be seen in part.
+ */
+export class RefFiles {
+  readonly #gitDir: string;
+  #packed: { readonly key: string; readonly refs: PackedRefs } | undefined;
+
+  constructor(gitDir: string) {
+    this.#gitDir = gitDir;
+  }
+
+  /** Refs with one of the prefixes, all without any, sorted by name. */
+  async list(prefixes: readonly string[]): Promise<Ref[]> {
+    const wanted = prefixes.length === 0 ? ['refs/'] : withoutCovered(prefixes);
+    const loose = new Map<string, Oid | undefined>();
+    await Promise.all(wanted.map((prefix) => this.#walk(prefix.slice(0, prefix.lastIndexOf('/')), prefix, loose)));
+    const packed = await this.packed();
+    const refs: Ref[] = [];
+    for (const prefix of wanted) for (const ref of packed.withPrefix(prefix)) if (!loose.has(ref.name)) refs.push(ref);
+    if (loose.size === 0 && wanted.length === 1) return refs;
+    for (const [name, oid] of loose) if (oid !== undefined) refs.push({ name, oid });
+    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** What a ref points to; undefined if it does not exist or is symbolic. */
+  async resolve(name: string): Promise<Oid | undefined> {
+    const loose = await this.readLoose(name);
+    if (loose !== undefined) return loose === 'symbolic' ? undefined : loose;
+    return (await this.packed()).get(name);
+  }
+
+  /** The loose value of a ref; undefined if there is no file (or a folder in its place). */
+  async readLoose(name: string): Promise<Oid | 'symbolic' | undefined> {
+    let text: string;
+    try {
+      text = await readFile(join(this.#gitDir, name), 'latin1');
+    } catch (error) {
+      if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return undefined;
+      throw error;
+    }
+    if (text.startsWith('ref:')) return 'symbolic';
+    const oid = /^([0-9a-f]{40})\s*$/.exec(text)?.[1];
+    if (oid === undefined)
+      throw new SluiceError('Corrupt', `${name} is damaged: its file holds no object id. Restore or remove the file`);
+    return oid;
+  }
+
+  /** The packed refs, parsed again only when the file was replaced. */
+  async packed(): Promise<PackedRefs> {
+    const path = join(this.#gitDir, 'packed-refs');
+    for (;;) {
+      const key = await fileKey(path);
+      if (key === undefined) return PackedRefs.EMPTY;
+      if (this.#packed?.key === key) return this.#packed.refs;
+      const refs = PackedRefs.parse(await readFile(path));
+      // Read again if the file was replaced between the two calls.
+      if ((await fileKey(path)) !== key) continue;
+      this.#packed = { key, refs };
+      return refs;
+    }
+  }
+
+  async #walk(folder: string, prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
+    const entries = await readFolder(join(this.#gitDir, folder));
+    await Promise.all(
+      entries.map(async (entry) => {
+        const name = `${folder}/${entry.name}`;
+        if (entry.isDirectory()) {
+          if (`${name}/`.startsWith(prefix) || prefix.startsWith(`${name}/`)) await this.#walk(name, prefix, found);
+        } else if (name.startsWith(prefix) && isRefName(name)) {
+          const value = await this.readLoose(name);
+          // A file that vanished since was deleted or packed. What was packed is in packed-refs, which is read later.
+          if (value !== undefined) found.set(name, value === 'symbolic' ? undefined : value);
+        }
+      }),
+    );
+  }
+}
+
+async function readFolder(path: string) {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    throw error;
+  }
+}
+
+/** Changes whenever the file is replaced; undefined if there is none. */
+async function fileKey(path: string): Promise<string | undefined> {
+  try {
+    const { ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return `${ino}:${size}:${mtimeNs}:${ctimeNs}`;
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Prefixes without those that another one covers, so that no ref is listed twice. */
+function withoutCovered(prefixes: readonly string[]): string[] {
+  const sorted = [...new Set(prefixes)].sort();
+  return sorted.filter((prefix) => !sorted.some((other) => other !== prefix && prefix.startsWith(other)));
+}

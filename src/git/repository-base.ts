@@ -1,0 +1,132 @@
+import { dirname, join } from 'node:path';
+import { embedSignature, encodeCommit } from './commit-codec.ts';
+import type {
+  Commit,
+  CommitSigner,
+  FileEntry,
+  GitObject,
+  NewCommit,
+  ObjectStat,
+  ObjectType,
+  Oid,
+  Ref,
+  RefUpdate,
+  TreeChange,
+  TreeEdit,
+  TreeEntry,
+} from './git-repository.ts';
+import { LooseObjectWriter } from './loose-object-writer.ts';
+import { ObjectAccess } from './object-access.ts';
+import { hashObject } from './object-id.ts';
+import type { ObjectSource } from './object-source.ts';
+import { ObjectStore } from './object-store.ts';
+import { RefFiles } from './ref-files.ts';
+import { checkRefName, checkRefPrefix } from './ref-name.ts';
+import { checkRefUpdates } from './ref-updates.ts';
+import { SerialQueue } from './serial-queue.ts';
+import { SyncedFolders } from './synced-folders.ts';
+import { applyTreeEdits } from './tree-editor.ts';
+
+/** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
+export abstract class RepositoryBase {
+  readonly path: string;
+  protected readonly refFiles: RefFiles;
+  readonly #source: ObjectSource;
+  readonly #objects: ObjectAccess;
+  readonly #writer: LooseObjectWriter;
+  readonly #store: ObjectStore;
+  readonly #signer: CommitSigner | undefined;
+  /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
+  readonly #refQueue = new SerialQueue();
+
+  constructor(path: string, source: ObjectSource, signer: CommitSigner | undefined) {
+    this.path = path;
+    this.refFiles = new RefFiles(path);
+    this.#source = source;
+    this.#writer = new LooseObjectWriter(path);
+    this.#objects = new ObjectAccess(source, (oid) => this.#writer.has(oid));
+    this.#store = new ObjectStore(source, this.#writer);
+    this.#signer = signer;
+  }
+
+  /** Applies checked updates, all or none. Objects are on disk; the names of changed refs are made durable by the caller. */
+  protected abstract applyUpdates(updates: readonly RefUpdate[]): Promise<void>;
+
+  async listRefs(prefixes: readonly string[] = []): Promise<Ref[]> {
+    for (const prefix of prefixes) checkRefPrefix(prefix);
+    return this.#refQueue.run(() => this.refFiles.list(prefixes));
+  }
+
+  async resolveRef(name: string): Promise<Oid | undefined> {
+    return this.refFiles.resolve(checkRefName(name));
+  }
+
+  readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    return this.#objects.readObjects(specifications);
+  }
+
+  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    return this.#objects.statObjects(specifications);
+  }
+
+  readCommit(oid: Oid): Promise<Commit> {
+    return this.#objects.readCommit(oid);
+  }
+
+  readTree(specification: string): Promise<TreeEntry[] | undefined> {
+    return this.#objects.readTree(specification);
+  }
+
+  listFiles(specification: string, limit?: number): Promise<FileEntry[]> {
+    return this.#objects.listFiles(specification, limit);
+  }
+
+  diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]> {
+    return this.#objects.diffTrees(before, after);
+  }
+
+  writeBlob(data: Uint8Array): Promise<Oid> {
+    return this.#write('blob', data);
+  }
+
+  async editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid> {
+    const { root, objects } = await applyTreeEdits(this.#source, base, edits);
+    await this.#store.write(objects);
+    return root;
+  }
+
+  async writeCommit(commit: NewCommit): Promise<Oid> {
+    const payload = encodeCommit(commit);
+    const data = this.#signer === undefined ? payload : embedSignature(payload, await this.#signer(payload));
+    return this.#write('commit', data);
+  }
+
+  async transaction(updates: readonly RefUpdate[]): Promise<void> {
+    checkRefUpdates(updates);
+    if (updates.length === 0) return;
+    await this.#refQueue.run(async () => {
+      // The objects are on disk before a ref names them, and the refs before the caller hears of it.
+      await this.#writer.flush();
+      await this.applyUpdates(updates);
+      await this.#syncRefs(updates);
+    });
+  }
+
+  async #write(type: ObjectType, data: Uint8Array): Promise<Oid> {
+    const oid = hashObject(type, data);
+    await this.#store.write([{ oid, type, data }]);
+    return oid;
+  }
+
+  /** Makes the new names of ref files durable: Git syncs the files themselves, not the folders they are renamed in. */
+  #syncRefs(updates: readonly RefUpdate[]): Promise<void> {
+    const folders = new SyncedFolders();
+    for (const update of updates) {
+      if (update.type === 'verify') continue;
+      if (update.type === 'delete') folders.add(this.path);
+      for (let folder = dirname(update.ref); folder !== '.'; folder = dirname(folder))
+        folders.add(join(this.path, folder));
+    }
+    return folders.flush();
+  }
+}
