@@ -1,0 +1,100 @@
+import { decodeKptfile } from './decode-kptfile.ts';
+import { type KptfileError, type KptfileErrorCode, KptfileReadFailure } from './kptfile-error.ts';
+import type { Kptfile } from './kptfile-schema.ts';
+import { migrationAdvice } from './migration-advice.ts';
+import { failAt, type MappingNode, parseYamlTree, type YamlTree } from './yaml-tree.ts';
+
+export type ReadResult =
+  | { readonly ok: true; readonly kptfile: Kptfile }
+  | { readonly ok: false; readonly error: KptfileError };
+
+export interface ReadOptions {
+  /** Bytes (of a string: UTF-16 units) above which a text is refused unread. Default 1 MiB. */
+  readonly maxSize?: number;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/**
+ * Reads a Kptfile leniently: what kpt accepts is accepted, fields that kpt does not know are kept, and so are
+ * duplicate or odd conditions. Use lintKptfile for a strict judgement. Never throws on a bad text.
+ */
+export function readKptfile(text: string | Uint8Array, options: ReadOptions = {}): ReadResult {
+  try {
+    return { ok: true, kptfile: loadKptfile(text, options).kptfile };
+  } catch (error) {
+    if (error instanceof KptfileReadFailure) return { ok: false, error: error.error };
+    throw error;
+  }
+}
+
+/** A Kptfile with the tree that it was read from. */
+export interface LoadedKptfile {
+  readonly tree: YamlTree;
+  readonly root: MappingNode;
+  readonly kptfile: Kptfile;
+}
+
+/** readKptfile for the parts of this library that need positions. Throws KptfileReadFailure. */
+export function loadKptfile(text: string | Uint8Array, options: ReadOptions = {}): LoadedKptfile {
+  const maxSize = options.maxSize ?? MEBIBYTE;
+  if (text.length > maxSize) {
+    fail('TooLarge', `The file has more than ${maxSize} bytes. A Kptfile holds conditions and a pipeline, not data.`);
+  }
+  const tree = parseYamlTree(typeof text === 'string' ? text : decodeUtf8(text));
+  const root = checkedRoot(tree);
+  return { tree, root, kptfile: decodeKptfile(root, tree.source) };
+}
+
+// ignoreBOM keeps a byte order mark in the text, so that an edit writes it back.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return fail('Encoding', 'The file is not UTF-8. Save it as UTF-8.');
+  }
+}
+
+function checkedRoot({ root, source }: YamlTree): MappingNode {
+  if (root === undefined) return fail('NotAKptfile', 'The file is empty. A Kptfile has at least apiVersion and kind.');
+  if (root.kind !== 'mapping') {
+    return failAt(
+      source,
+      root.start,
+      'NotAKptfile',
+      'The file is not a mapping. A Kptfile begins with apiVersion and kind.',
+    );
+  }
+  const kind = root.entries.get('kind');
+  const kindText = kind?.value.kind === 'scalar' ? kind.value.text : undefined;
+  if (kind === undefined || kindText !== 'Kptfile') {
+    const found = kind === undefined ? 'kind is missing' : `kind is ${kindText ?? 'not a text'}`;
+    return failAt(source, kind?.key.start ?? root.start, 'NotAKptfile', `${found}. It must be Kptfile.`, 'kind');
+  }
+  const apiVersion = root.entries.get('apiVersion');
+  const version = apiVersion?.value.kind === 'scalar' ? apiVersion.value.text : undefined;
+  const at = apiVersion?.key.start ?? root.start;
+  if (version === 'kpt.dev/v1') return root;
+  if (version === 'kpt.dev/v1alpha1' || version === 'kpt.dev/v1alpha2') {
+    const advice = migrationAdvice(version === 'kpt.dev/v1alpha1' ? 'v1alpha1' : 'v1alpha2', root);
+    return failAt(source, at, 'DeprecatedVersion', advice, 'apiVersion');
+  }
+  if (version?.startsWith('kpt.dev/')) {
+    return failAt(
+      source,
+      at,
+      'UnknownVersion',
+      `apiVersion ${version} is not known. The current one is kpt.dev/v1.`,
+      'apiVersion',
+    );
+  }
+  const found = version === undefined || version === '' ? 'apiVersion is missing' : `apiVersion is ${version}`;
+  return failAt(source, at, 'NotAKptfile', `${found}. It must be kpt.dev/v1.`, 'apiVersion');
+}
+
+function fail(code: KptfileErrorCode, message: string): never {
+  throw new KptfileReadFailure({ code, message });
+}
