@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RequestContext } from './actor.ts';
+import type { RequestContext } from '../resource/request-context.ts';
 import { type LifecycleStep, oneLine, stepSchema, type Verdict, verdictSchema } from './record.ts';
 
 /**

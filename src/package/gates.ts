@@ -1,5 +1,5 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
-import type { Face } from './actor.ts';
+import type { Face } from '../resource/request-context.ts';
 import { changedInputs, type PackageInputs } from './inputs.ts';
 import { type EffectivePolicy, refuseGiver } from './policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';

@@ -3,7 +3,7 @@ import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { RefConflictError } from '../git/errors.ts';
 import type { GitRemote, GitRepository, RefChange, RefUpdate } from '../git/git-repository.ts';
-import type { RequestContext } from './actor.ts';
+import type { RequestContext } from '../resource/request-context.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';

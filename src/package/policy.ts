@@ -1,4 +1,4 @@
-import type { Actor, Face } from './actor.ts';
+import type { Actor, Face } from '../resource/request-context.ts';
 
 /** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
 export type Enforcement = 'enforce' | 'warn' | 'off';

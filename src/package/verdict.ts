@@ -1,5 +1,5 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
-import type { RequestContext } from './actor.ts';
+import type { RequestContext } from '../resource/request-context.ts';
 import { bindInputs, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
 import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 
@@ -95,7 +95,13 @@ function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): Rev
   return { ...record, verdicts: [...verdicts].sort((a, b) => (a.type < b.type ? -1 : 1)) };
 }
 
-function sameCondition(a: Omit<Condition, 'type'>, b: Omit<Condition, 'type'>): boolean {
+interface Statement {
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+function sameCondition(a: Statement, b: Statement): boolean {
   return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
 }
 

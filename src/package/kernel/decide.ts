@@ -177,7 +177,7 @@ function remove(state: RevisionState): Decision {
   if (state.refs.tag === undefined) {
     plan.push({ ref: state.refs.main, expect: state.commit, become: { kind: 'removal' } });
   } else {
-    plan.push({ ref: state.refs.tag, expect: state.tagOid ?? state.commit, become: { kind: 'absent' } });
+    plan.push({ ref: state.refs.tag, expect: state.commit, become: { kind: 'absent' } });
   }
   return allow(plan, undefined);
 }

@@ -10,8 +10,8 @@ export interface PublicationFacts {
   /** First line of its message. */
   readonly subject: string;
   readonly commit: CommitFacts;
-  /** Full path of the package, the repository's directory included, as the tag names it. */
-  readonly package: string;
+  /** Folder of the package in the tree, the repository's directory included, as the tag names it. */
+  readonly path: string;
   /** Last segment of the tag, `v<N>` for what the kernel publishes. */
   readonly version: string;
   /** Gates and effective conditions of the Kptfile at the commit. */
@@ -24,7 +24,7 @@ export interface PublicationFacts {
 }
 
 /**
- * - `NotAnApproval`: the commit is no approval commit of anybody;
+ * - `NotAnApprovalCommit`: the commit is no approval commit of anybody;
  * - `PorchApproval`: Porch approved it, and Porch does not ask for gates;
  * - `OtherRevision`: an approval, of another package or number than the tag names;
  * - `NoApprovalRecord`: no readable record of what was approved;
@@ -32,7 +32,7 @@ export interface PublicationFacts {
  * - `ContentChanged`: the content is not what was approved.
  */
 export type PublicationFlaw =
-  | 'NotAnApproval'
+  | 'NotAnApprovalCommit'
   | 'PorchApproval'
   | 'OtherRevision'
   | 'NoApprovalRecord'
@@ -50,13 +50,13 @@ export type PublicationJudgement =
  * whoever may push to the main branch can also write; protection of that branch and signed commits are what keeps them out.
  */
 export function judgePublication(facts: PublicationFacts): PublicationJudgement {
-  const what = `${facts.package}/${facts.version}`;
+  const what = `${facts.path}/${facts.version}`;
   const { commit } = facts;
   if (facts.parents !== 2 || commit.action !== 'approve') {
     if (isPorchApproval(facts)) {
       return flawed('PorchApproval', `${what} was approved by Porch, which does not ask whether gates are open`);
     }
-    return flawed('NotAnApproval', `${what} points to a commit that is no approval`);
+    return flawed('NotAnApprovalCommit', `${what} points to a commit that is no approval`);
   }
   const published = commit.annotations.filter((annotation) => annotation.revision !== undefined);
   const [named] = published;
@@ -98,8 +98,8 @@ function isPorchApproval(facts: PublicationFacts): boolean {
 
 /** Porch writes the bare number, and wrote `v<N>` in older versions. */
 function names(annotation: { readonly package: string; readonly revision?: string }, facts: PublicationFacts): boolean {
-  if (annotation.package !== facts.package || annotation.revision === undefined) return false;
-  return annotation.revision === facts.version || `v${annotation.revision}` === facts.version;
+  if (annotation.package !== facts.path || annotation.revision === undefined) return false;
+  return `v${annotation.revision.replace(/^v/, '')}` === facts.version;
 }
 
 /** Inputs other than the content cannot be checked from the commit alone; the kernel did so when it approved. */

@@ -1,5 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { Actor, Face } from '../actor.ts';
+import type { Actor, Face } from '../../resource/request-context.ts';
 import type { Gate, GateFacts } from '../gates.ts';
 
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
@@ -25,10 +25,8 @@ export interface RevisionState {
   readonly lifecycle: Lifecycle;
   /** -1 placeholder on the main branch, 0 not published, else the published number. */
   readonly revision: number;
-  /** The commit of the revision. */
+  /** The commit of the revision. Of an annotated tag this is what it stands for, and plans speak of that commit too. */
   readonly commit: Oid;
-  /** What `refs.tag` points to where that is an annotated tag's own object and not `commit`. */
-  readonly tagOid?: Oid | undefined;
   /** Why the Kptfile cannot be read; undefined if it can. */
   readonly problem: string | undefined;
   readonly facts: GateFacts;

@@ -8,7 +8,7 @@ import {
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
-import type { RequestContext } from '../actor.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import type { PackageRevision } from '../package-revision.ts';
@@ -31,7 +31,9 @@ export interface RevisionChange {
   /** Says that pipeline and resolvers came to rest at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /** Object metadata that lives in the record. In every lifecycle. */
-  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+  readonly metadata?: Partial<
+    Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
+  >;
   /** First line of the commit. */
   readonly subject?: string;
   readonly expectedCommit?: Oid;

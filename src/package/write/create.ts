@@ -2,7 +2,7 @@ import { newKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
-import type { RequestContext } from '../actor.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { draftRef, mainRef, packagePath, proposedRef } from '../layout.ts';

@@ -2,7 +2,7 @@ import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
-import type { RequestContext } from '../actor.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import { type FoldedRecord, formatCommitMessage } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { decide } from '../kernel/decide.ts';

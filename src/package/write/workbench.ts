@@ -1,6 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
 import type { GitRepository, Oid, RefUpdate, Signature } from '../../git/git-repository.ts';
-import type { RequestContext } from '../actor.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import type { PackageContent } from '../content.ts';
 import type { RevisionIndex } from '../index/revision-index.ts';
 import { type RepositoryLayout, recordRef } from '../layout.ts';

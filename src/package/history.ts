@@ -1,0 +1,128 @@
+import { timestamp } from '../foundation/clock.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Oid } from '../git/git-repository.ts';
+import { parseCommitMessage } from './commit-message.ts';
+import type { PackageRevision } from './package-revision.ts';
+import type { LifecycleStep } from './record.ts';
+import type { Workbench } from './write/workbench.ts';
+
+/** One thing that happened to a revision. */
+export interface HistoryEntry {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly by: string;
+  readonly face: string;
+  readonly action: string;
+  readonly what: string;
+  readonly reason: string | undefined;
+  readonly commit: Oid;
+}
+
+/**
+ * What happened to a revision, newest first: the commits of its draft, its records and, once published, the steps that the
+ * approval commit carries. The walk ends where the draft left the main branch.
+ */
+export async function historyOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+  const published = revision.ref.startsWith('refs/tags/');
+  const [main, draft] = revision.tip.parents;
+  const entries: HistoryEntry[] = [];
+  if (published) {
+    entries.push(await commitEntry(bench, revision.commit));
+    for (const step of revision.tip.facts.record?.steps ?? []) {
+      if (step.action !== 'approve') entries.push(stepEntry(step, revision.commit));
+    }
+  }
+  const tip = published ? draft : revision.commit;
+  if (tip !== undefined) {
+    entries.push(...(await commitsOf(bench, revision, tip, main, limit)));
+  }
+  if (revision.recordOid !== undefined) entries.push(...(await recordEntries(bench, revision, limit)));
+  return entries.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
+}
+
+async function commitsOf(
+  bench: Workbench,
+  revision: PackageRevision,
+  tip: Oid,
+  main: Oid | undefined,
+  limit: number,
+): Promise<HistoryEntry[]> {
+  const entries: HistoryEntry[] = [];
+  let next: Oid | undefined = tip;
+  while (next !== undefined && next !== main && entries.length < limit) {
+    const commit = await readCommit(bench, next);
+    if (commit === undefined) break;
+    const { annotations } = parseCommitMessage(commit.message);
+    // Commits of other packages lie before the point where this draft left the main branch.
+    const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
+    if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
+    entries.push(entryOf(commit));
+    const mine = annotations.find((annotation) => annotation.package === revision.path);
+    if (isCreation(mine?.task)) break;
+    next = commit.parents[0];
+  }
+  return entries;
+}
+
+function isCreation(task: unknown): boolean {
+  const type = (task as { type?: unknown } | undefined)?.type;
+  return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
+}
+
+/** Records tell of steps without a commit of their own; edits are told by the draft's commits already. */
+async function recordEntries(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+  const record = revision.record;
+  const entries = (record?.steps ?? []).map((step) => stepEntry(step, revision.commit));
+  let next = revision.recordOid;
+  for (let read = 0; next !== undefined && read < limit; read++) {
+    const commit = await readCommit(bench, next);
+    if (commit === undefined) break;
+    const subject = commit.message.split('\n', 1)[0] ?? '';
+    if (/^(Change metadata|Resolvers have reported)/.test(subject)) {
+      const actor = commit.author.name;
+      const at = timestamp(commit.committer.time);
+      entries.push({ at, by: actor, face: '', action: 'record', what: subject, reason: undefined, commit: next });
+    }
+    next = commit.parents[0];
+  }
+  return entries;
+}
+
+async function readCommit(bench: Workbench, oid: Oid) {
+  try {
+    return await bench.git.readCommit(oid);
+  } catch (error) {
+    // A shallow or pruned history ends here; what is left is told.
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+async function commitEntry(bench: Workbench, oid: Oid): Promise<HistoryEntry> {
+  return entryOf(await bench.git.readCommit(oid));
+}
+
+function entryOf(commit: Awaited<ReturnType<Workbench['git']['readCommit']>>): HistoryEntry {
+  const facts = parseCommitMessage(commit.message);
+  return {
+    at: timestamp(commit.committer.time),
+    by: facts.actor ?? commit.author.name,
+    face: facts.face ?? 'git',
+    action: facts.action ?? 'push',
+    what: commit.message.split('\n', 1)[0] ?? '',
+    reason: facts.reason,
+    commit: commit.oid,
+  };
+}
+
+function stepEntry(step: LifecycleStep, commit: Oid): HistoryEntry {
+  return {
+    at: step.at,
+    by: step.by,
+    face: step.face,
+    action: step.action,
+    what: step.gates === undefined ? step.action : `${step.action} with closed gates: ${step.gates.join(', ')}`,
+    reason: step.reason,
+    commit: step.commit ?? commit,
+  };
+}

@@ -1,0 +1,356 @@
+import type { Oid, RefChange } from '../../git/git-repository.ts';
+import {
+  deletionProposedRef,
+  draftRef,
+  mainRef,
+  parseRef,
+  proposedRef,
+  type RefMeaning,
+  type RepositoryLayout,
+  tagRef,
+} from '../layout.ts';
+import { oneLine } from '../record.ts';
+import { judgePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
+
+/*
+ * The kernel's judgement on ref changes that it did not make itself: pushes, merges, other tools, other processes of Sluice.
+ *
+ * `in band` means that the kernel would have come to the same, or is known to have decided it (`decided`).
+ *
+ * | before → after                        | finding             | in band                                                   |
+ * |---------------------------------------|---------------------|-----------------------------------------------------------|
+ * | – → draft                             | DraftCreated        | yes; no if it stands beside a proposed branch of its name |
+ * | draft → other commit                  | DraftPushed         | yes                                                       |
+ * | draft → commit that is no descendant  | DraftRewritten      | yes                                                       |
+ * | draft → –                             | DraftRemoved        | yes                                                       |
+ * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push asks no gate                |
+ * | – → proposed                          | ProposedCreated     | only if decided, as above                                 |
+ * | proposed → other commit               | ProposedPushed      | only if decided or the commit is Sluice's own             |
+ * | proposed → –                          | ProposedRemoved     | yes                                                       |
+ * | – → tag                               | Published           | as `judgePublication` says                                |
+ * | tag → other object                    | TagMoved            | never: a published revision does not change               |
+ * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
+ * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |
+ * | mark → –, the revision stays          | DeletionUndone      | yes                                                       |
+ * | main → other commit, – → main         | MainMoved           | only if each commit on the way is the kernel's            |
+ * | main → –                              | MainRemoved         | only if decided, which the kernel never does              |
+ * | – → record, record → other commit     | RecordChanged       | only if decided, or Sluice's own on top of the one before |
+ * | record → –                            | RecordRemoved       | only if decided, or its draft is gone too                 |
+ *
+ * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
+ * refs at all, this is the first look, and a main branch that is there has not moved. Refs without a meaning in the layout are
+ * ignored. Findings tell; whether an out-of-band draft is used is decided where gates are judged, at the next request.
+ */
+export type FindingKind =
+  | 'DraftCreated'
+  | 'DraftPushed'
+  | 'DraftRewritten'
+  | 'DraftRemoved'
+  | 'Moved'
+  | 'ProposedCreated'
+  | 'ProposedPushed'
+  | 'ProposedRemoved'
+  | 'Published'
+  | 'TagMoved'
+  | 'TagRemoved'
+  | 'DeletionProposed'
+  | 'DeletionUndone'
+  | 'MainMoved'
+  | 'MainRemoved'
+  | 'RecordChanged'
+  | 'RecordRemoved';
+
+export interface Finding {
+  readonly kind: FindingKind;
+  /** Full name; of `Moved` the ref that is there now. */
+  readonly ref: string;
+  /** Relative to the repository's directory; undefined for the main branch and for records of unknown revisions. */
+  readonly package: string | undefined;
+  readonly workspace?: string;
+  /** Last segment of a tag or deletion mark. */
+  readonly version?: string;
+  /** Of `Moved` what the ref that is gone pointed to. */
+  readonly before: Oid | undefined;
+  readonly after: Oid | undefined;
+  readonly inBand: boolean;
+  /** Why a publication is out of band. */
+  readonly reason?: PublicationFlaw;
+  /** One sentence for people. */
+  readonly message: string;
+}
+
+/** What the caller found out about the objects involved. Asked only for refs that changed; undefined means not known. */
+export interface Knowledge {
+  publication(ref: string, oid: Oid): PublicationFacts | undefined;
+  isAncestor(older: Oid, newer: Oid): boolean | undefined;
+  /** True for a commit that carries the trailers of Sluice, or is a record of Sluice. */
+  ownCommit(oid: Oid): boolean;
+  /**
+   * The commits on the first-parent line of `newer`, without those that `older` reaches: what was put on the main branch since.
+   * Undefined if `older` is not on that line or the line is too long to walk.
+   */
+  mainCommits(older: Oid | undefined, newer: Oid): readonly MainCommit[] | undefined;
+  /** The draft or proposed revision that a record belongs to. */
+  revisionOf(uid: string): { readonly package: string; readonly workspace: string } | undefined;
+  /**
+   * True if the kernel is known to have taken this ref from `before` to `after`, in one step or several: by the caller's own
+   * journal, or by the steps in the record of the revision.
+   */
+  decided(change: RefChange): boolean;
+}
+
+export interface MainCommit {
+  readonly oid: Oid;
+  readonly parents: number;
+  /** The `Sluice-Action` trailer. */
+  readonly action: string | undefined;
+}
+
+interface Change<Meaning extends RefMeaning = RefMeaning> extends RefChange {
+  readonly meaning: Meaning;
+}
+
+type Meaning<Kind extends RefMeaning['kind']> = Extract<RefMeaning, { kind: Kind }>;
+
+interface Look {
+  readonly before: ReadonlyMap<string, Oid>;
+  readonly after: ReadonlyMap<string, Oid>;
+  readonly layout: RepositoryLayout;
+  readonly knowledge: Knowledge;
+  /** `<package>/<workspace>` of revisions that became a tag since. */
+  readonly published: ReadonlySet<string>;
+}
+
+/** Judges what became of the refs of a repository; sorted by ref. Pure and total. The table is at the top of this file. */
+export function classify(
+  before: ReadonlyMap<string, Oid>,
+  after: ReadonlyMap<string, Oid>,
+  layout: RepositoryLayout,
+  knowledge: Knowledge,
+): Finding[] {
+  const changes: Change[] = [];
+  for (const [name, oid] of after) {
+    const old = before.get(name);
+    if (old !== oid) changes.push({ name, before: old, after: oid, meaning: parseRef(layout, name) });
+  }
+  for (const [name, oid] of before) {
+    if (!after.has(name)) changes.push({ name, before: oid, after: undefined, meaning: parseRef(layout, name) });
+  }
+  changes.sort((a, b) => (a.name < b.name ? -1 : 1));
+  const look: Look = { before, after, layout, knowledge, published: publishedWorkspaces(changes, knowledge) };
+  const findings: Finding[] = [];
+  for (const change of changes) {
+    const finding = judge(change, look);
+    if (finding !== undefined) findings.push({ ...finding, message: oneLine(finding.message) });
+  }
+  return findings;
+}
+
+function publishedWorkspaces(changes: readonly Change[], knowledge: Knowledge): Set<string> {
+  const result = new Set<string>();
+  for (const { name, after, meaning } of changes) {
+    if (meaning.kind !== 'published' || after === undefined) continue;
+    for (const annotation of knowledge.publication(name, after)?.commit.annotations ?? []) {
+      if (annotation.revision !== undefined) result.add(`${meaning.package}/${annotation.workspaceName}`);
+    }
+  }
+  return result;
+}
+
+function judge(change: Change, look: Look): Finding | undefined {
+  const { meaning } = change;
+  switch (meaning.kind) {
+    case 'main':
+      return judgeMain(change, look);
+    case 'draft':
+      return judgeDraft({ ...change, meaning }, look);
+    case 'proposed':
+      return judgeProposed({ ...change, meaning }, look);
+    case 'published':
+      return judgeTag({ ...change, meaning }, look);
+    case 'deletionProposed':
+      return judgeMark({ ...change, meaning }, look);
+    case 'record':
+      return judgeRecord({ ...change, meaning }, look);
+    case 'other':
+      return undefined;
+  }
+}
+
+function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | undefined {
+  const { name, before, after, meaning } = change;
+  const what = `${meaning.package}/${meaning.workspace}`;
+  const sibling = proposedRef(look.layout, keyOf(meaning));
+  const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
+  if (after === undefined) {
+    if (movedTo(sibling, look) || look.published.has(what)) return undefined;
+    return found('DraftRemoved', true, `the draft ${what} is gone, it was at ${before}`);
+  }
+  if (before === undefined) {
+    const proposed = look.before.get(sibling);
+    if (proposed !== undefined && !look.after.has(sibling)) {
+      const inBand = look.knowledge.decided({ name, before: undefined, after });
+      const how = inBand ? '' : ' by a plain push, so nobody is known to have rejected it';
+      return { ...found('Moved', inBand, `${what} went from proposed back to draft${how}`), before: proposed };
+    }
+    if (look.after.has(sibling)) {
+      return found(
+        'DraftCreated',
+        false,
+        `the draft ${what} was pushed beside a proposed revision of the same name; one of the two branches has to go`,
+      );
+    }
+    return found('DraftCreated', true, `the draft ${what} is new`);
+  }
+  if (look.knowledge.isAncestor(before, after) === false) {
+    return found('DraftRewritten', true, `the draft ${what} was rewritten: ${before} is no part of ${after}`);
+  }
+  return found('DraftPushed', true, `the draft ${what} moved on to ${after}`);
+}
+
+function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding | undefined {
+  const { before, after, meaning } = change;
+  const what = `${meaning.package}/${meaning.workspace}`;
+  const sibling = draftRef(look.layout, keyOf(meaning));
+  const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
+  if (after === undefined) {
+    if (movedTo(sibling, look) || look.published.has(what)) return undefined;
+    return found('ProposedRemoved', true, `the proposed revision ${what} is gone, it was at ${before}`);
+  }
+  const decided = look.knowledge.decided(change);
+  if (before === undefined) {
+    const draft = look.before.get(sibling);
+    if (draft !== undefined && !look.after.has(sibling)) {
+      const how = decided ? '' : ' by a plain push, so no gate was asked for yet';
+      return { ...found('Moved', decided, `${what} went from draft to proposed${how}`), before: draft };
+    }
+    const how = decided ? '' : ', created by a plain push, so no gate was asked for yet';
+    return found('ProposedCreated', decided, `the proposed revision ${what} is new${how}`);
+  }
+  const inBand = decided || look.knowledge.ownCommit(after);
+  const how = inBand ? '' : ' by a plain push: it is not what was proposed';
+  return found('ProposedPushed', inBand, `the proposed revision ${what} was changed to ${after}${how}`);
+}
+
+function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
+  const { name, before, after, meaning } = change;
+  const what = `${meaning.package}/${meaning.version}`;
+  const found = finding(change, { package: meaning.package, version: meaning.version });
+  if (after === undefined) {
+    const mark = deletionProposedRef(look.layout, meaning.package, meaning.version);
+    const inOrder = look.before.has(mark) && !look.after.has(mark);
+    if (inOrder || look.knowledge.decided(change)) return found('TagRemoved', true, `${what} was deleted`);
+    return found('TagRemoved', false, `the tag of ${what} is gone, and nobody is known to have deleted the revision`);
+  }
+  if (before !== undefined) {
+    return found(
+      'TagMoved',
+      false,
+      `the tag of ${what} was moved from ${before} to ${after}; a published revision must not change`,
+    );
+  }
+  const facts = look.knowledge.publication(name, after);
+  if (facts === undefined) {
+    return found('Published', false, `the tag of ${what} points to ${after}, which cannot be read as a commit`);
+  }
+  const judgement = judgePublication(facts);
+  if (judgement.inBand) return found('Published', true, judgement.warning ?? `${what} was published`);
+  return { ...found('Published', false, judgement.message), reason: judgement.reason };
+}
+
+function judgeMark(change: Change<Meaning<'deletionProposed'>>, look: Look): Finding | undefined {
+  const { after, meaning } = change;
+  const what = `${meaning.package}/${meaning.version}`;
+  const tag = tagRef(look.layout, meaning.package, meaning.version);
+  const found = finding(change, { package: meaning.package, version: meaning.version });
+  if (after === undefined) {
+    // A tag that is gone too has a finding of its own.
+    if (look.before.has(tag) && !look.after.has(tag)) return undefined;
+    return found('DeletionUndone', true, `${what} is not proposed for deletion any more`);
+  }
+  const inBand = look.after.has(tag) || meaning.version === look.layout.branch || look.knowledge.decided(change);
+  if (inBand) return found('DeletionProposed', true, `${what} is proposed for deletion`);
+  return found('DeletionProposed', false, `${what} is marked for deletion, but no such revision is published`);
+}
+
+/** What the kernel writes on the main branch: approvals, removals of a package, and the commit that creates the branch. */
+function isKernelCommit(commit: MainCommit): boolean {
+  if (commit.action === 'approve') return commit.parents === 2;
+  if (commit.action === 'delete') return commit.parents === 1;
+  return commit.action === 'create-branch' && commit.parents === 0;
+}
+
+function judgeMain(change: Change, look: Look): Finding | undefined {
+  const { before, after } = change;
+  const ref = mainRef(look.layout);
+  const found = finding(change, { package: undefined });
+  const decided = look.knowledge.decided(change);
+  if (after === undefined) return found('MainRemoved', decided, `${ref} is gone, it was at ${before}`);
+  if (look.before.size === 0) return undefined;
+  if (decided) return found('MainMoved', true, `${ref} moved to ${after}`);
+  const commits = look.knowledge.mainCommits(before, after);
+  if (commits === undefined) {
+    const how = before === undefined ? 'is new' : `was rewritten: ${before} is not on its line any more`;
+    return found('MainMoved', false, `${ref} is at ${after} and ${how}`);
+  }
+  const foreign = commits.filter((commit) => !isKernelCommit(commit));
+  const [first] = foreign;
+  if (first === undefined && commits.length > 0)
+    return found('MainMoved', true, `${ref} moved to ${after} by approvals and removals`);
+  if (first === undefined) return found('MainMoved', false, `${ref} was set back from ${before} to ${after}`);
+  return found(
+    'MainMoved',
+    false,
+    `${ref} moved to ${after} by ${foreign.length} commits that no approval made, first ${first.oid}`,
+  );
+}
+
+function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
+  const { before, after, meaning } = change;
+  const revision = look.knowledge.revisionOf(meaning.uid);
+  const what = revision === undefined ? meaning.uid : `${revision.package}/${revision.workspace}`;
+  const found = finding(
+    change,
+    revision === undefined ? { package: undefined } : { package: revision.package, workspace: revision.workspace },
+  );
+  const decided = look.knowledge.decided(change);
+  if (after === undefined) {
+    const key = revision === undefined ? undefined : keyOf(revision);
+    const stays =
+      key !== undefined &&
+      (look.after.has(draftRef(look.layout, key)) || look.after.has(proposedRef(look.layout, key)));
+    if (decided || !stays) return found('RecordRemoved', true, `the record of ${what} is gone`);
+    return found(
+      'RecordRemoved',
+      false,
+      `the record of ${what} was removed by a push; its verdicts do not count any more`,
+    );
+  }
+  if (decided) return found('RecordChanged', true, `the record of ${what} changed`);
+  if (!look.knowledge.ownCommit(after)) {
+    return found(
+      'RecordChanged',
+      false,
+      `the record of ${what} was replaced by ${after}, which is no record of Sluice`,
+    );
+  }
+  if (before !== undefined && look.knowledge.isAncestor(before, after) === false) {
+    return found('RecordChanged', false, `the record of ${what} was rewritten: ${before} is no part of ${after}`);
+  }
+  return found('RecordChanged', true, `the record of ${what} changed`);
+}
+
+function movedTo(ref: string, look: Look): boolean {
+  return look.after.has(ref) && !look.before.has(ref);
+}
+
+function keyOf(meaning: { readonly package: string; readonly workspace: string }) {
+  return { repository: '', package: meaning.package, workspace: meaning.workspace };
+}
+
+function finding(
+  { name, before, after }: RefChange,
+  about: { readonly package: string | undefined; readonly workspace?: string; readonly version?: string },
+): (kind: FindingKind, inBand: boolean, message: string) => Finding {
+  return (kind, inBand, message) => ({ kind, ref: name, ...about, before, after, inBand, message });
+}

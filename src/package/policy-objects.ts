@@ -1,0 +1,70 @@
+import { parseDuration } from '../resource/duration.ts';
+import type { PackagePolicy } from '../resource/kinds/package-policy.ts';
+import type { Repository } from '../resource/kinds/repository.ts';
+import { labelSelector, matchesLabels } from '../resource/label-selector.ts';
+import type { DeepReadonly } from '../resource/object.ts';
+import type { PackageRevision } from './package-revision.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy.ts';
+
+/** Annotation of a Repository: how far gates are enforced in it. */
+export const GATES_ANNOTATION = 'sluice.dev/gates';
+
+/** Merges the policies that select a revision: demands add up, and of two limits the stricter one holds. */
+export function effectivePolicy(
+  revision: PackageRevision,
+  repository: DeepReadonly<Repository> | undefined,
+  policies: readonly DeepReadonly<PackagePolicy>[],
+): EffectivePolicy {
+  const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
+  const gateDeadlines: Record<string, number> = {};
+  for (const { conditionType, after } of selecting.flatMap((policy) => policy.spec.gateDeadlines)) {
+    const milliseconds = parseDuration(after) ?? Number.POSITIVE_INFINITY;
+    gateDeadlines[conditionType] = Math.min(gateDeadlines[conditionType] ?? Number.POSITIVE_INFINITY, milliseconds);
+  }
+  return {
+    enforcement: enforcementOf(repository),
+    requiredGates: selecting.flatMap((policy) =>
+      policy.spec.requiredGates.map((gate) => ({
+        conditionType: gate.conditionType,
+        approveOnly: gate.approveOnly ?? false,
+        policy: policy.metadata.name,
+      })),
+    ),
+    givers: selecting.flatMap((policy) =>
+      policy.spec.givers.map((rule) => ({ ...rule, policy: policy.metadata.name })),
+    ),
+    pushDenied: selecting.flatMap((policy) => (policy.spec.pushMayGive ? policy.spec.pushDenied : ['*'])),
+    autoPropose: selecting.some((policy) => policy.spec.autoPropose),
+    forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    commitBudgetPerHour:
+      selecting.length === 0
+        ? DEFAULT_POLICY.commitBudgetPerHour
+        : Math.min(...selecting.map((policy) => policy.spec.commitBudgetPerHour)),
+    gateDeadlines,
+  };
+}
+
+function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {
+  const value = repository?.metadata.annotations?.[GATES_ANNOTATION];
+  // A typing error must not switch the gates off.
+  return value === 'warn' || value === 'off' ? value : 'enforce';
+}
+
+/** Whether a selector of packages holds a revision. Everything that is not said is no restriction. */
+export function selects(
+  selector: DeepReadonly<PackagePolicy>['spec']['selector'],
+  revision: PackageRevision,
+  repository: DeepReadonly<Repository> | undefined,
+): boolean {
+  if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;
+  if (selector.packages !== undefined && !selector.packages.includes(revision.key.package)) return false;
+  if (
+    selector.repositorySelector !== undefined &&
+    !matchesLabels(labelSelector(selector.repositorySelector), repository?.metadata.labels)
+  ) {
+    return false;
+  }
+  if (selector.packageSelector === undefined) return true;
+  const labels = { ...revision.kptfile?.metadata?.labels, ...revision.record?.labels };
+  return matchesLabels(labelSelector(selector.packageSelector), labels);
+}

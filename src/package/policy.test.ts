@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_POLICY, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+
+const strict: EffectivePolicy = {
+  ...DEFAULT_POLICY,
+  pushDenied: ['ipam.*', 'Exact'],
+  givers: [
+    { conditionType: 'security.*', actors: ['ann', 'group:security'], policy: 'security' },
+    { conditionType: 'security.audit', actors: ['ann', 'bob'], policy: 'audit' },
+  ],
+};
+
+describe('matchesPattern', () => {
+  test.each([
+    ['a.b', 'a.b', true],
+    ['a.b', 'a.bc', false],
+    ['a.*', 'a.bc', true],
+    ['a.*', 'a', false],
+    ['*', '', true],
+    ['a*b', 'axb', false],
+    ['(a+)+$', '(a+)+$', true],
+  ])('%s on %s', (pattern, value, matches) => {
+    expect(matchesPattern(pattern, value)).toBe(matches);
+  });
+});
+
+describe('refuseGiver', () => {
+  test('lets anybody give what no rule names', () => {
+    expect(refuseGiver(DEFAULT_POLICY, 'x', { name: 'push' }, 'git')).toBeUndefined();
+    expect(refuseGiver(strict, 'Rendered', { name: 'anybody' }, 'cli')).toBeUndefined();
+  });
+
+  test('keeps plain pushes away from the types that a policy denies them, and only pushes', () => {
+    expect(refuseGiver(strict, 'ipam.claim', { name: 'ann' }, 'git')).toContain('plain push');
+    expect(refuseGiver(strict, 'Exact', { name: 'ann' }, 'git')).toContain('plain push');
+    expect(refuseGiver(strict, 'Exactly', { name: 'ann' }, 'git')).toBeUndefined();
+    expect(refuseGiver(strict, 'ipam.claim', { name: 'ann' }, 'controller')).toBeUndefined();
+  });
+
+  test('asks every rule that names the type', () => {
+    expect(refuseGiver(strict, 'security.scan', { name: 'ann' }, 'cli')).toBeUndefined();
+    expect(refuseGiver(strict, 'security.scan', { name: 'bob' }, 'cli')).toContain('policy security');
+    expect(refuseGiver(strict, 'security.audit', { name: 'ann' }, 'cli')).toBeUndefined();
+    expect(refuseGiver(strict, 'security.audit', { name: 'eve', groups: ['security'] }, 'cli')).toContain(
+      'policy audit',
+    );
+    expect(refuseGiver(strict, 'security.audit', { name: 'bob' }, 'cli')).toContain('policy security');
+  });
+
+  test('tells a group from a name', () => {
+    expect(refuseGiver(strict, 'security.scan', { name: 'eve', groups: ['security'] }, 'api')).toBeUndefined();
+    expect(refuseGiver(strict, 'security.scan', { name: 'group:security' }, 'api')).toBeDefined();
+    expect(
+      refuseGiver(strict, 'security.scan', { name: 'eve', groups: ['group:security', 'ann'] }, 'api'),
+    ).toBeDefined();
+  });
+});

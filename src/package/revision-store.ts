@@ -1,0 +1,173 @@
+import type { Kptfile } from '../../kptfile-schema/index.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { RequestContext } from '../resource/request-context.ts';
+import type { PackageContent } from './content.ts';
+import { evaluateGates, type Gate } from './gates.ts';
+import { type HistoryEntry, historyOf } from './history.ts';
+import type { IndexChange } from './index/revision-index.ts';
+import type { Lifecycle } from './kernel/types.ts';
+import type { PackageRepository } from './package-repository.ts';
+import type { PackageRevision } from './package-revision.ts';
+import type { EffectivePolicy } from './policy.ts';
+import type { RevisionRecord } from './record.ts';
+import { currentRecord } from './record-at-tip.ts';
+import type { RevisionChange } from './write/change.ts';
+import type { NewRevision } from './write/create.ts';
+import { stateOf, type Transition } from './write/transition.ts';
+
+export interface RevisionFilter {
+  readonly repository?: string;
+  readonly package?: string;
+  readonly workspace?: string;
+  readonly lifecycle?: Lifecycle;
+}
+
+/** Everything that gates, controllers and `why` judge a revision on, read at one point in time. */
+export interface Judgement {
+  readonly revision: PackageRevision;
+  readonly content: PackageContent;
+  readonly record: RevisionRecord;
+  readonly policy: EffectivePolicy;
+  readonly gates: readonly Gate[];
+}
+
+export type RevisionListener = (changes: readonly IndexChange[]) => void;
+
+/**
+ * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
+ * repository and have happened in Git when their promise resolves.
+ */
+export class RevisionStore {
+  readonly #repositories = new Map<string, PackageRepository>();
+  readonly #listeners = new Set<RevisionListener>();
+
+  /** Adds an opened repository; its revisions are announced to the listeners. */
+  add(repository: PackageRepository): void {
+    if (this.#repositories.has(repository.repository)) {
+      throw new SluiceError('AlreadyExists', `repository ${repository.repository} is open already`);
+    }
+    this.#repositories.set(repository.repository, repository);
+    this.announce([...repository.index.all()].map((after) => ({ before: undefined, after })));
+  }
+
+  /** Takes a repository out and closes it. Its data stay as they are. */
+  async remove(name: string): Promise<void> {
+    const repository = this.#repositories.get(name);
+    if (repository === undefined) return;
+    this.#repositories.delete(name);
+    this.announce([...repository.index.all()].map((before) => ({ before, after: undefined })));
+    await repository.close();
+  }
+
+  /** Passes changes of a repository on; given to `PackageRepository.open` as `onChange`. */
+  announce(changes: readonly IndexChange[]): void {
+    if (changes.length === 0) return;
+    for (const listener of this.#listeners) listener(changes);
+  }
+
+  /** Calls the listener with every change from now on, in order, one call for what changed together. */
+  subscribe(listener: RevisionListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  repositories(): PackageRepository[] {
+    return [...this.#repositories.values()];
+  }
+
+  repository(name: string): PackageRepository {
+    const repository = this.#repositories.get(name);
+    if (repository === undefined) {
+      throw new SluiceError('NotFound', `repository "${name}" is not registered or not ready; see "sluice repo get"`);
+    }
+    return repository;
+  }
+
+  /** Revisions that match, by name. */
+  list(filter: RevisionFilter = {}): PackageRevision[] {
+    const found: PackageRevision[] = [];
+    for (const repository of this.#candidates(filter)) {
+      const rows = filter.package === undefined ? repository.index.all() : repository.index.ofPackage(filter.package);
+      for (const row of rows) if (matches(row, filter)) found.push(row);
+    }
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  find(name: string): PackageRevision | undefined {
+    for (const repository of this.#repositories.values()) {
+      const found = repository.index.get(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  get(name: string): PackageRevision {
+    const found = this.find(name);
+    if (found === undefined) {
+      throw new SluiceError('NotFound', `package revision "${name}" not found; "sluice rpkg get" lists what there is`);
+    }
+    return found;
+  }
+
+  content(name: string): Promise<PackageContent> {
+    const revision = this.get(name);
+    return this.repository(revision.key.repository).content(revision);
+  }
+
+  /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
+  async judge(name: string): Promise<Judgement> {
+    const revision = this.get(name);
+    const repository = this.repository(revision.key.repository);
+    const [state, content] = await Promise.all([stateOf(repository, revision), repository.content(revision)]);
+    const policy = repository.policyFor(revision);
+    const gates = evaluateGates(state.facts, policy);
+    return { revision, content, record: currentRecord(revision, content), policy, gates };
+  }
+
+  create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
+    return this.repository(repository).create(wanted, context);
+  }
+
+  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+    return this.#of(name).change(name, change, context);
+  }
+
+  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.#of(name).transition(name, transition, context);
+  }
+
+  /** Who did what to a revision and why, newest first, at most `limit` entries. */
+  history(name: string, limit = 100): Promise<HistoryEntry[]> {
+    const revision = this.get(name);
+    return historyOf(this.repository(revision.key.repository), revision, limit);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#repositories.values()].map((repository) => repository.close()));
+    this.#repositories.clear();
+  }
+
+  #of(name: string): PackageRepository {
+    return this.repository(this.get(name).key.repository);
+  }
+
+  #candidates(filter: RevisionFilter): PackageRepository[] {
+    if (filter.repository === undefined) return this.repositories();
+    const repository = this.#repositories.get(filter.repository);
+    return repository === undefined ? [] : [repository];
+  }
+}
+
+function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
+  return (
+    (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
+    (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
+  );
+}
+
+/** The upstream package that a Kptfile names, in a form that can be compared. */
+export function upstreamOf(kptfile: Kptfile | undefined): { repo: string; directory: string; ref: string } | undefined {
+  const git = kptfile?.upstream?.git;
+  if (git?.repo === undefined || git.directory === undefined || git.ref === undefined) return undefined;
+  return { repo: git.repo, directory: git.directory.replace(/^\/+|\/+$/g, ''), ref: git.ref };
+}

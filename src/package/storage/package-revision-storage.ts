@@ -1,0 +1,336 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { EventLog } from '../../resource/event-log.ts';
+import { frozenCopy } from '../../resource/frozen-copy.ts';
+import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
+import {
+  LATEST_REVISION_LABEL,
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/package-revision.ts';
+import type { ObjectKey, Stored } from '../../resource/object.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import { compileSelection } from '../../resource/selection.ts';
+import type {
+  DeleteOptions,
+  ListResult,
+  Selection,
+  Storage,
+  WatchEvent,
+  WatchOptions,
+} from '../../resource/storage.ts';
+import type { IndexChange } from '../index/revision-index.ts';
+import type { Action, Lifecycle } from '../kernel/types.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import type { RevisionStore } from '../revision-store.ts';
+import type { GivenCondition } from '../verdict.ts';
+import type { RevisionChange } from '../write/change.ts';
+import type { RevisionSource } from '../write/create.ts';
+import { OUT_OF_BAND_ANNOTATION, type RepositoryFacts, revisionObject } from './revision-object.ts';
+
+const TOPIC = 'porch.kpt.dev/v1alpha1/PackageRevision';
+
+/** Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel. */
+export class PackageRevisionStorage implements Storage<RevisionObject> {
+  readonly kind = packageRevisionKind;
+  readonly subResources: readonly string[] = ['status', 'approval'];
+  readonly #store: RevisionStore;
+  readonly #log: EventLog;
+  readonly #factsOf: (repository: string) => RepositoryFacts;
+  readonly #objects = new Map<string, Stored<RevisionObject>>();
+
+  constructor(store: RevisionStore, log: EventLog, factsOf: (repository: string) => RepositoryFacts) {
+    this.#store = store;
+    this.#log = log;
+    this.#factsOf = factsOf;
+    this.#take(store.list().map((after) => ({ before: undefined, after })));
+    store.subscribe((changes) => this.#take(changes));
+  }
+
+  async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
+    return this.#existing(key);
+  }
+
+  async list(_context: RequestContext, selection: Selection = {}): Promise<ListResult<RevisionObject>> {
+    const selects = compileSelection(selection, this.kind);
+    const items = [...this.#objects.values()]
+      .filter(selects)
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return { items: Object.freeze(items), resourceVersion: this.#log.version };
+  }
+
+  watch(_context: RequestContext, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
+    return this.#log.follow<RevisionObject>(TOPIC, { ...options, selects: compileSelection(options, this.kind) });
+  }
+
+  async create(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
+    const { spec, metadata } = object;
+    if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
+      throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
+    }
+    refuseManagedLabel(undefined, object);
+    const created = await this.#store.create(
+      spec.repository,
+      {
+        package: spec.packageName,
+        workspace: spec.workspaceName,
+        source: sourceOf(object),
+        ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
+        ...(metadata.annotations === undefined ? {} : { annotations: metadata.annotations }),
+      },
+      context,
+    );
+    return this.#existing({ name: created.name });
+  }
+
+  /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve. */
+  async update(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
+    const { stored, revision } = this.#current(object);
+    refuseManagedLabel(stored, object);
+    const action = stepByUpdate(stored, object);
+    const change = changeOf(stored, object, revision);
+    const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
+    if (finished) return this.#remove(context, stored, revision);
+    if (change !== undefined)
+      await this.#store.change(revision.name, { ...change, expectedCommit: revision.commit }, context);
+    if (action !== undefined) {
+      const expectedCommit = this.#store.get(revision.name).commit;
+      await this.#store.transition(revision.name, { action, expectedCommit }, context);
+    }
+    return this.#existing({ name: revision.name });
+  }
+
+  async updateSubResource(
+    context: RequestContext,
+    name: string,
+    object: RevisionObject,
+  ): Promise<Stored<RevisionObject>> {
+    const { stored, revision } = this.#current(object);
+    if (name === 'approval') {
+      const action = stepByApproval(stored.spec.lifecycle, object);
+      if (action !== undefined) {
+        await this.#store.transition(revision.name, { action, expectedCommit: revision.commit }, context);
+      }
+    } else if (name === 'status') {
+      const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
+      const after = object.status?.conditions ?? [];
+      const kept = new Set(after.map((condition) => condition.type));
+      await this.#store.change(
+        revision.name,
+        {
+          conditions: after.filter((given) => !sameValue(before.get(given.type), given)) as readonly GivenCondition[],
+          withdraw: [...before.keys()].filter((type) => !kept.has(type)),
+          expectedCommit: revision.commit,
+        },
+        context,
+      );
+    } else {
+      throw new SluiceError('Unsupported', `packagerevisions have no sub-resource ${JSON.stringify(name)}`);
+    }
+    return this.#existing({ name: revision.name });
+  }
+
+  async delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<RevisionObject>> {
+    const stored = this.#existing(key);
+    check(stored, options);
+    const revision = this.#store.get(key.name);
+    if ((stored.metadata.finalizers?.length ?? 0) === 0) return this.#remove(context, stored, revision);
+    if (stored.metadata.deletionTimestamp !== undefined) return stored;
+    const deletionTimestamp = new Date().toISOString();
+    await this.#store.change(revision.name, { metadata: { deletionTimestamp } }, context);
+    return this.#existing(key);
+  }
+
+  async #remove(
+    context: RequestContext,
+    stored: Stored<RevisionObject>,
+    revision: PackageRevision,
+  ): Promise<Stored<RevisionObject>> {
+    await this.#store.transition(revision.name, { action: 'delete', expectedCommit: revision.commit }, context);
+    return stored;
+  }
+
+  #existing(key: ObjectKey): Stored<RevisionObject> {
+    const found = this.#objects.get(key.name);
+    if (found === undefined || (key.namespace !== undefined && key.namespace !== found.metadata.namespace)) {
+      throw new SluiceError('NotFound', `packagerevisions.porch.kpt.dev "${key.name}" not found`);
+    }
+    return found;
+  }
+
+  /** The stored object and revision that a write is about, if its preconditions hold. */
+  #current(object: RevisionObject): { stored: Stored<RevisionObject>; revision: PackageRevision } {
+    const stored = this.#existing(object.metadata);
+    check(stored, object.metadata);
+    return { stored, revision: this.#store.get(stored.metadata.name) };
+  }
+
+  #take(changes: readonly IndexChange[]): void {
+    for (const { before, after } of changes) {
+      const name = after?.name ?? before?.name ?? '';
+      const known = this.#objects.get(name);
+      if (after === undefined && known === undefined) continue;
+      this.#log.append<RevisionObject>(TOPIC, (resourceVersion) => {
+        if (after === undefined) {
+          this.#objects.delete(name);
+          return { before: known, after: undefined };
+        }
+        const object = revisionObject(after, this.#factsOf(after.key.repository));
+        const next = frozenCopy({
+          ...object,
+          metadata: { ...object.metadata, resourceVersion },
+        }) as Stored<RevisionObject>;
+        this.#objects.set(name, next);
+        return { before: known, after: next };
+      });
+    }
+  }
+}
+
+function check(
+  stored: Stored<RevisionObject>,
+  expected: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined },
+): void {
+  const { uid, resourceVersion, name } = stored.metadata;
+  const moved = expected.resourceVersion !== undefined && expected.resourceVersion !== resourceVersion;
+  if (moved || (expected.uid !== undefined && expected.uid !== uid)) {
+    throw new SluiceError(
+      'Conflict',
+      `Operation cannot be fulfilled on packagerevisions.porch.kpt.dev "${name}": the object has been modified; please apply your changes to the latest version and try again`,
+    );
+  }
+}
+
+function sourceOf(object: RevisionObject): RevisionSource {
+  const tasks = object.spec.tasks ?? [];
+  const [task] = tasks;
+  if (tasks.length > 1)
+    throw invalid(object, ['spec', 'tasks'], tasks.length, 'task list must not contain more than one task');
+  if (task === undefined) return { type: 'init' };
+  if (task.type === 'init') {
+    const { description, keywords, site } = task.init ?? {};
+    return {
+      type: 'init',
+      ...(description === undefined ? {} : { description }),
+      ...(keywords === undefined ? {} : { keywords }),
+      ...(site === undefined ? {} : { site }),
+    };
+  }
+  if (task.type === 'edit' && task.edit !== undefined) return { type: 'copy', source: task.edit.sourceRef.name };
+  throw new SluiceError(
+    'Unsupported',
+    `a package revision cannot be created by a task of type ${JSON.stringify(task.type)}`,
+  );
+}
+
+/** The step that a change of `spec.lifecycle` through the main resource asks for. */
+function stepByUpdate(stored: RevisionObject, object: RevisionObject): Action | undefined {
+  const before = stored.spec.lifecycle;
+  const after = object.spec.lifecycle ?? before;
+  if (before === after) return undefined;
+  if (before === 'Draft' && after === 'Proposed') return 'propose';
+  if (before === 'Proposed' && after === 'Draft') return 'reject';
+  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
+  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
+  throw invalid(
+    object,
+    ['spec', 'lifecycle'],
+    after,
+    `cannot change from ${before} here; publishing is done through the approval sub-resource`,
+  );
+}
+
+function stepByApproval(before: Lifecycle | undefined, object: RevisionObject): Action | undefined {
+  const after = object.spec.lifecycle;
+  if (before === 'Draft') return 'approve';
+  if (before === after) return undefined;
+  if (before === 'Proposed' && after === 'Published') return 'approve';
+  if (before === 'Proposed' && after === 'Draft') return 'reject';
+  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
+  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
+  throw invalid(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
+}
+
+/** What else differs; undefined if nothing. */
+function changeOf(
+  stored: RevisionObject,
+  object: RevisionObject,
+  revision: PackageRevision,
+): RevisionChange | undefined {
+  const kptfile = kptfileEdits(stored, object);
+  const metadata = metadataChange(stored, object);
+  if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
+    throw invalid(
+      object,
+      ['spec'],
+      '',
+      `the spec of a ${revision.lifecycle} package revision cannot change, besides its lifecycle`,
+    );
+  }
+  if (kptfile.length === 0 && metadata === undefined) return undefined;
+  return { kptfile, ...(metadata === undefined ? {} : { metadata }) };
+}
+
+function kptfileEdits(
+  stored: RevisionObject,
+  object: RevisionObject,
+): NonNullable<RevisionChange['kptfile']>[number][] {
+  const edits: NonNullable<RevisionChange['kptfile']>[number][] = [];
+  const before = (stored.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+  const after = (object.spec.readinessGates ?? []).map((gate) => gate.conditionType);
+  for (const conditionType of after) if (!before.includes(conditionType)) edits.push({ op: 'addGate', conditionType });
+  for (const conditionType of before)
+    if (!after.includes(conditionType)) edits.push({ op: 'removeGate', conditionType });
+  const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? {};
+  const old = stored.spec.packageMetadata ?? {};
+  for (const [key, value] of differing(old.labels, labels)) {
+    edits.push(value === undefined ? { op: 'removeLabel', key } : { op: 'setLabel', key, value });
+  }
+  for (const [key, value] of differing(old.annotations, annotations)) {
+    edits.push(value === undefined ? { op: 'removeAnnotation', key } : { op: 'setAnnotation', key, value });
+  }
+  return edits;
+}
+
+function differing(
+  before: Readonly<Record<string, string>> = {},
+  after: Readonly<Record<string, string>>,
+): [string, string | undefined][] {
+  const changed = Object.entries(after).filter(([key, value]) => before[key] !== value);
+  const removed = Object.keys(before).filter((key) => after[key] === undefined);
+  return [...changed, ...removed.map((key): [string, undefined] => [key, undefined])];
+}
+
+function metadataChange(stored: RevisionObject, object: RevisionObject): RevisionChange['metadata'] | undefined {
+  const wanted = ownMetadata(object);
+  return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
+}
+
+/** Metadata without what the server itself puts there. */
+function ownMetadata(object: RevisionObject) {
+  const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
+  const { [OUT_OF_BAND_ANNOTATION]: _flag, ...annotations } = object.metadata.annotations ?? {};
+  return {
+    labels,
+    annotations,
+    ownerReferences: [...(object.metadata.ownerReferences ?? [])],
+    finalizers: [...(object.metadata.finalizers ?? [])],
+  };
+}
+
+function refuseManagedLabel(stored: RevisionObject | undefined, object: RevisionObject): void {
+  const before = stored?.metadata.labels?.[LATEST_REVISION_LABEL];
+  const after = object.metadata.labels?.[LATEST_REVISION_LABEL];
+  if (after !== undefined && after !== before) {
+    throw invalid(
+      object,
+      ['metadata', 'labels', LATEST_REVISION_LABEL],
+      after,
+      'Forbidden: the label is set by the server',
+    );
+  }
+}
+
+function invalid(object: RevisionObject, path: string[], value: unknown, message: string): SluiceError {
+  return invalidObject(`PackageRevision "${object.metadata.name}"`, [invalidValue(path, value, message)]);
+}

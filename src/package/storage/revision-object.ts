@@ -1,0 +1,91 @@
+import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import {
+  LATEST_REVISION_LABEL,
+  type PackageRevision as RevisionObject,
+} from '../../resource/kinds/package-revision.ts';
+import type { OwnerReference } from '../../resource/object.ts';
+import { isPublished, type PackageRevision } from '../package-revision.ts';
+
+/** Annotation that the store puts on revisions which were published or changed without the kernel. */
+export const OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
+
+/** What the object says about its repository. */
+export interface RepositoryFacts {
+  readonly namespace: string;
+  readonly deployment: boolean;
+  /** Address for `selfLock`. */
+  readonly url: string;
+}
+
+/** The Kubernetes object of a revision, as Porch shows it. */
+export function revisionObject(revision: PackageRevision, repository: RepositoryFacts): RevisionObject {
+  const { kptfile, record } = revision;
+  const published = isPublished(revision);
+  const packageMetadata = {
+    ...(kptfile?.metadata?.labels === undefined ? {} : { labels: kptfile.metadata.labels }),
+    ...(kptfile?.metadata?.annotations === undefined ? {} : { annotations: kptfile.metadata.annotations }),
+  };
+  const gates = kptfile === undefined ? [] : gatesOf(kptfile);
+  const conditions = kptfile === undefined ? [] : [...conditionsOf(kptfile).values()];
+  const tasks = revision.tip.facts.annotations.flatMap((annotation) =>
+    annotation.task === undefined ? [] : [annotation.task],
+  );
+  return {
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevision',
+    metadata: {
+      name: revision.name,
+      namespace: repository.namespace,
+      uid: revision.uid,
+      creationTimestamp: record?.createdAt ?? timestamp(revision.tip.time),
+      ...objectMetadata(revision),
+    },
+    spec: {
+      packageName: revision.key.package,
+      repository: revision.key.repository,
+      workspaceName: revision.key.workspace,
+      ...(revision.revision === 0 ? {} : { revision: revision.revision }),
+      lifecycle: revision.lifecycle,
+      ...(tasks.length === 0 ? {} : { tasks: tasks as never }),
+      ...(gates.length === 0 ? {} : { readinessGates: gates.map((conditionType) => ({ conditionType })) }),
+      ...(Object.keys(packageMetadata).length === 0 ? {} : { packageMetadata }),
+    },
+    status: {
+      ...(kptfile?.upstreamLock === undefined ? {} : { upstreamLock: kptfile.upstreamLock as never }),
+      selfLock: {
+        type: 'git',
+        git: {
+          repo: repository.url,
+          directory: revision.path,
+          ref: revision.ref.replace(/^refs\/(heads|tags)\//, ''),
+          commit: revision.commit,
+        },
+      },
+      publishTimestamp: published ? timestamp(revision.tip.time) : null,
+      ...(published ? { publishedBy: revision.tip.facts.actor ?? revision.tip.author } : {}),
+      ...(repository.deployment ? { deployment: true } : {}),
+      ...(conditions.length === 0 ? {} : { conditions }),
+    },
+  };
+}
+
+function objectMetadata(revision: PackageRevision) {
+  const { record } = revision;
+  const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
+  const annotations = {
+    ...record?.annotations,
+    ...(revision.outOfBand === undefined
+      ? {}
+      : { [OUT_OF_BAND_ANNOTATION]: `${revision.outOfBand.reason}: ${revision.outOfBand.message}` }),
+  };
+  return {
+    ...(Object.keys(labels).length === 0 ? {} : { labels }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    ...(record?.ownerReferences === undefined
+      ? {}
+      : { ownerReferences: record.ownerReferences as unknown as OwnerReference[] }),
+    ...(record?.finalizers === undefined ? {} : { finalizers: record.finalizers }),
+    ...(record?.deletionTimestamp === undefined ? {} : { deletionTimestamp: record.deletionTimestamp }),
+  };
+}
