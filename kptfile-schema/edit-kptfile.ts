@@ -6,8 +6,8 @@ import { type KptfileEdit, KptfileEditError, kptfileEditSchema } from './kptfile
 import { KptfileReadFailure } from './kptfile-error.ts';
 import type { Kptfile } from './kptfile-schema.ts';
 import { type LoadedKptfile, loadKptfile } from './read-kptfile.ts';
-import { ModelSplicer } from './splice-model.ts';
-import { applySplices, type Splice } from './splices.ts';
+import { spliceMapping } from './splice-model.ts';
+import { type Splice, SpliceSheet } from './splice-sheet.ts';
 import { YamlLayout } from './yaml-layout.ts';
 import { styleOf } from './yaml-render.ts';
 
@@ -25,7 +25,7 @@ export function editKptfile(text: string, edits: readonly KptfileEdit[]): string
     checkEdit(edit);
     const model = applyKptfileEdit(loaded.kptfile, edit);
     if (deepEqual(model, loaded.kptfile)) continue;
-    const next = spliced(current, loaded, model);
+    const next = spliced(loaded, model);
     current = next.text;
     loaded = next.loaded;
   }
@@ -70,30 +70,27 @@ interface Spliced {
   readonly loaded: LoadedKptfile;
 }
 
-function spliced(text: string, { tree, root, kptfile }: LoadedKptfile, model: Kptfile): Spliced {
+function spliced({ tree, root, kptfile }: LoadedKptfile, model: Kptfile): Spliced {
   const { source } = tree;
   const layout = new YamlLayout(source, root);
   const style = styleOf(root, source.lineBreak, (offset) => source.indentOf(offset));
-  const splicer = new ModelSplicer(layout, style);
-  splicer.mapping(root, kptfile, model, { from: root.start, column: 0, flow: root.flow, shape: kptfileShape });
-  const splices = [...splicer.splices, ...closedBlockScalar(splicer.splices, layout)];
-  const result = applySplices(text, splices);
+  const sheet = new SpliceSheet(layout, style);
+  spliceMapping(sheet, root, kptfile, model, { from: root.start, column: 0, flow: root.flow, shape: kptfileShape });
+  const result = sheet.apply(closedBlockScalar(sheet));
   // A block text that becomes the end of the file needs its line break, even if the file had no final one before.
   for (const candidate of result === undefined ? [] : [result, result + style.lineBreak]) {
     const loaded = reload(candidate);
     if (loaded !== undefined && deepEqual(loaded.kptfile, model)) return { text: candidate, loaded };
   }
-  throw layout.unsupported(
-    Math.min(...splices.map(({ start }) => start)),
-    'it is written in a way that no safe change is known for',
-  );
+  const place = Math.min(...sheet.splices.map(({ start }) => start));
+  throw layout.unsupported(place, 'it is written in a way that no safe change is known for');
 }
 
 /**
  * A block text at the end of a file without a final line break says nothing about one. If lines are added behind it
  * the break appears, so its header must say that it does not count.
  */
-function closedBlockScalar(splices: readonly Splice[], layout: YamlLayout): Splice[] {
+function closedBlockScalar({ splices, layout }: SpliceSheet): Splice[] {
   const { length } = layout.source.text;
   if (!splices.some(({ start, text }) => start === length && text !== '')) return [];
   const last = layout.lastBlockScalar();

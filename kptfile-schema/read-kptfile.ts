@@ -68,31 +68,29 @@ function checkedRoot({ root, source }: YamlTree): MappingNode {
       'The file is not a mapping. A Kptfile begins with apiVersion and kind.',
     );
   }
-  const kind = root.entries.get('kind');
-  const kindText = kind?.value.kind === 'scalar' ? kind.value.text : undefined;
-  if (kind === undefined || kindText !== 'Kptfile') {
-    const found = kind === undefined ? 'kind is missing' : `kind is ${kindText ?? 'not a text'}`;
-    return failAt(source, kind?.key.start ?? root.start, 'NotAKptfile', `${found}. It must be Kptfile.`, 'kind');
-  }
-  const apiVersion = root.entries.get('apiVersion');
-  const version = apiVersion?.value.kind === 'scalar' ? apiVersion.value.text : undefined;
-  const at = apiVersion?.key.start ?? root.start;
-  if (version === 'kpt.dev/v1') return root;
-  if (version === 'kpt.dev/v1alpha1' || version === 'kpt.dev/v1alpha2') {
+  const kind = textOf(root, 'kind');
+  const version = textOf(root, 'apiVersion');
+  const at = (field: string): number => root.entries.get(field)?.key.start ?? root.start;
+  if (/^kptfile$/i.test(kind) && (version === 'kpt.dev/v1alpha1' || version === 'kpt.dev/v1alpha2')) {
     const advice = migrationAdvice(version === 'kpt.dev/v1alpha1' ? 'v1alpha1' : 'v1alpha2', root);
-    return failAt(source, at, 'DeprecatedVersion', advice, 'apiVersion');
+    return failAt(source, at('apiVersion'), 'DeprecatedVersion', advice, 'apiVersion');
   }
-  if (version?.startsWith('kpt.dev/')) {
-    return failAt(
-      source,
-      at,
-      'UnknownVersion',
-      `apiVersion ${version} is not known. The current one is kpt.dev/v1.`,
-      'apiVersion',
-    );
+  if (kind !== 'Kptfile') {
+    const found = kind === '' ? 'kind is missing' : `kind is ${kind}`;
+    return failAt(source, at('kind'), 'NotAKptfile', `${found}. It must be Kptfile.`, 'kind');
   }
-  const found = version === undefined || version === '' ? 'apiVersion is missing' : `apiVersion is ${version}`;
-  return failAt(source, at, 'NotAKptfile', `${found}. It must be kpt.dev/v1.`, 'apiVersion');
+  if (version === 'kpt.dev/v1') return root;
+  const known = version.startsWith('kpt.dev/');
+  const found =
+    version === '' ? 'apiVersion is missing' : `apiVersion is ${version}${known ? ', an unknown version' : ''}`;
+  const code = known ? 'UnknownVersion' : 'NotAKptfile';
+  return failAt(source, at('apiVersion'), code, `${found}. It must be kpt.dev/v1.`, 'apiVersion');
+}
+
+/** The text of a top-level field; empty if it is missing or no scalar. */
+function textOf(root: MappingNode, field: string): string {
+  const value = root.entries.get(field)?.value;
+  return value?.kind === 'scalar' ? value.text : '';
 }
 
 function fail(code: KptfileErrorCode, message: string): never {
