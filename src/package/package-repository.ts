@@ -34,7 +34,11 @@ export interface PackageRepositoryOptions {
 }
 
 /** A mirror has the same refs as its remote. */
-const MIRROR = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*', '+refs/sluice/*:refs/sluice/*'];
+export const MIRROR_REFSPECS: readonly string[] = [
+  '+refs/heads/*:refs/heads/*',
+  '+refs/tags/*:refs/tags/*',
+  '+refs/sluice/*:refs/sluice/*',
+];
 /** A publication that loses the race for the main branch is planned anew this often. */
 const MAIN_RETRIES = 8;
 /** Contents kept for packages that are judged again and again while they are worked on. */
@@ -114,7 +118,7 @@ export class PackageRepository implements Workbench {
   async sync(signal?: AbortSignal): Promise<IndexChange[]> {
     const { remote } = this.#options;
     if (remote !== undefined) {
-      const options = { refspecs: MIRROR, prune: true, ...(signal === undefined ? {} : { signal }) };
+      const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
       await this.#mutex.run(() => this.git.fetch(remote, options));
     }
     return this.refresh();
@@ -221,7 +225,7 @@ export class PackageRepository implements Workbench {
     const { remote } = this.#options;
     try {
       if (remote !== undefined) {
-        await this.git.fetch(remote, { refspecs: MIRROR, prune: true });
+        await this.git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
       }
       await this.#take(this.index.diff(await this.git.listRefs(watchedPrefixes(this.layout))));
     } catch (error) {

@@ -1,0 +1,64 @@
+import { access, mkdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { GitCredentials, GitRemote, GitRepository } from './git-repository.ts';
+import { initRepository, openRepository, type RepositoryOptions } from './open-repository.ts';
+
+export interface LocationOptions {
+  /** `https://…`, `http://…` on this machine, `file:///…` or an absolute path. */
+  readonly url: string;
+  /** Where the mirror of a remote repository is kept. */
+  readonly mirrorPath: string;
+  readonly credentials?: () => Promise<GitCredentials>;
+  readonly repository?: RepositoryOptions;
+}
+
+export interface OpenLocation {
+  readonly git: GitRepository;
+  /** Set if `git` is a mirror of a repository elsewhere; undefined if it is the repository itself. */
+  readonly remote: GitRemote | undefined;
+}
+
+/** Opens the repository that an address names: one on this machine directly, another one through a bare mirror. */
+export async function openLocation(options: LocationOptions): Promise<OpenLocation> {
+  const path = localPath(options.url);
+  if (path !== undefined) {
+    await checkBare(path);
+    return { git: await openRepository(path, options.repository), remote: undefined };
+  }
+  await mkdir(dirname(options.mirrorPath), { recursive: true });
+  const git = await initRepository(options.mirrorPath, options.repository);
+  const remote = {
+    url: options.url,
+    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+  };
+  return { git, remote };
+}
+
+/** The path of a repository on this machine; undefined for one that is reached over a network. */
+export function localPath(url: string): string | undefined {
+  if (url.startsWith('/')) return url;
+  return url.startsWith('file:') ? fileURLToPath(url) : undefined;
+}
+
+async function checkBare(path: string): Promise<void> {
+  if (await exists(join(path, 'HEAD'))) return;
+  if (await exists(join(path, '.git'))) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${path} has a work tree, and changing its branches would pull them from under it; use a bare repository (git clone --bare ${path} ${path}.git)`,
+    );
+  }
+  throw new SluiceError('NotFound', `there is no Git repository at ${path}; create one with: git init --bare ${path}`);
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch {
+    // Whatever keeps us from seeing it, it cannot be used; the caller says so.
+    return false;
+  }
+}

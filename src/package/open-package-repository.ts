@@ -1,0 +1,109 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Clock } from '../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { GitCredentials, GitRemote, GitRepository } from '../git/git-repository.ts';
+import { openLocation } from '../git/open-location.ts';
+import type { RepositoryOptions } from '../git/open-repository.ts';
+import type { Repository } from '../resource/kinds/repository.ts';
+import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
+import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
+import { MIRROR_REFSPECS, PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
+
+export interface OpenOptions extends Pick<PackageRepositoryOptions, 'policyFor' | 'dependentsOf' | 'onChange'> {
+  /** Folder for mirrors and index caches. */
+  readonly dataFolder: string;
+  readonly clock: Clock;
+  readonly credentials?: () => Promise<GitCredentials>;
+  readonly git?: RepositoryOptions;
+  readonly signal?: AbortSignal;
+}
+
+/** Opens what a Repository object names, up to a readable index. Throws with what to do if it cannot be used. */
+export async function openPackageRepository(
+  object: DeepReadonly<Repository>,
+  options: OpenOptions,
+): Promise<PackageRepository> {
+  const { git: spec, type } = object.spec;
+  const { name, namespace = DEFAULT_NAMESPACE } = object.metadata;
+  if (type !== 'git' || spec === undefined) {
+    throw new SluiceError(
+      'Unsupported',
+      `repository ${name}: spec.type must be git, with spec.git; OCI registries hold no drafts`,
+    );
+  }
+  const directory = spec.directory === '/' ? '' : spec.directory;
+  const location = `${name}-${createHash('sha256').update(`${namespace}/${name} ${spec.repo}`).digest('hex').slice(0, 8)}`;
+  const { git, remote } = await openLocation({
+    url: spec.repo,
+    mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
+    ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+    ...(options.git === undefined ? {} : { repository: options.git }),
+  });
+  try {
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
+    const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote);
+    const layout = { branch: spec.branch, directory, recordPrefix };
+    const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
+    if ((await git.resolveRef(mainRef(layout))) === undefined) {
+      if (spec.createBranch !== true) {
+        throw new SluiceError(
+          'InvalidInput',
+          `repository ${name}: branch ${spec.branch} does not exist in ${spec.repo}; push a first commit, or set spec.git.createBranch: true`,
+        );
+      }
+      await createBranch(git, remote, mainRef(layout), identity, options.clock);
+    }
+    return await PackageRepository.open({
+      name,
+      namespace,
+      deployment: object.spec.deployment ?? false,
+      layout,
+      git,
+      ...(remote === undefined ? {} : { remote }),
+      cacheFile: join(options.dataFolder, 'cache', `${location}.ndjson`),
+      clock: options.clock,
+      identity,
+      policyFor: options.policyFor,
+      dependentsOf: options.dependentsOf,
+      onChange: options.onChange,
+    });
+  } catch (error) {
+    await git.close();
+    throw error;
+  }
+}
+
+async function createBranch(
+  git: GitRepository,
+  remote: GitRemote | undefined,
+  ref: string,
+  identity: { name: string; email: string },
+  clock: Clock,
+): Promise<void> {
+  const signature = { ...identity, time: clock.now() };
+  const tree = await git.editTree(undefined, new Map([['README.md', { data: Buffer.from('Created by sluice\n') }]]));
+  const message = 'Initial commit: Creating main branch\n';
+  const oid = await git.writeCommit({ tree, parents: [], author: signature, committer: signature, message });
+  const update = { type: 'create', ref, new: oid } as const;
+  if (remote !== undefined) await git.push(remote, [update]);
+  await git.transaction([update]);
+}
+
+/** Some hosts take branches and tags only. One ref is created and removed to find out; existing records answer for free. */
+async function recordPrefixFor(git: GitRepository, remote: GitRemote): Promise<string> {
+  if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
+  if ((await git.listRefs([RECORD_BRANCHES])).length > 0) return RECORD_BRANCHES;
+  const [some] = await git.listRefs(['refs/heads/']);
+  if (some === undefined) return RECORD_REFS;
+  const ref = `${RECORD_REFS}probe-${randomUUID()}`;
+  try {
+    await git.push(remote, [{ type: 'create', ref, new: some.oid }]);
+  } catch (error) {
+    if (isSluiceError(error, 'Conflict')) return RECORD_BRANCHES;
+    throw error;
+  }
+  await git.push(remote, [{ type: 'delete', ref, old: some.oid }]);
+  return RECORD_REFS;
+}
