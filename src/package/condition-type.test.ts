@@ -32,7 +32,7 @@ describe('parseConditionType', () => {
     '',
     '__proto__',
     `${'a'.repeat(200_000)}/`,
-  ])('knows that this names no object: %.40s', (type) => {
+  ])('knows that this names no object (%#)', (type) => {
     expect(parseConditionType(type)).toBeUndefined();
   });
 });
