@@ -12,6 +12,7 @@ export function gitAddressProblem(address: string): string | undefined {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined) return forms;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
+  if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   if (url.protocol === 'https:') return undefined;
   if (url.protocol === 'file:') return url.host === '' ? undefined : 'a file:// URL must not name a host';
   if (url.protocol !== 'http:') return forms;

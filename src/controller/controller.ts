@@ -1,0 +1,221 @@
+import type { Clock } from '../foundation/clock.ts';
+import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { keyText, type ObjectKey } from '../resource/object.ts';
+import { backoffDelay, sleep } from './backoff.ts';
+import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
+import type { Source, SourceContext } from './source.ts';
+import { type WaitingItem, WorkQueue, type WorkQueueMetrics } from './work-queue.ts';
+
+export interface ControllerOptions<Request = ObjectKey> {
+  /** Unique in a manager; stands in messages and metrics. */
+  readonly name: string;
+  readonly reconcile: Reconciler<Request>;
+  readonly sources: readonly Source<Request>[];
+  /** What makes two requests the same. Default: namespace and name; needed for requests of another form. */
+  readonly keyOf?: (request: Request) => string;
+  /** Default 1. One request is never reconciled twice at the same time. */
+  readonly maxConcurrentReconciles?: number;
+  /** Milliseconds for one reconciliation; then its signal aborts. Default 120,000. */
+  readonly reconcileTimeout?: number;
+  /** Milliseconds after the first failure, doubling. Default 5. */
+  readonly baseDelay?: number;
+  /** Milliseconds, default 1,000,000. */
+  readonly maxDelay?: number;
+}
+
+/** A time in the past, asked for again and again, must not become a loop without a pause. Milliseconds. */
+const SHORTEST_REQUEUE = 50;
+
+/** How one reconciliation ended. */
+export interface ReconcileRecord {
+  readonly controller: string;
+  readonly key: string;
+  readonly outcome: 'success' | 'requeue-after' | 'error' | 'terminal-error';
+  readonly milliseconds: number;
+  readonly error?: unknown;
+}
+
+/** What a controller needs from its manager. */
+export interface ControllerHost {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly informer: SourceContext<unknown>['informer'];
+  readonly onReconcile: (record: ReconcileRecord) => void;
+  readonly onError: (error: unknown, where: string) => void;
+  readonly onChange: () => void;
+}
+
+/** An item that keeps failing. */
+export interface FailingItem {
+  readonly controller: string;
+  readonly key: string;
+  readonly failures: number;
+  readonly message: string;
+}
+
+/** A queue, the sources that fill it, and workers that reconcile what comes out. */
+export class Controller<Request = ObjectKey> {
+  readonly name: string;
+  readonly #options: ControllerOptions<Request>;
+  readonly #host: ControllerHost;
+  readonly #keyOf: (request: Request) => string;
+  readonly #queue: WorkQueue<Request>;
+  readonly #stop = new AbortController();
+  readonly #failing = new Map<string, FailingItem>();
+  readonly #running = new Set<AbortController>();
+  #tracked = 0;
+  #unsubscribe: (() => void)[] = [];
+  #workers: Promise<void>[] = [];
+
+  constructor(options: ControllerOptions<Request>, host: ControllerHost) {
+    this.name = options.name;
+    this.#options = options;
+    this.#host = host;
+    // Requests of another form than a key come with a keyOf of their own.
+    this.#keyOf = options.keyOf ?? ((request) => keyText(request as ObjectKey));
+    this.#queue = new WorkQueue({
+      clock: host.clock,
+      keyOf: this.#keyOf,
+      onChange: host.onChange,
+      ...(options.baseDelay === undefined ? {} : { baseDelay: options.baseDelay }),
+      ...(options.maxDelay === undefined ? {} : { maxDelay: options.maxDelay }),
+    });
+  }
+
+  /** Begins to collect requests. */
+  startSources(): void {
+    const context: SourceContext<Request> = {
+      informer: this.#host.informer,
+      enqueue: (request) => this.#queue.add(request),
+      track: (work) => void this.#track(work),
+    };
+    this.#unsubscribe = this.#options.sources.map((source) => source.start(context));
+  }
+
+  /** Begins to work on requests. */
+  startWorkers(): void {
+    const count = this.#options.maxConcurrentReconciles ?? 1;
+    this.#workers = Array.from({ length: count }, () => this.#work());
+  }
+
+  /** Asks for a reconciliation as if an event had. */
+  enqueue(request: Request): void {
+    this.#queue.add(request);
+  }
+
+  /**
+   * Takes no more work and waits for what runs; after `grace` milliseconds the signals of what still runs abort.
+   * Resolves when nothing runs.
+   */
+  async stop(grace: number): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    this.#stop.abort();
+    this.#queue.close();
+    const cancel = this.#host.clock.schedule(grace, () => {
+      for (const running of this.#running) running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
+    });
+    await Promise.all(this.#workers);
+    cancel();
+  }
+
+  /**
+   * True if nothing is queued, running, retrying or being mapped to requests. An item that has failed `failureLimit`
+   * times in a row is not waited for.
+   */
+  isQuiet(failureLimit: number): boolean {
+    return this.#tracked === 0 && this.#queue.isQuiet(failureLimit);
+  }
+
+  waiting(): WaitingItem<Request>[] {
+    return this.#queue.waiting();
+  }
+
+  failing(): FailingItem[] {
+    return [...this.#failing.values()];
+  }
+
+  metrics(): WorkQueueMetrics {
+    return this.#queue.metrics();
+  }
+
+  async #work(): Promise<void> {
+    for (;;) {
+      const request = await this.#queue.take();
+      if (request === undefined) return;
+      try {
+        await this.#reconcileOne(request);
+      } finally {
+        this.#queue.done(request);
+      }
+    }
+  }
+
+  async #reconcileOne(request: Request): Promise<void> {
+    const { clock } = this.#host;
+    const { reconcileTimeout = 120_000 } = this.#options;
+    const key = this.#keyOf(request);
+    const running = new AbortController();
+    this.#running.add(running);
+    const cancel = clock.schedule(reconcileTimeout, () =>
+      running.abort(new SluiceError('Timeout', `${this.name} took longer than ${reconcileTimeout} ms for ${key}`)),
+    );
+    const started = clock.now();
+    const record = (outcome: ReconcileRecord['outcome'], error?: unknown) => {
+      const milliseconds = clock.now() - started;
+      const base = { controller: this.name, key, outcome, milliseconds };
+      this.#host.onReconcile(error === undefined ? base : { ...base, error });
+    };
+    try {
+      const failures = this.#queue.failures(request);
+      const result = await this.#options.reconcile(request, { signal: running.signal, failures });
+      this.#succeeded(request, key, result ?? {});
+      record(result?.requeueAfter === undefined ? 'success' : 'requeue-after');
+    } catch (error) {
+      // What comes of an abort says little; the reason of the abort says it all.
+      const cause = running.signal.aborted ? running.signal.reason : error;
+      const terminal = cause instanceof TerminalError;
+      this.#failed(request, key, cause, terminal);
+      record(terminal ? 'terminal-error' : 'error', cause);
+    } finally {
+      cancel();
+      this.#running.delete(running);
+    }
+  }
+
+  #succeeded(request: Request, key: string, { requeueAfter, reason }: ReconcileResult): void {
+    if (requeueAfter !== undefined && Number.isNaN(requeueAfter))
+      throw new SluiceError('Internal', `${this.name} asked for ${key} to be looked at after NaN milliseconds`);
+    this.#failing.delete(key);
+    this.#queue.forget(request);
+    if (requeueAfter !== undefined) this.#queue.addAfter(request, Math.max(SHORTEST_REQUEUE, requeueAfter), reason);
+  }
+
+  #failed(request: Request, key: string, error: unknown, terminal: boolean): void {
+    const message = messageOf(error);
+    if (terminal) this.#queue.forget(request);
+    else this.#queue.addRateLimited(request, message);
+    const failures = terminal ? 1 : this.#queue.failures(request);
+    this.#failing.set(key, { controller: this.name, key, failures, message });
+  }
+
+  async #track(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    const { signal } = this.#stop;
+    const { clock, random, onError, onChange } = this.#host;
+    this.#tracked += 1;
+    try {
+      for (let failures = 1; !signal.aborted; failures += 1) {
+        try {
+          await work(signal);
+          return;
+        } catch (error) {
+          if (signal.aborted) return;
+          onError(error, `${this.name}: mapping an event to requests`);
+          await sleep(clock, backoffDelay(failures, { base: 50, max: 30_000, random }), signal);
+        }
+      }
+    } finally {
+      this.#tracked -= 1;
+      onChange();
+    }
+  }
+}

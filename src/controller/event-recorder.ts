@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { type Clock, timestamp } from '../foundation/clock.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Client } from '../resource/client.ts';
+import { eventKind } from '../resource/kinds/event.ts';
+import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object.ts';
+
+export interface EventRecorderOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Who reports, for instance `controller:approval`. */
+  readonly component: string;
+  /** How many different events this recorder leaves in the storage; older ones are deleted. Default 1000. */
+  readonly limit?: number;
+  /** Told if an event could not be written. Recording never fails for the caller. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export type EventType = 'Normal' | 'Warning';
+
+const LONGEST_MESSAGE = 1024;
+/** Events that wait to be written; beyond that new ones are dropped and told to `onError`. */
+const LONGEST_BACKLOG = 1000;
+
+/**
+ * Tells people, as core Events, what happened to an object. The same object, type, reason and message is one Event with
+ * a count. Events are written in order, in the background.
+ */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  /** Names of events written, the one that was longest not seen first. */
+  readonly #written = new Map<string, ObjectKey>();
+  #backlog = 0;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  /** `reason` is one CamelCase word for programs, `message` a sentence for people. */
+  record(object: KubernetesObject, type: EventType, reason: string, message: string): void {
+    if (this.#backlog >= LONGEST_BACKLOG) {
+      this.#options.onError?.(new Error(`event ${reason} dropped: ${LONGEST_BACKLOG} events wait to be written`));
+      return;
+    }
+    this.#backlog += 1;
+    const now = timestamp(this.#options.clock.now());
+    this.#last = this.#last.then(async () => {
+      try {
+        await this.#write(object, type, reason, cut(message), now);
+      } catch (error) {
+        this.#options.onError?.(error);
+      } finally {
+        this.#backlog -= 1;
+      }
+    });
+  }
+
+  /** Resolves when everything that was recorded is written or has failed. */
+  flush(): Promise<void> {
+    return this.#last;
+  }
+
+  async #write(object: KubernetesObject, type: EventType, reason: string, message: string, now: string): Promise<void> {
+    const { client, component } = this.#options;
+    const { namespace = DEFAULT_NAMESPACE, name, uid, resourceVersion } = object.metadata;
+    const identity = [object.apiVersion, object.kind, namespace, name, uid ?? '', type, reason, message, component];
+    // The name follows from the content, so that the count goes on after a restart.
+    const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
+    const key = { namespace, name: `${name.slice(0, 200).replace(/[^a-z0-9]+$/, '')}.${digest}` };
+    const old = await client.find(eventKind, key);
+    if (old !== undefined) {
+      await client.patch(eventKind, key, { count: (old.count ?? 1) + 1, lastTimestamp: now });
+    } else {
+      try {
+        await client.create(eventKind, {
+          metadata: key,
+          involvedObject: { apiVersion: object.apiVersion, kind: object.kind, namespace, name, uid, resourceVersion },
+          type,
+          reason,
+          message,
+          count: 1,
+          firstTimestamp: now,
+          lastTimestamp: now,
+          source: { component },
+          reportingComponent: component,
+        });
+      } catch (error) {
+        // Another process wrote the very same event at the same time: it is recorded.
+        if (!isSluiceError(error, 'AlreadyExists')) throw error;
+      }
+    }
+    await this.#forgetOldest(key);
+  }
+
+  async #forgetOldest(key: ObjectKey): Promise<void> {
+    this.#written.delete(key.name);
+    this.#written.set(key.name, key);
+    for (const [name, oldest] of this.#written) {
+      if (this.#written.size <= (this.#options.limit ?? 1000)) return;
+      this.#written.delete(name);
+      try {
+        await this.#options.client.delete(eventKind, oldest);
+      } catch (error) {
+        // Somebody else cleaned up.
+        if (!isSluiceError(error, 'NotFound')) throw error;
+      }
+    }
+  }
+}
+
+function cut(message: string): string {
+  return message.length <= LONGEST_MESSAGE ? message : `${message.slice(0, LONGEST_MESSAGE - 1)}…`;
+}

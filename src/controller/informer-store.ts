@@ -1,0 +1,113 @@
+import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../resource/object.ts';
+
+/** The values under which an object is found in an index. */
+export type IndexFunction<T extends KubernetesObject> = (object: Stored<T>) => Iterable<string>;
+
+/** What happened to an object of an informer. `old` is what the store held before. */
+export type InformerEvent<T extends KubernetesObject> =
+  | { readonly type: 'add'; readonly object: Stored<T> }
+  | { readonly type: 'update'; readonly object: Stored<T>; readonly old: Stored<T> }
+  | { readonly type: 'delete'; readonly object: Stored<T> };
+
+/** The objects of one kind by key, and by the values of index functions. */
+export class InformerStore<T extends KubernetesObject> {
+  readonly #objects = new Map<string, Stored<T>>();
+  readonly #indexes = new Map<string, { of: IndexFunction<T>; keys: Map<string, Set<string>> }>();
+
+  addIndex(name: string, of: IndexFunction<T>): void {
+    const index = { of, keys: new Map<string, Set<string>>() };
+    this.#indexes.set(name, index);
+    for (const [key, object] of this.#objects) enter(index.keys, of(object), key);
+  }
+
+  get(key: ObjectKey): Stored<T> | undefined {
+    return this.#objects.get(keyText(key));
+  }
+
+  values(): Iterable<Stored<T>> {
+    return this.#objects.values();
+  }
+
+  get size(): number {
+    return this.#objects.size;
+  }
+
+  /** The objects under one value of an index, in no particular order. Throws if there is no such index. */
+  byIndex(name: string, value: string): Stored<T>[] {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`no index ${name}`);
+    const found: Stored<T>[] = [];
+    for (const key of index.keys.get(value) ?? []) {
+      const object = this.#objects.get(key);
+      if (object !== undefined) found.push(object);
+    }
+    return found;
+  }
+
+  /** Takes in a state of an object and returns what that means; nothing if it is known already. */
+  put(object: Stored<T>): InformerEvent<T>[] {
+    const key = keyText(keyOf(object));
+    const old = this.#objects.get(key);
+    if (old?.metadata.uid === object.metadata.uid && old.metadata.resourceVersion === object.metadata.resourceVersion)
+      return [];
+    this.#set(key, object);
+    if (old === undefined) return [{ type: 'add', object }];
+    if (old.metadata.uid === object.metadata.uid) return [{ type: 'update', object, old }];
+    // The name went to another object while nobody looked.
+    return [
+      { type: 'delete', object: old },
+      { type: 'add', object },
+    ];
+  }
+
+  /** Takes an object away; `last` is its last state if known. */
+  remove(object: Stored<T>): InformerEvent<T>[] {
+    const key = keyText(keyOf(object));
+    if (!this.#objects.has(key)) return [];
+    this.#set(key, undefined);
+    return [{ type: 'delete', object }];
+  }
+
+  /** Takes in a whole list: what it does not hold is gone. */
+  replace(items: readonly Stored<T>[]): InformerEvent<T>[] {
+    const present = new Set(items.map((item) => keyText(keyOf(item))));
+    const gone = [...this.#objects].filter(([key]) => !present.has(key)).map(([, object]) => object);
+    return [...gone.flatMap((object) => this.remove(object)), ...items.flatMap((item) => this.put(item))];
+  }
+
+  /** True if the store holds exactly these objects in these versions. */
+  equals(items: readonly Stored<T>[]): boolean {
+    return (
+      items.length === this.#objects.size &&
+      items.every((item) => {
+        const held = this.get(keyOf(item))?.metadata;
+        return held?.uid === item.metadata.uid && held.resourceVersion === item.metadata.resourceVersion;
+      })
+    );
+  }
+
+  #set(key: string, object: Stored<T> | undefined): void {
+    const old = this.#objects.get(key);
+    for (const { of, keys } of this.#indexes.values()) {
+      if (old !== undefined) leave(keys, of(old), key);
+      if (object !== undefined) enter(keys, of(object), key);
+    }
+    if (object === undefined) this.#objects.delete(key);
+    else this.#objects.set(key, object);
+  }
+}
+
+function enter(keys: Map<string, Set<string>>, values: Iterable<string>, key: string): void {
+  for (const value of values) {
+    const set = keys.get(value) ?? new Set();
+    keys.set(value, set.add(key));
+  }
+}
+
+function leave(keys: Map<string, Set<string>>, values: Iterable<string>, key: string): void {
+  for (const value of values) {
+    const set = keys.get(value);
+    set?.delete(key);
+    if (set?.size === 0) keys.delete(value);
+  }
+}

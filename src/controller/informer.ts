@@ -1,0 +1,212 @@
+import type { Clock } from '../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { Client, SelectOptions } from '../resource/client.ts';
+import type { Kind } from '../resource/kind.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../resource/object.ts';
+import type { WatchEvent } from '../resource/storage.ts';
+import { backoffDelay, sleep } from './backoff.ts';
+import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
+
+export interface InformerOptions<T extends KubernetesObject> {
+  readonly client: Client;
+  readonly kind: Kind<T>;
+  /** Default: all objects of the kind. */
+  readonly selection?: SelectOptions;
+  readonly clock: Clock;
+  /** A number from 0 to below 1, for jitter. Default Math.random. */
+  readonly random?: () => number;
+  /** A watch that is silent for this long, without a bookmark even, is taken for broken. Milliseconds, default 60,000. */
+  readonly silenceLimit?: number;
+  /** Told about every failed list and watch, and every handler that throws; the informer goes on by itself. */
+  readonly onError?: (error: unknown) => void;
+  /** Called after every change of the store or of the informer's state. */
+  readonly onChange?: () => void;
+}
+
+export type InformerHandler<T extends KubernetesObject> = (event: InformerEvent<T>) => void;
+
+/** Failed watches in a row after which the informer lists again instead of taking up where it was. */
+const FAILURES_BEFORE_LIST = 3;
+/** A watch that ends sooner than this, in milliseconds, and brings nothing counts as failed. */
+const SHORT_WATCH = 1000;
+
+/**
+ * Keeps a copy of the objects of one kind and tells handlers what changes. It lists, then watches from there; it
+ * survives watches that end, fail, fall silent or expire, and lists that fail, with growing pauses. After each of those
+ * the store comes to equal the storage again, and handlers hear of all that differs, deletions among them. Handlers see
+ * states, not every step between them.
+ */
+export class Informer<T extends KubernetesObject = KubernetesObject> {
+  readonly kind: Kind<T>;
+  readonly #options: InformerOptions<T>;
+  readonly #store = new InformerStore<T>();
+  readonly #handlers = new Set<InformerHandler<T>>();
+  readonly #stop = new AbortController();
+  readonly #synced = Promise.withResolvers<void>();
+  #isSynced = false;
+  #running: Promise<void> | undefined;
+  #version: string | undefined;
+  #failures = 0;
+
+  constructor(options: InformerOptions<T>) {
+    this.kind = options.kind;
+    this.#options = options;
+    // Nobody need wait for the synchronisation; a stop before it is then no unhandled rejection.
+    this.#synced.promise.catch(() => undefined);
+  }
+
+  /** True once the first list is in the store and all handlers have heard of it. */
+  get synced(): boolean {
+    return this.#isSynced;
+  }
+
+  /** Resolves when synced; rejects with Unavailable if the informer is stopped before. */
+  whenSynced(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  /** Ends the watch and resolves when nothing runs any more. The store stays as it is. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#synced.reject(new SluiceError('Unavailable', `the informer of ${this.kind.plural} was stopped`));
+    await this.#running;
+  }
+
+  get(key: ObjectKey): Stored<T> | undefined {
+    return this.#store.get(key);
+  }
+
+  /** All objects in the store, in no particular order. */
+  list(): Stored<T>[] {
+    return [...this.#store.values()];
+  }
+
+  /** The objects under one value of an index that `addIndex` made. */
+  byIndex(name: string, value: string): Stored<T>[] {
+    return this.#store.byIndex(name, value);
+  }
+
+  addIndex(name: string, of: IndexFunction<T>): void {
+    this.#store.addIndex(name, of);
+  }
+
+  /** Adds a handler, which hears of every object in the store first. Returns what takes it off again. */
+  addHandler(handler: InformerHandler<T>): () => void {
+    this.#handlers.add(handler);
+    for (const object of this.#store.values()) this.#call(handler, { type: 'add', object });
+    return () => {
+      this.#handlers.delete(handler);
+    };
+  }
+
+  /** Lists once and says whether the store equals the storage, so that no event is on its way. Errors as of list. */
+  async isCurrent(signal?: AbortSignal): Promise<boolean> {
+    if (!this.#isSynced) return false;
+    const { client, kind, selection } = this.#options;
+    const { items } = await client.list(kind, { ...selection, ...(signal === undefined ? {} : { signal }) });
+    return this.#store.equals(items);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        this.#version ??= await this.#list(signal);
+        await this.#watch(this.#version, signal);
+        continue;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failures += 1;
+        if (isSluiceError(error, 'Expired') || this.#failures % FAILURES_BEFORE_LIST === 0) this.#version = undefined;
+        this.#options.onError?.(error);
+      }
+      const { clock, random = Math.random } = this.#options;
+      await sleep(clock, backoffDelay(this.#failures, { base: 100, max: 30_000, random }), signal);
+    }
+  }
+
+  async #list(signal: AbortSignal): Promise<string> {
+    const { client, kind, selection } = this.#options;
+    const { items, resourceVersion } = await client.list(kind, { ...selection, signal });
+    if (signal.aborted) return resourceVersion;
+    this.#tell(this.#store.replace(items));
+    this.#isSynced = true;
+    this.#synced.resolve();
+    this.#options.onChange?.();
+    return resourceVersion;
+  }
+
+  /** Follows one watch to its end. Returns after a good one, throws after a bad one. */
+  async #watch(from: string, signal: AbortSignal): Promise<void> {
+    const { client, kind, selection, clock } = this.#options;
+    const started = clock.now();
+    const end = new AbortController();
+    const forward = () => end.abort();
+    signal.addEventListener('abort', forward);
+    const lasted = () => clock.now() - started >= SHORT_WATCH;
+    try {
+      const watch = client.watch(kind, { ...selection, resourceVersion: from, signal: end.signal });
+      const iterator = watch[Symbol.asyncIterator]();
+      for (;;) {
+        const result = await this.#next(iterator, end);
+        if (signal.aborted) return;
+        if (result === undefined) throw new SluiceError('Timeout', `the watch of ${kind.plural} fell silent`);
+        if (result.done) break;
+        this.#apply(result.value);
+        if (this.#version !== from || lasted()) this.#failures = 0;
+      }
+    } finally {
+      signal.removeEventListener('abort', forward);
+      end.abort();
+    }
+    if (this.#version === from && !lasted())
+      throw new SluiceError('Unavailable', `the watch of ${kind.plural} ended at once`);
+  }
+
+  /** The next event; undefined if the watch is silent for too long or ends by abort without saying so. */
+  #next(
+    iterator: AsyncIterator<WatchEvent<T>>,
+    end: AbortController,
+  ): Promise<IteratorResult<WatchEvent<T>> | undefined> {
+    return new Promise((resolve, reject) => {
+      const { clock, silenceLimit = 60_000 } = this.#options;
+      const cancel = clock.schedule(silenceLimit, () => end.abort());
+      // Also after an abort that the storage does not heed the loop must go on.
+      const giveUp = () => resolve(undefined);
+      end.signal.addEventListener('abort', giveUp, { once: true });
+      iterator
+        .next()
+        .then(resolve, reject)
+        .finally(() => {
+          cancel();
+          end.signal.removeEventListener('abort', giveUp);
+        });
+    });
+  }
+
+  #apply(event: WatchEvent<T>): void {
+    if (event.type === 'BOOKMARK') {
+      this.#version = event.resourceVersion;
+      return;
+    }
+    this.#tell(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
+    this.#version = event.object.metadata.resourceVersion;
+    this.#options.onChange?.();
+  }
+
+  #tell(events: readonly InformerEvent<T>[]): void {
+    for (const event of events) for (const handler of this.#handlers) this.#call(handler, event);
+  }
+
+  #call(handler: InformerHandler<T>, event: InformerEvent<T>): void {
+    try {
+      handler(event);
+    } catch (error) {
+      this.#options.onError?.(error);
+    }
+  }
+}

@@ -1,0 +1,225 @@
+import type { Clock } from '../foundation/clock.ts';
+
+export interface WorkQueueOptions<Item> {
+  readonly clock: Clock;
+  /** What makes two items the same. */
+  readonly keyOf: (item: Item) => string;
+  /** Delay after the first failure, in milliseconds; doubles with each further one. Default 5. */
+  readonly baseDelay?: number;
+  /** The longest delay after failures, in milliseconds. Default 1,000,000. */
+  readonly maxDelay?: number;
+  /** Called after every change of the queue's state. */
+  readonly onChange?: () => void;
+}
+
+/** Why an item waits: for its next attempt after a failure, or for a time that its work asked for. */
+export type WaitCause = 'backoff' | 'time';
+
+export interface WaitingItem<Item> {
+  readonly item: Item;
+  readonly key: string;
+  /** When it becomes ready, in milliseconds since the epoch. */
+  readonly due: number;
+  readonly cause: WaitCause;
+  /** For people: what it waits for, or what failed. */
+  readonly reason: string | undefined;
+}
+
+export interface WorkQueueMetrics {
+  /** Items that are ready. */
+  readonly depth: number;
+  readonly processing: number;
+  /** Items that wait for a time, failed ones among them. */
+  readonly waiting: number;
+  /** Items that have failed since their last success. */
+  readonly failing: number;
+  /** Counts since the start. */
+  readonly adds: number;
+  readonly retries: number;
+}
+
+interface Waiting<Item> extends WaitingItem<Item> {
+  readonly cancel: () => void;
+}
+
+/**
+ * A queue of work that knows each item once, after client-go's work queue:
+ * - an item that is ready or waits is not added twice; an item that is added while it is worked on runs once more;
+ * - one item is never worked on twice at the same time;
+ * - ready items come out in the order in which they became ready, so no item starves another;
+ * - of two delays for one item the earlier holds, and an immediate add ends the wait.
+ */
+export class WorkQueue<Item> {
+  readonly #options: WorkQueueOptions<Item>;
+  readonly #baseDelay: number;
+  readonly #maxDelay: number;
+  readonly #ready = new Map<string, Item>();
+  readonly #processing = new Map<string, Item>();
+  /** Added while being worked on. */
+  readonly #again = new Map<string, Item>();
+  readonly #waiting = new Map<string, Waiting<Item>>();
+  readonly #failures = new Map<string, number>();
+  readonly #takers: ((item: Item | undefined) => void)[] = [];
+  #closed = false;
+  #adds = 0;
+  #retries = 0;
+
+  constructor(options: WorkQueueOptions<Item>) {
+    this.#options = options;
+    this.#baseDelay = options.baseDelay ?? 5;
+    this.#maxDelay = options.maxDelay ?? 1_000_000;
+  }
+
+  /** Makes an item ready now. */
+  add(item: Item): void {
+    if (this.#closed) return;
+    this.#adds += 1;
+    const key = this.#options.keyOf(item);
+    this.#endWait(key);
+    this.#makeReady(key, item);
+    this.#options.onChange?.();
+  }
+
+  /** Makes an item ready after `delay` milliseconds, unless it is ready sooner. */
+  addAfter(item: Item, delay: number, reason?: string): void {
+    this.#wait(item, delay, 'time', reason);
+  }
+
+  /** Makes an item ready after a delay that doubles with each failure since `forget`. */
+  addRateLimited(item: Item, reason?: string): void {
+    if (this.#closed) return;
+    const key = this.#options.keyOf(item);
+    const failures = this.#failures.get(key) ?? 0;
+    this.#failures.set(key, failures + 1);
+    this.#retries += 1;
+    // 2^1023 is the largest power that a number holds; the minimum takes over long before.
+    this.#wait(item, Math.min(this.#maxDelay, this.#baseDelay * 2 ** Math.min(failures, 1000)), 'backoff', reason);
+  }
+
+  /** Ends the count of failures of an item. */
+  forget(item: Item): void {
+    this.#failures.delete(this.#options.keyOf(item));
+    this.#options.onChange?.();
+  }
+
+  /** How often an item has failed since `forget`. */
+  failures(item: Item): number {
+    return this.#failures.get(this.#options.keyOf(item)) ?? 0;
+  }
+
+  /** The next ready item, which must be given back with `done`; undefined after `close`. */
+  take(): Promise<Item | undefined> {
+    if (this.#closed) return Promise.resolve(undefined);
+    return new Promise((resolve) => {
+      this.#takers.push(resolve);
+      this.#handOut();
+    });
+  }
+
+  /** Says that the work on an item has ended. */
+  done(item: Item): void {
+    const key = this.#options.keyOf(item);
+    if (!this.#processing.delete(key)) return;
+    const again = this.#again.get(key);
+    if (this.#again.delete(key) && again !== undefined) this.#makeReady(key, again);
+    this.#options.onChange?.();
+  }
+
+  /** Drops all that is ready or waits, refuses what is added, and ends `take`. Work that runs is not touched. */
+  close(): void {
+    this.#closed = true;
+    for (const waiting of this.#waiting.values()) waiting.cancel();
+    this.#waiting.clear();
+    this.#ready.clear();
+    this.#again.clear();
+    for (const taker of this.#takers.splice(0)) taker(undefined);
+    this.#options.onChange?.();
+  }
+
+  /**
+   * True if nothing is ready, worked on, or waits for another attempt. Items that wait for a time do not count, and
+   * neither do those that have failed `failureLimit` times or more in a row.
+   */
+  isQuiet(failureLimit = Number.POSITIVE_INFINITY): boolean {
+    if (this.#ready.size > 0 || this.#processing.size > 0) return false;
+    for (const [key, waiting] of this.#waiting)
+      if (waiting.cause === 'backoff' && (this.#failures.get(key) ?? 0) < failureLimit) return false;
+    return true;
+  }
+
+  /** What waits, the earliest first. */
+  waiting(): WaitingItem<Item>[] {
+    return [...this.#waiting.values()]
+      .map(({ cancel: _cancel, ...waiting }) => waiting)
+      .sort((left, right) => left.due - right.due);
+  }
+
+  metrics(): WorkQueueMetrics {
+    return {
+      depth: this.#ready.size,
+      processing: this.#processing.size,
+      waiting: this.#waiting.size,
+      failing: this.#failures.size,
+      adds: this.#adds,
+      retries: this.#retries,
+    };
+  }
+
+  #makeReady(key: string, item: Item): void {
+    if (this.#processing.has(key)) this.#again.set(key, item);
+    else {
+      this.#ready.set(key, item);
+      this.#handOut();
+    }
+  }
+
+  #wait(item: Item, delay: number, cause: WaitCause, reason: string | undefined): void {
+    if (this.#closed) return;
+    const key = this.#options.keyOf(item);
+    if (!(delay > 0)) {
+      this.add(item);
+      return;
+    }
+    if (this.#ready.has(key) || this.#again.has(key)) return;
+    const { clock } = this.#options;
+    const due = clock.now() + delay;
+    const old = this.#waiting.get(key);
+    const sooner = old === undefined || due < old.due;
+    if (sooner) old?.cancel();
+    // A failure that waits for its next attempt stays one, whatever else asks for the item at a later or earlier time.
+    const failed = cause === 'backoff' || old?.cause === 'backoff';
+    this.#waiting.set(key, {
+      item,
+      key,
+      due: sooner ? due : old.due,
+      cause: failed ? 'backoff' : 'time',
+      reason: sooner ? reason : old.reason,
+      // One timer an item: nothing here depends on the wall clock moving evenly.
+      cancel: sooner ? clock.schedule(delay, () => this.#wakeUp(key)) : old.cancel,
+    });
+    this.#options.onChange?.();
+  }
+
+  #wakeUp(key: string): void {
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) return;
+    this.#waiting.delete(key);
+    this.#makeReady(key, waiting.item);
+    this.#options.onChange?.();
+  }
+
+  #endWait(key: string): void {
+    this.#waiting.get(key)?.cancel();
+    this.#waiting.delete(key);
+  }
+
+  #handOut(): void {
+    for (const [key, item] of this.#ready) {
+      const taker = this.#takers.shift();
+      if (taker === undefined) return;
+      this.#ready.delete(key);
+      this.#processing.set(key, item);
+      taker(item);
+    }
+  }
+}
