@@ -14,10 +14,15 @@ export interface GitRepository {
   readonly path: string;
   readonly engine: 'native' | 'isomorphic-git';
   readonly capabilities: GitCapabilities;
+  /** Why another engine than the native one was chosen, and what that limits. */
+  readonly engineNote?: string | undefined;
 
-  /** All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out. */
+  /**
+   * All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out.
+   * A transaction of this object is seen as a whole or not at all; one of another process may be seen in part.
+   */
   listRefs(prefixes?: readonly string[]): Promise<Ref[]>;
-  /** The object a full ref name points to, or undefined. */
+  /** The object a full ref name points to, or undefined; also undefined for a symbolic ref. */
   resolveRef(name: string): Promise<Oid | undefined>;
 
   /**
@@ -61,7 +66,9 @@ export interface GitRepository {
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
   /**
    * Pushes ref updates (remote names) in one atomic request with an expected old value for every ref; the objects must exist here.
-   * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there.
+   * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there. A ref that has its new value
+   * already counts as done, so that a push whose outcome is not known (Timeout, Unavailable) can be repeated; a verification holds
+   * for the moment when the server lists its refs.
    */
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void>;
 

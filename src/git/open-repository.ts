@@ -3,7 +3,8 @@ import { type Clock, systemClock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { CommitSigner, GitRepository } from './git-repository.ts';
 import { runGit } from './native/git-process.ts';
-import { type GitTimeouts, NativeRepository } from './native/native-repository.ts';
+import type { GitTimeouts } from './native/native-options.ts';
+import { NativeRepository } from './native/native-repository.ts';
 
 export interface RepositoryOptions {
   readonly engine?: 'auto' | 'native' | 'isomorphic-git';

@@ -1,7 +1,4 @@
-import { join } from 'node:path';
-import type { Clock } from '../../foundation/clock.ts';
 import type {
-  CommitSigner,
   FetchOptions,
   GitCapabilities,
   GitRemote,
@@ -13,29 +10,9 @@ import type {
 import type { ObjectSource } from '../object-source.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
+import type { NativeOptions } from './native-options.ts';
 import { Remotes } from './remotes.ts';
 import { UpdateRef } from './update-ref.ts';
-
-/** Milliseconds. */
-export interface GitTimeouts {
-  /** Reading objects without any progress, and one ref transaction. */
-  readonly local: number;
-  /** Listing the refs of a remote. */
-  readonly listRemote: number;
-  readonly fetch: number;
-  readonly push: number;
-  readonly maintain: number;
-  /** How long kept-open processes stay without work. */
-  readonly idle: number;
-}
-
-export interface NativeOptions {
-  readonly clock: Clock;
-  readonly timeouts: GitTimeouts;
-  readonly signer?: CommitSigner | undefined;
-  /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
-  readonly allowInsecureHttp?: boolean | undefined;
-}
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
@@ -62,7 +39,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     super(path, source, options.signer);
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
-    this.#remotes = new Remotes(path, options);
+    this.#remotes = new Remotes(path, options, this);
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
@@ -70,7 +47,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return this.#remotes.fetch(remote, options, (prefixes) => this.listRefs(prefixes));
+    return this.#remotes.fetch(remote, options);
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
@@ -81,10 +58,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return this.#remotes.push(remote, updates, signal);
   }
 
-  async maintain(): Promise<void> {
-    // TODO
-    join('a', 'b');
-  }
+  async maintain(): Promise<void> {}
 
   async close(): Promise<void> {
     this.#catFile.close();

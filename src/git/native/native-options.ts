@@ -1,0 +1,23 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { CommitSigner } from '../git-repository.ts';
+
+/** How long things may take, in milliseconds. */
+export interface GitTimeouts {
+  /** Reading objects without any progress, and one ref transaction. */
+  readonly local: number;
+  /** Listing the refs of a remote. */
+  readonly listRemote: number;
+  readonly fetch: number;
+  readonly push: number;
+  readonly maintain: number;
+  /** How long kept-open processes stay without work. */
+  readonly idle: number;
+}
+
+export interface NativeOptions {
+  readonly clock: Clock;
+  readonly timeouts: GitTimeouts;
+  readonly signer?: CommitSigner | undefined;
+  /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
+  readonly allowInsecureHttp?: boolean | undefined;
+}

@@ -1,0 +1,25 @@
+import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
+import { cleanText } from './remote-url.ts';
+
+/** What git says (LC_ALL=C) when a remote cannot be used, and what it means. The first match counts. */
+const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
+  [/could not read (?:Username|Password)|terminal prompts disabled/, 'Refused', 'asks for credentials: give it some'],
+  [/Authentication failed|returned error: 401/, 'Refused', 'does not accept the credentials: renew them'],
+  [/returned error: 403|HTTP 403|access denied|not permitted/i, 'Refused', 'does not allow this'],
+  [/returned error: 30\d|redirect/, 'Refused', 'redirects elsewhere: give its new address'],
+  [/couldn't find remote ref/, 'NotFound', 'lacks a ref that was asked for'],
+  [/not found|does not appear to be a git repository|returned error: 404/, 'NotFound', 'has no such repository'],
+  [/dubious ownership/, 'Refused', 'belongs to another user of this machine'],
+  [/transport '\w+' not allowed/, 'Refused', 'leads to a transport that is not allowed'],
+];
+
+/** The error for a call that git ended with `stderr`. The remote's own words follow, cleaned. */
+export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
+  const said = cleanText(stderr);
+  const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(said)) ?? [
+    undefined,
+    'Unavailable' as const,
+    'cannot be used now',
+  ];
+  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Git says: ${said || 'nothing'}`);
+}

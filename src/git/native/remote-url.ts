@@ -1,0 +1,48 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+export interface RemoteAddress {
+  /** What git gets: normalised, without user or password. */
+  readonly url: string;
+  /** The one transport that git may use for it. */
+  readonly protocol: 'https' | 'http' | 'file';
+}
+
+/** Checks the address of a remote. Throws InvalidInput for everything but https, http (loopback only, unless allowed) and file. */
+export function checkRemoteUrl(text: string, allowInsecureHttp: boolean): RemoteAddress {
+  const url = /[\s\x00-\x1f\x7f]/.test(text) ? null : URL.parse(text);
+  if (url === null) throw refused(text, 'it is not a URL');
+  if (url.username !== '' || url.password !== '')
+    throw refused(text, 'it contains a user name or password: give credentials apart from it');
+  if (url.search !== '' || url.hash !== '') throw refused(text, 'it has a query or a fragment');
+  switch (url.protocol) {
+    case 'https:':
+      return { url: url.href, protocol: 'https' };
+    case 'http:':
+      if (!allowInsecureHttp && !isLoopback(url.hostname))
+        throw refused(text, 'http sends everything in clear text: use https, or allow it for this remote');
+      return { url: url.href, protocol: 'http' };
+    case 'file:':
+      if (url.host !== '') throw refused(text, 'a file URL names no host: write file:///path');
+      return { url: url.href, protocol: 'file' };
+    default:
+      throw refused(text, 'only https, http and file are supported');
+  }
+}
+
+/** Text from outside for a message: no user or password in URLs, no control characters, bounded. */
+export function cleanText(text: string): string {
+  return text
+    .replace(/([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi, '$1')
+    .replace(/\x1b\[[0-9;?]*[ -/]*[@-~]/g, '')
+    .replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '')
+    .trim()
+    .slice(0, 2000);
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+function refused(text: string, why: string): SluiceError {
+  return new SluiceError('InvalidInput', `remote ${JSON.stringify(cleanText(text).slice(0, 200))} is refused: ${why}`);
+}

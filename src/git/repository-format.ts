@@ -1,0 +1,97 @@
+import { mkdir, open, readFile, realpath, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { errnoOf } from './errno.ts';
+import { syncFolder } from './synced-folders.ts';
+
+/** Extensions of the repository format that change nothing for either engine. */
+const HARMLESS = new Set(['noop', 'objectformat', 'refstorage', 'preciousobjects', 'worktreeconfig', 'relativeworktrees']);
+
+/**
+ * Checks that there is a bare repository of a kind that both engines handle, and returns its real path. Throws NotFound, or
+ * Unsupported for a work tree, SHA-256, reftable, a partial clone, and formats that are not known.
+ */
+export async function checkRepository(path: string): Promise<string> {
+  const config = await readConfig(path);
+  if (config === undefined || !(await isFolder(join(path, 'objects'))) || !(await isFolder(join(path, 'refs')))) {
+    const hint = (await isFolder(join(path, '.git'))) ? 'it has a work tree; make a bare clone' : 'create it first';
+    throw new SluiceError('NotFound', `there is no bare Git repository at ${path}: ${hint}`);
+  }
+  const unsupported = (what: string) => new SluiceError('Unsupported', `the Git repository at ${path} ${what}`);
+  if (config.get('core.bare') !== 'true') throw unsupported('has a work tree: make a bare clone');
+  const version = config.get('core.repositoryformatversion') ?? '0';
+  if (version !== '0' && version !== '1') throw unsupported(`has the format version ${version}, which is not known`);
+  const objects = config.get('extensions.objectformat') ?? 'sha1';
+  if (objects !== 'sha1') throw unsupported(`uses ${objects} object ids; only SHA-1 is supported`);
+  const refs = config.get('extensions.refstorage') ?? 'files';
+  if (refs !== 'files') throw unsupported(`stores refs as ${refs}; only files are supported`);
+  if (config.has('extensions.partialclone')) throw unsupported('is a partial clone: objects may be missing');
+  for (const key of config.keys()) {
+    const name = /^extensions\.(.*)$/.exec(key)?.[1];
+    if (version === '1' && name !== undefined && !HARMLESS.has(name))
+      throw unsupported(`has the extension ${name}, which is not known`);
+  }
+  return await realpath(path);
+}
+
+/** Makes an empty bare repository, or leaves the one that is there. HEAD comes last: without it there is no repository. */
+export async function createRepository(path: string): Promise<void> {
+  if (await isFile(join(path, 'HEAD'))) return;
+  for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags'])
+    await mkdir(join(path, folder), { recursive: true });
+  await writeDurably(join(path, 'config'), '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n');
+  await writeDurably(join(path, 'HEAD'), 'ref: refs/heads/main\n');
+  await syncFolder(path);
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const temporary = `${path}.${process.pid}.new`;
+  const file = await open(temporary, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+}
+
+/** `section.key` → value, of sections without a subsection, names in lower case; a key without value is true. */
+async function readConfig(path: string): Promise<Map<string, string> | undefined> {
+  let text: string;
+  try {
+    await stat(join(path, 'HEAD'));
+    text = await readFile(join(path, 'config'), 'utf8');
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+  const values = new Map<string, string>();
+  let section = '';
+  for (const line of text.split('\n')) {
+    const header = /^\s*\[\s*([A-Za-z0-9.-]+)\s*(".*")?\s*\]/.exec(line);
+    if (header !== null) section = header[2] === undefined ? (header[1] ?? '').toLowerCase() : '';
+    const entry = /^\s*(?:\[[^\]]*\]\s*)?([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*"?([^"#;]*)"?.*)?$/.exec(line);
+    if (entry === null || section === '') continue;
+    const value = (entry[2] ?? 'true').trim().toLowerCase();
+    values.set(`${section}.${entry[1]?.toLowerCase()}`, ['yes', 'on', '1'].includes(value) && entry[1] === 'bare' ? 'true' : value);
+  }
+  return values;
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await kindOf(path)) === 'folder';
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return (await kindOf(path)) === 'file';
+}
+
+async function kindOf(path: string): Promise<'folder' | 'file' | undefined> {
+  try {
+    return (await stat(path)).isDirectory() ? 'folder' : 'file';
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,183 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GIT_ENVIRONMENT } from './git-cli.ts';
+
+/** How the server behaves; may be changed while it runs. */
+export interface GitServerBehaviour {
+  /** Basic authentication that every request must have. */
+  auth?: { readonly username: string; readonly password: string } | undefined;
+  /** Waits before each answer. */
+  delayMs?: number | undefined;
+  /** Takes requests and never answers: all, or those that push. */
+  hang?: 'all' | 'push' | undefined;
+  /** Answers everything with this status. */
+  refuse?: number | undefined;
+  /** Sends everybody elsewhere. */
+  redirectTo?: string | undefined;
+  /** Breaks the connection of a push: before git sees it, or after git has done it and before the answer. */
+  dropPush?: 'before' | 'after' | undefined;
+}
+
+export interface GitServerOptions extends GitServerBehaviour {
+  /** Folder that holds the bare repositories. */
+  readonly root: string;
+  /** Hooks of all repositories: `pre-receive`, `update`, … → text of a script. */
+  readonly hooks?: Readonly<Record<string, string>>;
+}
+
+export interface GitRequest {
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  /** The user name of basic authentication, if any was sent. */
+  readonly user: string | undefined;
+  status: number | undefined;
+}
+
+export interface GitServer {
+  /** `http://127.0.0.1:<port>`; append `/<repository>`. */
+  readonly url: string;
+  readonly behaviour: GitServerBehaviour;
+  readonly requests: readonly GitRequest[];
+  close(): Promise<void>;
+}
+
+/** A smart-HTTP server on loopback around `git http-backend`. */
+export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
+  const { root, hooks, ...behaviour } = options;
+  const hooksFolder = mkdtempSync(join(tmpdir(), 'sluice-hooks-'));
+  for (const [name, script] of Object.entries(hooks ?? {})) {
+    writeFileSync(join(hooksFolder, name), script);
+    chmodSync(join(hooksFolder, name), 0o755);
+  }
+  const requests: GitRequest[] = [];
+  const children = new Set<ChildProcess>();
+
+  const server = createServer((request, response) => {
+    const entry: GitRequest = {
+      method: request.method ?? '',
+      url: request.url ?? '',
+      user: credentialsOf(request)?.[0],
+      status: undefined,
+    };
+    requests.push(entry);
+    response.on('close', () => {
+      entry.status = response.headersSent ? response.statusCode : undefined;
+    });
+    answer(request, response).catch((error: unknown) => response.destroy(error as Error));
+  });
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const pushes = request.method === 'POST' && request.url?.endsWith('/git-receive-pack') === true;
+    if (behaviour.hang === 'all' || (behaviour.hang === 'push' && pushes)) return;
+    if (behaviour.delayMs !== undefined) await delay(behaviour.delayMs);
+    if (behaviour.refuse !== undefined) return end(response, behaviour.refuse);
+    if (behaviour.redirectTo !== undefined)
+      return end(response, 302, { location: `${behaviour.redirectTo}${request.url}` });
+    const [username, password] = credentialsOf(request) ?? [];
+    const { auth } = behaviour;
+    if (auth !== undefined && (username !== auth.username || password !== auth.password))
+      return end(response, 401, { 'www-authenticate': 'Basic realm="test"' });
+    if (pushes && behaviour.dropPush === 'before') {
+      request.once('data', () => request.socket.destroy());
+      return;
+    }
+    runBackend(request, response, pushes && behaviour.dropPush === 'after');
+  }
+
+  function runBackend(request: IncomingMessage, response: ServerResponse, drop: boolean): void {
+    const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
+    const child = spawn('git', ['http-backend'], {
+      env: {
+        ...GIT_ENVIRONMENT,
+        GIT_PROJECT_ROOT: root,
+        GIT_HTTP_EXPORT_ALL: '1',
+        PATH_INFO: decodeURIComponent(pathname),
+        QUERY_STRING: search.slice(1),
+        REQUEST_METHOD: request.method,
+        CONTENT_TYPE: request.headers['content-type'] ?? '',
+        ...(request.headers['content-length'] === undefined
+          ? {}
+          : { CONTENT_LENGTH: request.headers['content-length'] }),
+        HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
+        GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+        REMOTE_USER: credentialsOf(request)?.[0] ?? 'anonymous',
+        GIT_CONFIG_COUNT: '3',
+        GIT_CONFIG_KEY_0: 'http.receivepack',
+        GIT_CONFIG_VALUE_0: 'true',
+        GIT_CONFIG_KEY_1: 'core.hooksPath',
+        GIT_CONFIG_VALUE_1: hooksFolder,
+        GIT_CONFIG_KEY_2: 'safe.directory',
+        GIT_CONFIG_VALUE_2: '*',
+      },
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    children.add(child);
+    child.on('close', () => {
+      children.delete(child);
+      if (drop) request.socket.destroy();
+      else response.end();
+    });
+    child.stdin.on('error', () => {
+      // The backend may answer without reading the whole request.
+    });
+    request.pipe(child.stdin);
+    let head: Buffer | undefined = Buffer.alloc(0);
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (drop) return;
+      if (head === undefined) {
+        response.write(chunk);
+        return;
+      }
+      head = Buffer.concat([head, chunk]);
+      const end = head.indexOf('\r\n\r\n');
+      if (end < 0) return;
+      writeHead(response, head.toString('latin1', 0, end));
+      response.write(head.subarray(end + 4));
+      head = undefined;
+    });
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    behaviour,
+    requests,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      for (const child of children) child.kill('SIGKILL');
+      await closed;
+      rmSync(hooksFolder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The header block of a CGI answer: `Status: 404 Not Found` and plain headers. */
+function writeHead(response: ServerResponse, block: string): void {
+  let status = 200;
+  for (const line of block.split('\r\n')) {
+    const colon = line.indexOf(':');
+    const [name, value] = [line.slice(0, colon), line.slice(colon + 1).trim()];
+    if (name.toLowerCase() === 'status') status = Number.parseInt(value, 10);
+    else response.setHeader(name, value);
+  }
+  response.writeHead(status);
+}
+
+function end(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
+  response.writeHead(status, headers).end();
+}
+
+function credentialsOf(request: IncomingMessage): [string, string] | undefined {
+  const [, encoded] = /^Basic (.+)$/.exec(request.headers.authorization ?? '') ?? [];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return [text.slice(0, colon), text.slice(colon + 1)];
+}
