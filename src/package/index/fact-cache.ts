@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitInfo } from '../package-revision.ts';
@@ -86,6 +87,7 @@ export async function saveFactCache(file: string, cache: FactCache): Promise<voi
   for (const [key, value] of cache.records) lines.push(JSON.stringify(['r', key, value] satisfies Line));
   for (const [key, value] of cache.folders) lines.push(JSON.stringify(['f', key, value] satisfies Line));
   lines.push('end', '');
+  await mkdir(dirname(file), { recursive: true });
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     const handle = await open(temporary, 'wx', 0o600);
