@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto';
+import { type FolderOwner, KUSTOMIZATION, readOwner } from './kustomization.ts';
+import { compareText, isInside, joinPath } from './path-rules.ts';
+
+/** A file in the branch of the target: its blob id, and its content if it is a `kustomization.yaml`. */
+export interface PresentFile {
+  readonly oid: string;
+  readonly data?: Uint8Array;
+}
+
+/** The files of a target's branch, and which folders this target wrote. */
+export class BranchView {
+  readonly #present: ReadonlyMap<string, PresentFile>;
+  readonly #sorted: readonly string[];
+  readonly #owners = new Map<string, FolderOwner>();
+  readonly #directory: string;
+  readonly #target: string;
+  readonly #unreadable: ReadonlySet<string>;
+
+  constructor(
+    present: ReadonlyMap<string, PresentFile>,
+    directory: string,
+    target: string,
+    unreadable: ReadonlySet<string>,
+  ) {
+    this.#present = present;
+    this.#directory = directory;
+    this.#target = target;
+    this.#unreadable = unreadable;
+    this.#sorted = [...present.keys()].sort(compareText);
+    for (const path of this.#sorted) {
+      const { data } = present.get(path) ?? {};
+      if (data === undefined || !path.endsWith(`/${KUSTOMIZATION}`)) continue;
+      const folder = parentOf(path);
+      const owner = readOwner(data);
+      // A mark must fit its place: a folder that somebody copied is not Sluice's.
+      if (owner !== undefined && folder === joinPath(directory, owner.package)) this.#owners.set(folder, owner);
+    }
+  }
+
+  /** The folders that this target wrote and may change now, in order. */
+  ownFolders(): [string, FolderOwner][] {
+    return [...this.#owners].filter(([, owner]) => this.#isFree(owner));
+  }
+
+  /**
+   * Adds the edits that make a folder hold exactly these files, apart from what lies in the spared folders inside it; true if
+   * there are any.
+   */
+  replace(
+    folder: string,
+    files: ReadonlyMap<string, Uint8Array>,
+    edits: Map<string, Uint8Array | null>,
+    spared: readonly string[] = [],
+  ): boolean {
+    const before = edits.size;
+    for (const path of this.#below(folder)) {
+      const isSpared = spared.some((other) => isInside(path, other));
+      if (!isSpared && !files.has(path.slice(folder.length + 1))) edits.set(path, null);
+    }
+    for (const [path, data] of files) {
+      const full = joinPath(folder, path);
+      if (this.#present.get(full)?.oid !== blobId(data)) edits.set(full, data);
+    }
+    return edits.size > before;
+  }
+
+  /** Why a folder must not be written: it holds, or lies in, what this target did not write or must keep for now. */
+  whyNotOurs(folder: string, wanted: { readonly repository: string; readonly package: string }): string | undefined {
+    for (let path = folder; path.length > this.#directory.length; path = parentOf(path)) {
+      if (this.#present.has(path)) return `${path} is a file`;
+      const owner = this.#owners.get(path);
+      const isSame = path === folder && owner?.target === this.#target && owner.repository === wanted.repository;
+      if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#whose(path, owner);
+    }
+    for (const path of this.#below(folder)) {
+      const found = this.#ownerAround(path, folder);
+      if (found === undefined) return `${path} was not written by Sluice`;
+      const [inner, owner] = found;
+      if (inner !== folder && !this.#isFree(owner)) return this.#whose(inner, owner);
+    }
+    return undefined;
+  }
+
+  #isFree(owner: FolderOwner): boolean {
+    return owner.target === this.#target && !this.#unreadable.has(owner.repository);
+  }
+
+  #whose(folder: string, owner: FolderOwner): string {
+    const name = `${folder} was written for package ${owner.repository}/${owner.package}`;
+    if (owner.target !== this.#target) return `${name} of target ${owner.target}`;
+    return `${name}, whose repository cannot be read at present`;
+  }
+
+  /** The innermost folder of Sluice that a file lies in, looking no higher than `top`. */
+  #ownerAround(path: string, top: string): [string, FolderOwner] | undefined {
+    for (let folder = parentOf(path); isInside(folder, top); folder = parentOf(folder)) {
+      const owner = this.#owners.get(folder);
+      if (owner !== undefined) return [folder, owner];
+    }
+    return undefined;
+  }
+
+  /** The files below a folder, in order. */
+  *#below(folder: string): Generator<string> {
+    const prefix = `${folder}/`;
+    let [low, high] = [0, this.#sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#sorted[middle] ?? '') < prefix) low = middle + 1;
+      else high = middle;
+    }
+    for (let path = this.#sorted[low]; path?.startsWith(prefix); path = this.#sorted[++low]) yield path;
+  }
+}
+
+function parentOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf('/')));
+}
+
+/** The id that Git gives a file with this content. */
+function blobId(data: Uint8Array): string {
+  return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
+}

@@ -1,0 +1,161 @@
+import { BranchView, type PresentFile } from './branch-view.ts';
+import type { TargetSettings } from './delivery-target.ts';
+import { KUSTOMIZATION, writeKustomization } from './kustomization.ts';
+import type { ManifestsOutcome } from './manifests.ts';
+import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from './path-rules.ts';
+import type { Refusal } from './refusal.ts';
+import { type PackageRefusal, packageKey } from './select-revisions.ts';
+import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trailers.ts';
+
+/** A revision that the target shall deliver, with what `manifestsOf` made of its files. */
+export interface DesiredRevision extends DeliveredPackage {
+  readonly built: ManifestsOutcome;
+}
+
+export interface Desired {
+  /** By path from the root of the target's repository: new content, or null to remove the file. Empty if all is as it should be. */
+  readonly edits: ReadonlyMap<string, Uint8Array | null>;
+  /** For the commit that makes the edits; empty without edits. */
+  readonly message: string;
+  /** What is as it should be after the edits. */
+  readonly packages: readonly PackageState[];
+  /** Packages whose folder stays as it is, and why. By repository and package. */
+  readonly refused: readonly PackageRefusal[];
+}
+
+export interface PackageState {
+  readonly repository: string;
+  readonly package: string;
+  readonly revision: number;
+  /** From the root of the target's repository. */
+  readonly folder: string;
+  readonly objects: number;
+  /** False if the branch has all of it already. */
+  readonly changed: boolean;
+}
+
+/**
+ * What has to change in the branch of a target so that it holds exactly these revisions. Pure; equal inputs give equal bytes in
+ * any order, and applying the edits and asking again gives no edits.
+ *
+ * `revisions` must be all that the target selects: the folders of others are removed, except those of packages from the
+ * repositories in `unreadable`, of which nothing is known at present. `present` holds the files below the target's directory by
+ * path from the root of the repository. Throws InvalidInput if the target's directory is no sound path.
+ */
+export function desired(
+  target: TargetSettings,
+  revisions: readonly DesiredRevision[],
+  present: ReadonlyMap<string, PresentFile>,
+  unreadable: ReadonlySet<string> = new Set(),
+): Desired {
+  const directory = normalizeDirectory(target.directory);
+  const branch = new BranchView(present, directory, target.name, unreadable);
+  const ordered = revisions.toSorted((a, b) => compareText(packageKey(a), packageKey(b)) || a.revision - b.revision);
+  const folders = new Map(ordered.map((revision) => [revision, joinPath(directory, revision.package)]));
+  const clashes = clashing(folders);
+  const edits = new Map<string, Uint8Array | null>();
+  const refused: PackageRefusal[] = [];
+  const packages: PackageState[] = [];
+  const delivered: DeliveredPackage[] = [];
+
+  for (const [revision, folder] of folders) {
+    const { repository, package: path, revision: number } = revision;
+    const clash = clashes.get(revision);
+    const outcome = clash === undefined ? judge(target, revision, folder, branch) : { refused: clash };
+    if (outcome.manifests === undefined) {
+      refused.push({ repository, package: path, revision: number, ...outcome.refused });
+      continue;
+    }
+    const { files, objects } = outcome.manifests;
+    const owner = { target: target.name, repository, package: path };
+    const list = writeKustomization(owner, [...files.keys()].sort(compareText));
+    const changed = branch.replace(folder, new Map([...files, [KUSTOMIZATION, list]]), edits);
+    packages.push({ repository, package: path, revision: number, folder, objects, changed });
+    if (changed) delivered.push(revision);
+  }
+
+  const removed = removeOthers(target, new Set(folders.values()), branch, edits);
+  const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
+  const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
+  return { edits: sorted, message, packages, refused };
+}
+
+/** Packages that want the same folder, or one inside another's. All of them are refused: none has a better right. */
+function clashing(folders: ReadonlyMap<DesiredRevision, string>): Map<DesiredRevision, Refusal> {
+  const clashes = new Map<DesiredRevision, Refusal>();
+  const note = (one: DesiredRevision, other: DesiredRevision): void => {
+    if (clashes.has(one)) return;
+    const others = `${folders.get(other)} of package ${packageKey(other)} v${other.revision}`;
+    const message = `folder ${folders.get(one)} collides with ${others}: give the packages targets with different directories`;
+    clashes.set(one, { reason: 'AmbiguousFolder', message });
+  };
+  // With "/" as the lowest character a folder is directly followed by what lies inside it.
+  const key = (folder: string): string => folder.replaceAll('/', '\0');
+  const sorted = [...folders].sort(([, a], [, b]) => compareText(key(a), key(b)));
+  const around: [DesiredRevision, string][] = [];
+  for (const [revision, folder] of sorted) {
+    while (around.length > 0 && !isInside(folder, around.at(-1)?.[1] ?? '')) around.pop();
+    const outer = around.at(-1);
+    if (outer !== undefined) {
+      note(revision, outer[0]);
+      note(outer[0], revision);
+    }
+    around.push([revision, folder]);
+  }
+  return clashes;
+}
+
+/** The manifests to write, or why none may be written. */
+function judge(
+  target: TargetSettings,
+  revision: DesiredRevision,
+  folder: string,
+  branch: BranchView,
+): ManifestsOutcome {
+  const problem = pathProblem(revision.package);
+  if (problem !== undefined)
+    return refusedFor('InvalidPath', `package path ${JSON.stringify(revision.package)} ${problem}`);
+  if (revision.outOfBand !== undefined && !target.allowOutOfBand)
+    return refusedFor(
+      'OutOfBand',
+      `v${revision.revision} did not come through the gates (${revision.outOfBand}) and the target does not allow that`,
+    );
+  if (revision.built.manifests === undefined) return revision.built;
+  const [secret] = revision.built.manifests.openSecrets;
+  if (secret !== undefined && !target.allowSecrets)
+    return refusedFor(
+      'UnencryptedSecret',
+      `${secret} is not encrypted: seal or encrypt it, refer to an external one, or set allowSecrets: true on the target`,
+    );
+  const why = branch.whyNotOurs(folder, revision);
+  if (why === undefined) return revision.built;
+  const advice = 'move it away or choose another directory';
+  return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
+}
+
+function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome {
+  return { refused: { reason, message } };
+}
+
+/** Empties or removes the folders of this target that no revision wants any more. */
+function removeOthers(
+  target: TargetSettings,
+  wanted: ReadonlySet<string>,
+  branch: BranchView,
+  edits: Map<string, Uint8Array | null>,
+): RemovedPackage[] {
+  const removed: RemovedPackage[] = [];
+  const unwanted = branch.ownFolders().filter(([folder]) => !wanted.has(folder));
+  for (const [folder, owner] of unwanted) {
+    const inWanted = [...wanted].some((other) => isInside(folder, other));
+    // What lies inside a folder that is written or removed anyway goes with that one.
+    if (inWanted || unwanted.some(([other]) => other !== folder && isInside(folder, other))) continue;
+    const spared = [...wanted].filter((other) => isInside(other, folder));
+    const files = new Map<string, Uint8Array>();
+    // An empty list above folders that are in use would hide them from a scan from the top.
+    if (target.onRemoval === 'empty' && spared.length === 0) files.set(KUSTOMIZATION, writeKustomization(owner, []));
+    const changed = branch.replace(folder, files, edits, spared);
+    if (changed) removed.push({ repository: owner.repository, package: owner.package });
+  }
+  return removed.sort((a, b) => compareText(packageKey(a), packageKey(b)));
+}

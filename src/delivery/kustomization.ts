@@ -1,0 +1,53 @@
+import { writeYaml } from './write-yaml.ts';
+import type { Scalar } from './yaml-value.ts';
+
+export const KUSTOMIZATION = 'kustomization.yaml';
+
+/** Whose folder it is: the target that writes it and the package it holds. */
+export interface FolderOwner {
+  readonly target: string;
+  readonly repository: string;
+  readonly package: string;
+}
+
+const MARK = '# Written by Sluice; changes here are overwritten. ';
+
+/**
+ * The list that Argo CD and Flux build a folder by. Its first line says whose folder it is, so that the tree alone tells what may
+ * be changed or removed.
+ */
+export function writeKustomization(owner: FolderOwner, files: readonly string[]): Uint8Array {
+  const mark = `${MARK}${JSON.stringify([owner.target, owner.repository, owner.package])}\n`;
+  const entry = (key: string, value: Scalar | readonly Scalar[]) => [key, { key: string(key), value }] as const;
+  const list = {
+    entries: new Map([
+      entry('apiVersion', string('kustomize.config.k8s.io/v1beta1')),
+      entry('kind', string('Kustomization')),
+      entry('resources', files.map(string)),
+    ]),
+    line: 1,
+  };
+  return new TextEncoder().encode(mark + writeYaml([list], Number.POSITIVE_INFINITY));
+}
+
+/** Whose folder a `kustomization.yaml` says it is; undefined if Sluice did not write it. */
+export function readOwner(data: Uint8Array): FolderOwner | undefined {
+  const text = new TextDecoder().decode(data.subarray(0, 8192));
+  const line = text.slice(0, text.indexOf('\n'));
+  if (!line.startsWith(MARK)) return undefined;
+  let fields: unknown;
+  try {
+    fields = JSON.parse(line.slice(MARK.length));
+  } catch {
+    // A mark that somebody changed is no mark.
+    return undefined;
+  }
+  if (!Array.isArray(fields) || fields.length !== 3) return undefined;
+  const [target, repository, path] = fields as unknown[];
+  if (typeof target !== 'string' || typeof repository !== 'string' || typeof path !== 'string') return undefined;
+  return { target, repository, package: path };
+}
+
+function string(text: string): Scalar {
+  return { text, plain: false };
+}

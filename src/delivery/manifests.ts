@@ -1,0 +1,148 @@
+import { describeObject, identityOf, isOpenSecret, type ManifestObject, objectsIn } from './manifest-object.ts';
+import { compareText, joinPath, pathProblem } from './path-rules.ts';
+import { readYaml, type YamlDocument, YamlProblem } from './read-yaml.ts';
+import { PackageRefused, type Refusal } from './refusal.ts';
+import { Unwritable, writeYaml } from './write-yaml.ts';
+import { isSequence, textAt, valueAt } from './yaml-value.ts';
+
+/** Bytes of YAML that a package may have, and characters that may be written for it. */
+export const MAX_PACKAGE_SIZE = 4 * 1024 * 1024;
+const MAX_OBJECTS = 10_000;
+
+/** What of a package goes to clusters. */
+export interface Manifests {
+  /** By path in the package, in order; without `kustomization.yaml`. */
+  readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly objects: number;
+  /** Secrets whose content is readable: what they are called and where they stand. */
+  readonly openSecrets: readonly string[];
+}
+
+export type ManifestsOutcome =
+  | { readonly manifests: Manifests; readonly refused?: undefined }
+  | { readonly refused: Refusal; readonly manifests?: undefined };
+
+/** File names that make Argo CD, Flux or Helm build a folder in another way than by the list that is delivered with it. */
+const BUILD_FILES = new Set(['kustomization.yaml', 'kustomization.yml', 'Kustomization', 'Chart.yaml']);
+
+/**
+ * The manifests of a package: one file for each source file that has objects for a cluster, documents in order, lists replaced by
+ * their items, JSON as `<file>.json.yaml`. Comments are dropped, since readers disagree on where some of them end. It depends on
+ * the files alone, so a result may be kept by the id of their tree.
+ */
+export function manifestsOf(files: ReadonlyMap<string, Uint8Array>): ManifestsOutcome {
+  try {
+    return { manifests: build(files) };
+  } catch (error) {
+    if (error instanceof PackageRefused) return { refused: { reason: error.reason, message: error.message } };
+    throw error;
+  }
+}
+
+function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
+  const paths = [...files.keys()].sort(compareText);
+  for (const path of paths) {
+    const problem = pathProblem(path);
+    if (problem !== undefined) throw new PackageRefused('InvalidPath', `path ${JSON.stringify(path)} ${problem}`);
+  }
+  const size = { left: MAX_PACKAGE_SIZE };
+  const functionConfigs = new Set<string>();
+  for (const path of paths)
+    if (baseName(path) === 'Kptfile')
+      for (const config of configPaths(path, read(path, files, size))) functionConfigs.add(config);
+
+  const written = new Map<string, Uint8Array>();
+  const seen = new Map<string, ManifestObject>();
+  const openSecrets: string[] = [];
+  const budget = { left: MAX_OBJECTS };
+  const room = { left: MAX_PACKAGE_SIZE };
+  for (const path of paths) {
+    if (BUILD_FILES.has(baseName(path))) {
+      checkBuildFile(path, read(path, files, size));
+      continue;
+    }
+    if (!/\.(?:ya?ml|json)$/.test(path) || functionConfigs.has(path)) continue;
+    const objects = read(path, files, size).flatMap(({ value }) => [...objectsIn(value, path, budget)]);
+    if (objects.length === 0) continue;
+    for (const object of objects) {
+      const other = seen.get(identityOf(object));
+      if (other !== undefined)
+        throw new PackageRefused(
+          'DuplicateObject',
+          `${object.place}: ${describeObject(object)} stands at ${other.place} as well`,
+        );
+      seen.set(identityOf(object), object);
+      if (isOpenSecret(object)) openSecrets.push(`${describeObject(object)} at ${object.place}`);
+    }
+    const target = path.endsWith('.json') ? `${path}.yaml` : path;
+    if (files.has(target) && target !== path)
+      throw new PackageRefused('InvalidPath', `${path} is delivered as ${target}, which the package has as well`);
+    written.set(target, write(path, objects, room));
+  }
+  return { files: new Map([...written].sort(([a], [b]) => compareText(a, b))), objects: seen.size, openSecrets };
+}
+
+/** What a kustomization or a chart builds differs from its files, so that neither can be delivered or passed over. */
+function checkBuildFile(path: string, documents: readonly YamlDocument[]): void {
+  const isLocal = ({ value }: YamlDocument): boolean =>
+    textAt(value, 'metadata', 'annotations', 'config.kubernetes.io/local-config') === 'true';
+  if (baseName(path) !== 'Chart.yaml' && documents.every(isLocal)) return;
+  throw new PackageRefused(
+    'OwnBuildFile',
+    `${path}: what a ${baseName(path)} builds is not what would be delivered; render it into plain manifests and remove it, or mark a kustomization with annotation config.kubernetes.io/local-config: "true"`,
+  );
+}
+
+function read(path: string, files: ReadonlyMap<string, Uint8Array>, size: { left: number }): YamlDocument[] {
+  const data = files.get(path) ?? new Uint8Array();
+  size.left -= data.length;
+  if (size.left < 0)
+    throw new PackageRefused('TooLarge', `${path}: the YAML of the package is larger than ${MAX_PACKAGE_SIZE} bytes`);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(data);
+  } catch {
+    // The decoder says nothing more than that it failed.
+    throw new PackageRefused('InvalidManifest', `${path}: is no valid UTF-8`);
+  }
+  try {
+    return readYaml(text);
+  } catch (error) {
+    if (error instanceof YamlProblem)
+      throw new PackageRefused('InvalidManifest', `${path}:${error.line}: ${error.message}`);
+    throw error;
+  }
+}
+
+function write(path: string, objects: readonly ManifestObject[], room: { left: number }): Uint8Array {
+  try {
+    const text = writeYaml(
+      objects.map(({ value }) => value),
+      room.left,
+    );
+    room.left -= text.length;
+    return new TextEncoder().encode(text);
+  } catch (error) {
+    if (!(error instanceof Unwritable)) throw error;
+    throw new PackageRefused('TooLarge', `${objects[0]?.place ?? path}: cannot be written: ${error.message}`);
+  }
+}
+
+/** The files that the functions of a Kptfile read: paths from the root of the package. */
+function configPaths(kptfile: string, documents: readonly YamlDocument[]): string[] {
+  const folder = kptfile.split('/').slice(0, -1);
+  const found: string[] = [];
+  for (const { value } of documents)
+    for (const list of ['mutators', 'validators']) {
+      const functions = valueAt(value, 'pipeline', list);
+      for (const entry of isSequence(functions) ? functions : []) {
+        const config = textAt(entry, 'configPath');
+        if (config !== undefined) found.push(joinPath(...folder, config.replace(/^(?:\.\/)+/, '')));
+      }
+    }
+  return found;
+}
+
+function baseName(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

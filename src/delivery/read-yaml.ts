@@ -1,0 +1,165 @@
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseAllDocuments,
+  type YAMLMap,
+  type Scalar as YamlScalar,
+} from 'yaml';
+import { isMapping, isSequence, type Mapping, type Scalar, type Value } from './yaml-value.ts';
+
+/** A place in the text, from 1, and what is wrong there. */
+export class YamlProblem extends Error {
+  readonly line: number;
+
+  constructor(line: number, message: string) {
+    super(message);
+    this.name = 'YamlProblem';
+    this.line = line;
+  }
+}
+
+export interface YamlDocument {
+  readonly value: Value;
+  readonly line: number;
+}
+
+const MAX_DEPTH = 200;
+/** The longest key that YAML readers must accept before its colon. */
+const MAX_KEY = 1000;
+
+/**
+ * Reads the documents of a YAML (or JSON) text, empty ones left out. Aliases become the value they stand for and merge keys are
+ * applied. Throws YamlProblem for what is no valid YAML, keys given twice, unknown tags, and nesting without end.
+ */
+export function readYaml(text: string): YamlDocument[] {
+  const lines = new LineCounter();
+  // "failsafe" turns no scalar into a number; the library's own search for equal keys takes quadratic time.
+  const parsed = parseAllDocuments(text, {
+    schema: 'failsafe',
+    uniqueKeys: false,
+    lineCounter: lines,
+    prettyErrors: false,
+    logLevel: 'silent',
+  });
+  const documents: YamlDocument[] = [];
+  for (const document of Array.isArray(parsed) ? parsed : []) {
+    const value = readDocument(document, lines);
+    if (value !== undefined) documents.push(value);
+  }
+  return documents;
+}
+
+function readDocument(document: Document.Parsed, lines: LineCounter): YamlDocument | undefined {
+  const error = document.errors[0];
+  if (error !== undefined) {
+    const deep = error.message.includes('call stack');
+    throw new YamlProblem(lineOf(lines, error.pos[0]), deep ? 'nested too deeply' : error.message);
+  }
+  const { contents } = document;
+  if (contents === null) return undefined;
+  const line = lineOf(lines, contents.range[0]);
+  if (document.directives.yaml.explicit === true && document.directives.yaml.version !== '1.2')
+    throw new YamlProblem(line, `%YAML ${document.directives.yaml.version} is not supported: remove the directive`);
+  if (isScalar(contents) && contents.type === 'PLAIN' && contents.source === '') return undefined;
+  return { value: new Reader(lines).read(contents, 0), line };
+}
+
+class Reader {
+  readonly #lines: LineCounter;
+  readonly #anchors = new Map<string, Value>();
+
+  constructor(lines: LineCounter) {
+    this.#lines = lines;
+  }
+
+  read(node: unknown, depth: number): Value {
+    if (node === null || node === undefined) return { text: 'null', plain: true };
+    const line = this.#lineOf(node);
+    if (depth > MAX_DEPTH) throw new YamlProblem(line, `nested deeper than ${MAX_DEPTH} levels`);
+    if (isAlias(node)) {
+      const value = this.#anchors.get(node.source);
+      if (value === undefined)
+        throw new YamlProblem(line, `alias *${node.source} stands before its anchor or inside it`);
+      return value;
+    }
+    let value: Value;
+    if (isMap(node)) value = this.#mapping(node, depth, line);
+    else if (isSeq(node)) {
+      this.#checkTag(node.tag, line, ['seq']);
+      value = node.items.map((item) => this.read(item, depth + 1));
+    } else if (isScalar(node)) value = this.#scalar(node, line);
+    else throw new YamlProblem(line, 'neither a mapping, a sequence nor a scalar');
+    const { anchor } = node as { anchor?: string };
+    if (anchor !== undefined) this.#anchors.set(anchor, value);
+    return value;
+  }
+
+  #mapping(node: YAMLMap, depth: number, line: number): Mapping {
+    this.#checkTag(node.tag, line, ['map']);
+    const entries: Mapping['entries'] = new Map();
+    const merged: Mapping[] = [];
+    for (const pair of node.items as Pair[]) {
+      const key = this.#key(pair.key, line);
+      const value = this.read(pair.value, depth + 1);
+      if (key.plain && key.text === '<<') {
+        merged.push(...this.#mergeSources(value, this.#lineOf(pair.key)));
+        continue;
+      }
+      if (entries.has(key.text))
+        throw new YamlProblem(this.#lineOf(pair.key) || line, `key ${JSON.stringify(key.text)} is given twice`);
+      entries.set(key.text, { key, value });
+    }
+    for (const source of merged)
+      for (const [key, entry] of source.entries) if (!entries.has(key)) entries.set(key, entry);
+    return { entries, line };
+  }
+
+  #key(node: unknown, line: number): Scalar {
+    if (node === null || node === undefined) throw new YamlProblem(line, 'a key is missing before ":"');
+    const key = this.read(node, MAX_DEPTH);
+    if (isMapping(key) || isSequence(key)) throw new YamlProblem(this.#lineOf(node), 'a key is no scalar');
+    if (key.text.length > MAX_KEY)
+      throw new YamlProblem(this.#lineOf(node), `a key is longer than ${MAX_KEY} characters`);
+    return key;
+  }
+
+  #mergeSources(value: Value, line: number): Mapping[] {
+    const sources = isSequence(value) ? value : [value];
+    return sources.map((source) => {
+      if (!isMapping(source)) throw new YamlProblem(line, 'merge key "<<" needs a mapping');
+      return source;
+    });
+  }
+
+  #scalar(node: YamlScalar, line: number): Scalar {
+    const text = String(node.value ?? '');
+    const tag = this.#checkTag(node.tag, line, ['str', 'int', 'float', 'bool', 'null', 'timestamp']);
+    const plain = node.type === 'PLAIN' && tag !== 'str' && !text.includes('\n');
+    if (!plain && tag !== undefined && tag !== 'str')
+      throw new YamlProblem(line, `tag !!${tag} on a quoted scalar: write the value without quotes`);
+    return { text: plain && text === '' ? 'null' : text, plain };
+  }
+
+  /** The short name of a core tag, undefined without one. */
+  #checkTag(tag: string | undefined, line: number, allowed: readonly string[]): string | undefined {
+    if (tag === undefined) return undefined;
+    if (tag === '!') return allowed.includes('str') ? 'str' : undefined;
+    const name = tag.startsWith('tag:yaml.org,2002:') ? tag.slice('tag:yaml.org,2002:'.length) : undefined;
+    if (name === undefined || !allowed.includes(name)) throw new YamlProblem(line, `tag ${tag} is not supported`);
+    return name;
+  }
+
+  #lineOf(node: unknown): number {
+    const range = (node as { range?: readonly number[] } | null)?.range;
+    return lineOf(this.#lines, range?.[0] ?? 0);
+  }
+}
+
+function lineOf(lines: LineCounter, offset: number): number {
+  return Math.max(1, lines.linePos(offset).line);
+}
