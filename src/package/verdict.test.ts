@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RequestContext } from './actor.ts';
+import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageInputs } from './inputs.ts';
 import { emptyRecord, type RevisionRecord, verdictOf } from './record.ts';
 import { type GivenCondition, giveVerdict, PUSH_ACTOR, recordAtTip, syncVerdicts, withdrawVerdict } from './verdict.ts';

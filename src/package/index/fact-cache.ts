@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
@@ -47,17 +47,18 @@ export async function loadFactCache(file: string): Promise<{ cache: FactCache; n
     const absent = (error as NodeJS.ErrnoException).code === 'ENOENT';
     return { cache: new FactCache(), note: absent ? undefined : `index cache not readable, rebuilt: ${String(error)}` };
   }
-  const lines = text.split('\n');
-  if (lines[0] !== VERSION || lines.at(-2) !== 'end') {
-    return { cache: new FactCache(), note: 'index cache of another version or cut short, rebuilt' };
+  const [version, sum, ...lines] = text.split('\n');
+  if (version !== VERSION || sum !== checksum(lines)) {
+    return { cache: new FactCache(), note: 'index cache of another version or damaged, rebuilt' };
   }
   const cache = new FactCache();
-  try {
-    for (const line of lines.slice(1, -2)) put(cache, JSON.parse(line) as Line);
-  } catch (error) {
-    return { cache: new FactCache(), note: `index cache damaged, rebuilt: ${String(error)}` };
-  }
+  for (const line of lines) if (line !== '') put(cache, JSON.parse(line) as Line);
   return { cache, note: undefined };
+}
+
+/** A damaged cache must not show revisions that are not there, so the whole is checked before a line of it counts. */
+function checksum(lines: readonly string[]): string {
+  return createHash('sha256').update(lines.join('\n')).digest('hex');
 }
 
 function put(cache: FactCache, line: Line): void {
@@ -74,25 +75,22 @@ function put(cache: FactCache, line: Line): void {
     case 'f':
       cache.folders.set(line[1], line[2]);
       break;
-    default:
-      throw new Error(`unknown entry ${JSON.stringify(line)}`);
   }
 }
 
 /** Writes the cache beside and renames it into place, so that a reader never sees half of it. */
 export async function saveFactCache(file: string, cache: FactCache): Promise<void> {
-  const lines: string[] = [VERSION];
+  const lines: string[] = [];
   for (const [key, value] of cache.commits) lines.push(JSON.stringify(['c', key, value] satisfies Line));
   for (const [key, value] of cache.kptfiles) lines.push(JSON.stringify(['k', key, value] satisfies Line));
   for (const [key, value] of cache.records) lines.push(JSON.stringify(['r', key, value] satisfies Line));
   for (const [key, value] of cache.folders) lines.push(JSON.stringify(['f', key, value] satisfies Line));
-  lines.push('end', '');
   await mkdir(dirname(file), { recursive: true });
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     const handle = await open(temporary, 'wx', 0o600);
     try {
-      await handle.writeFile(lines.join('\n'));
+      await handle.writeFile([VERSION, checksum(lines), ...lines].join('\n'));
     } finally {
       await handle.close();
     }
