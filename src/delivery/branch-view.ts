@@ -74,7 +74,7 @@ export class BranchView {
       if (owner !== undefined && !isSame && !this.#isFree(owner)) return this.#whose(path, owner);
     }
     for (const path of this.#below(folder)) {
-      const found = this.#ownerAround(path, folder);
+      const found = this.#ownerAround(path);
       if (found === undefined) return `${path} was not written by Sluice`;
       const [inner, owner] = found;
       if (inner !== folder && !this.#isFree(owner)) return this.#whose(inner, owner);
@@ -92,9 +92,9 @@ export class BranchView {
     return `${name}, whose repository cannot be read at present`;
   }
 
-  /** The innermost folder of Sluice that a file lies in, looking no higher than `top`. */
-  #ownerAround(path: string, top: string): [string, FolderOwner] | undefined {
-    for (let folder = parentOf(path); isInside(folder, top); folder = parentOf(folder)) {
+  /** The innermost folder of Sluice that a file lies in. */
+  #ownerAround(path: string): [string, FolderOwner] | undefined {
+    for (let folder = parentOf(path); folder.length > this.#directory.length; folder = parentOf(folder)) {
       const owner = this.#owners.get(folder);
       if (owner !== undefined) return [folder, owner];
     }

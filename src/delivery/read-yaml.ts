@@ -121,8 +121,9 @@ class Reader {
 
   #key(node: unknown, line: number): Scalar {
     if (node === null || node === undefined) throw new YamlProblem(line, 'a key is missing before ":"');
-    const key = this.read(node, MAX_DEPTH);
-    if (isMapping(key) || isSequence(key)) throw new YamlProblem(this.#lineOf(node), 'a key is no scalar');
+    const key = isScalar(node) || isAlias(node) ? this.read(node, 0) : undefined;
+    if (key === undefined || isMapping(key) || isSequence(key))
+      throw new YamlProblem(this.#lineOf(node), 'a key is no scalar');
     if (key.text.length > MAX_KEY)
       throw new YamlProblem(this.#lineOf(node), `a key is longer than ${MAX_KEY} characters`);
     return key;
