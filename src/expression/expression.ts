@@ -1,0 +1,182 @@
+import { CelScalar, celEnv, celFunc, isCelError, parse, plan } from '@bufbuild/cel';
+import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
+import { fromCel, toCel } from './values.ts';
+
+/**
+ * What keeps a stranger's expression from costing much. CEL has no endless loops and its regular expressions are linear
+ * (RE2), so what can grow is the text, its tree, and loops inside of loops over large inputs.
+ */
+export interface ExpressionLimits {
+  /** Characters of the text. Default 4096. */
+  readonly length: number;
+  /** Nodes of the tree after macros are expanded. Default 2000. */
+  readonly nodes: number;
+  /** Levels of the tree. Default 100. */
+  readonly depth: number;
+  /** Values in the bindings of one evaluation, inner ones included. Default 200,000. */
+  readonly values: number;
+  /** Rounds of all loops of one evaluation together. Default 100,000. */
+  readonly rounds: number;
+  /** Milliseconds of one evaluation, looked at in loops: comparing large values costs more than a round tells. Default 1000. */
+  readonly milliseconds: number;
+}
+
+const DEFAULT_LIMITS: ExpressionLimits = {
+  length: 4096,
+  nodes: 2000,
+  depth: 100,
+  values: 200_000,
+  rounds: 100_000,
+  milliseconds: 1000,
+};
+
+/** Where in the text; line and column from 1, offset from 0. */
+export interface ExpressionPosition {
+  readonly offset: number;
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface ExpressionErrorDetails {
+  readonly expression: string;
+  readonly position: ExpressionPosition | undefined;
+}
+
+/** A CEL expression, ready to be evaluated any number of times. */
+export interface Expression {
+  readonly text: string;
+  readonly variables: readonly string[];
+  /**
+   * The value for these bindings: plain JavaScript values in and out. Whole numbers count as CEL ints and come back as
+   * numbers (as bigint beyond 2^53), other numbers as doubles; times and durations come back as text. A variable that is
+   * not bound, a missing field, wrong types are InvalidInput, an expression that costs too much is LimitExceeded; both
+   * with ExpressionErrorDetails.
+   */
+  evaluate(bindings: Readonly<Record<string, unknown>>): unknown;
+  /** `evaluate` for a condition: a value that is no boolean is InvalidInput. */
+  test(bindings: Readonly<Record<string, unknown>>): boolean;
+}
+
+const CACHE_SIZE = 1000;
+const cache = new Map<string, Expression>();
+
+/**
+ * Compiles a CEL expression that may use the given variables. Compiled expressions with default limits are kept, so
+ * compiling the same text again costs nothing. Throws InvalidInput with ExpressionErrorDetails for syntax errors and
+ * unknown variables, LimitExceeded for a text beyond the limits.
+ */
+export function compileExpression(
+  text: string,
+  variables: readonly string[],
+  limits?: Partial<ExpressionLimits>,
+): Expression {
+  if (limits !== undefined) return compile(text, variables, { ...DEFAULT_LIMITS, ...limits });
+  const key = JSON.stringify([text, variables]);
+  const found = cache.get(key);
+  if (found !== undefined) return found;
+  const expression = compile(text, variables, DEFAULT_LIMITS);
+  cache.set(key, expression);
+  // The oldest goes first; a set of expressions that is in use is far smaller than the cache.
+  const oldest = cache.keys().next().value;
+  if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
+  return expression;
+}
+
+function compile(text: string, variables: readonly string[], limits: ExpressionLimits): Expression {
+  if (text.length > limits.length)
+    throw new SluiceError('LimitExceeded', `expression has ${text.length} characters, at most ${limits.length}`);
+  const { ast, positions } = parseText(text);
+  const problem = inspect(ast, variables, limits);
+  if (problem !== undefined) {
+    const position = positionAt(text, positions[problem.id]);
+    throw failure(problem.kind === 'limit' ? 'LimitExceeded' : 'InvalidInput', text, problem.message, position);
+  }
+  let rounds = 0;
+  let deadline = 0;
+  let spent = false;
+  // One evaluation runs to its end before the next begins, so these three are never shared.
+  const meter = celFunc(METER_FUNCTION, [], CelScalar.BOOL, () => {
+    rounds += 1;
+    spent ||= rounds > limits.rounds || (rounds % 64 === 0 && performance.now() > deadline);
+    return !spent;
+  });
+  const run = guard(text, () => plan(celEnv({ funcs: [meter] }), meterLoops(ast)));
+
+  function evaluate(bindings: Readonly<Record<string, unknown>>): unknown {
+    rounds = 0;
+    spent = false;
+    deadline = performance.now() + limits.milliseconds;
+    const missing = variables.find((name) => !Object.hasOwn(bindings, name) || bindings[name] === undefined);
+    if (missing !== undefined) throw failure('InvalidInput', text, `variable ${missing} has no value`);
+    const result = guard(text, () => {
+      const input = Object.fromEntries(variables.map((name) => [name, bindings[name]]));
+      return run(toCel(input, limits.values) as never);
+    });
+    if (spent)
+      throw failure('LimitExceeded', text, `costs more than ${limits.rounds} rounds or ${limits.milliseconds} ms`);
+    if (isCelError(result)) {
+      const { exprId } = result;
+      throw failure('InvalidInput', text, result.message, positionAt(text, positions[String(exprId)]), result);
+    }
+    return guard(text, () => fromCel(result));
+  }
+
+  return {
+    text,
+    variables: Object.freeze([...variables]),
+    evaluate,
+    test(bindings) {
+      const value = evaluate(bindings);
+      if (typeof value === 'boolean') return value;
+      throw failure('InvalidInput', text, `gives ${value === null ? 'null' : typeof value}, expected true or false`);
+    },
+  };
+}
+
+function parseText(text: string): { ast: Ast; positions: Readonly<Record<string, number>> } {
+  const { expr, sourceInfo } = guard(text, () => parse(text));
+  return { ast: expr, positions: sourceInfo?.positions ?? {} };
+}
+
+/**
+ * What the library throws, as our errors. Parser and evaluator call themselves for every level, so running out of stack
+ * is a matter of size and no defect.
+ */
+function guard<T>(text: string, action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    if (error instanceof SluiceError) throw error;
+    if (error instanceof RangeError) throw failure('LimitExceeded', text, 'is nested too deeply', undefined, error);
+    const { rawMessage, location } = error as { rawMessage?: string; location?: { start: { offset: number } } };
+    throw failure(
+      'InvalidInput',
+      text,
+      rawMessage ?? messageOf(error),
+      positionAt(text, location?.start.offset),
+      error,
+    );
+  }
+}
+
+function positionAt(text: string, offset: number | undefined): ExpressionPosition | undefined {
+  if (offset === undefined) return undefined;
+  const before = text.slice(0, offset).split('\n');
+  return { offset, line: before.length, column: (before.at(-1) ?? '').length + 1 };
+}
+
+function failure(
+  code: 'InvalidInput' | 'LimitExceeded',
+  text: string,
+  problem: string,
+  position?: ExpressionPosition,
+  cause?: unknown,
+): SluiceError<ExpressionErrorDetails> {
+  const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  const where = position === undefined ? '' : `, line ${position.line}, column ${position.column}`;
+  return new SluiceError(code, `expression ${JSON.stringify(shown)}${where}: ${problem}`, {
+    details: { expression: text, position },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
