@@ -3,7 +3,7 @@ import { access, mkdir, open, rename, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
-import { errnoOf } from './errno.ts';
+import { errnoOf } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
 import { objectHeader } from './object-id.ts';
 import type { NewObject } from './object-source.ts';

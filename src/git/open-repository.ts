@@ -1,46 +1,75 @@
-import { mkdir, realpath } from 'node:fs/promises';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from './engine-options.ts';
 import type { CommitSigner, GitRepository } from './git-repository.ts';
 import { runGit } from './native/git-process.ts';
-import type { GitTimeouts } from './native/native-options.ts';
 import { NativeRepository } from './native/native-repository.ts';
+import { checkRepository, createRepository } from './repository-format.ts';
 
 export interface RepositoryOptions {
+  /** `auto` (the default) takes the system's git where there is one that is new enough. */
   readonly engine?: 'auto' | 'native' | 'isomorphic-git';
   readonly clock?: Clock;
   readonly signer?: CommitSigner;
   readonly timeouts?: Partial<GitTimeouts>;
+  /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
   readonly allowInsecureHttp?: boolean;
 }
 
-const TIMEOUTS: GitTimeouts = {
-  local: 30_000,
-  listRemote: 60_000,
-  fetch: 600_000,
-  push: 120_000,
-  maintain: 600_000,
-  idle: 60_000,
-};
+/** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
+const OLDEST_GIT = [2, 39] as const;
 
+const LIMITS =
+  'no fetch, push or maintenance, one process at a time, small repositories only. Install git 2.39 or later for the rest';
+
+/**
+ * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result says why and what it
+ * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the engine asked for is not there.
+ */
 export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
-  return new NativeRepository(await realpath(path), {
+  const realPath = await checkRepository(path);
+  const engineOptions: EngineOptions = {
     clock: options.clock ?? systemClock,
-    timeouts: { ...TIMEOUTS, ...options.timeouts },
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     signer: options.signer,
     allowInsecureHttp: options.allowInsecureHttp,
-  });
+  };
+  const engine = options.engine ?? 'auto';
+  const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);
+  if (problem === undefined) return new NativeRepository(realPath, engineOptions);
+  if (engine === 'native') throw new SluiceError('Unavailable', `the native Git engine cannot be used: ${problem}`);
+  // Loaded only when needed: it is large.
+  const { IsomorphicRepository } = await import('./isomorphic/isomorphic-repository.ts');
+  return new IsomorphicRepository(
+    realPath,
+    engineOptions,
+    `the isomorphic-git engine is used because ${problem}: ${LIMITS}`,
+  );
 }
 
-/** Creates an empty bare repository (or leaves an existing one as it is) and opens it. */
+/** Creates an empty bare repository with `main` as its default branch, or leaves the one that is there, and opens it. */
 export async function initRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
-  const clock = options.clock ?? systemClock;
-  await mkdir(path, { recursive: true });
-  const result = await runGit({
-    arguments: ['init', '--quiet', '--bare', '--initial-branch=main', '--template=', '--', path],
-    timeout: 30_000,
-    clock,
-  });
-  if (result.code !== 0) throw new SluiceError('Internal', result.stderr);
-  return openRepository(path, options);
+  await createRepository(path);
+  return await openRepository(path, options);
+}
+
+/** The version of the system's git, for example `2.39.5`, or undefined if there is none. */
+export async function gitVersion(clock: Clock = systemClock): Promise<string | undefined> {
+  try {
+    const { code, stdout } = await runGit({ arguments: ['version'], clock, timeout: 10_000 });
+    return code === 0 ? /^git version (\S+)/.exec(stdout.toString('utf8'))?.[1] : undefined;
+  } catch (error) {
+    if (isSluiceError(error, 'Unavailable')) return undefined;
+    throw error;
+  }
+}
+
+/** Why the native engine cannot be used, or undefined. */
+async function nativeProblem(clock: Clock): Promise<string | undefined> {
+  const version = await gitVersion(clock);
+  if (version === undefined) return 'git was not found in PATH';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_GIT;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
+  return `git ${version} is older than ${OLDEST_GIT.join('.')}`;
 }

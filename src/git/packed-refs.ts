@@ -3,14 +3,18 @@ import type { Oid, Ref } from './git-repository.ts';
 
 /** The parsed `packed-refs` file. Immutable. */
 export class PackedRefs {
-  static readonly EMPTY = new PackedRefs([], new Map());
+  static readonly EMPTY = new PackedRefs([], new Map(), true);
   readonly #refs: readonly Ref[];
   /** What annotated tags point to, by name of the ref. */
   readonly peeled: ReadonlyMap<string, Oid>;
 
-  private constructor(sorted: readonly Ref[], peeled: ReadonlyMap<string, Oid>) {
+  /** True if `peeled` is known to be complete. */
+  readonly fullyPeeled: boolean;
+
+  private constructor(sorted: readonly Ref[], peeled: ReadonlyMap<string, Oid>, fullyPeeled: boolean) {
     this.#refs = sorted;
     this.peeled = peeled;
+    this.fullyPeeled = fullyPeeled;
   }
 
   static parse(data: Buffer): PackedRefs {
@@ -18,7 +22,8 @@ export class PackedRefs {
     const peeled = new Map<string, Oid>();
     let sorted = true;
     let previous = '';
-    for (const line of data.toString('utf8').split('\n')) {
+    const text = data.toString('utf8');
+    for (const line of text.split('\n')) {
       if (line === '' || line.startsWith('#')) continue;
       if (line.startsWith('^')) {
         peeled.set(previous, line.slice(1, 41));
@@ -31,11 +36,8 @@ export class PackedRefs {
       previous = name;
       refs.push({ name, oid: line.slice(0, 40) });
     }
-    return new PackedRefs(sorted ? refs : refs.sort((a, b) => (a.name < b.name ? -1 : 1)), peeled);
-  }
-
-  get all(): readonly Ref[] {
-    return this.#refs;
+    if (!sorted) refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+    return new PackedRefs(refs, peeled, text === '' || /^#.* fully-peeled /.test(text));
   }
 
   get(name: string): Oid | undefined {

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { errnoOf } from './errno.ts';
+import { errnoOf, isMissing } from './file-system.ts';
 import type { Oid, Ref } from './git-repository.ts';
 import { PackedRefs } from './packed-refs.ts';
 import { isRefName } from './ref-name.ts';
@@ -29,6 +29,13 @@ export class RefFiles {
     if (loose.size === 0 && wanted.length === 1) return refs;
     for (const [name, oid] of loose) if (oid !== undefined) refs.push({ name, oid });
     return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The refs below a folder (`refs/`) that have a loose file, in no order. */
+  async listLoose(prefix: string): Promise<Ref[]> {
+    const loose = new Map<string, Oid | undefined>();
+    await this.#walk(prefix.slice(0, -1), prefix, loose);
+    return [...loose].flatMap(([name, oid]) => (oid === undefined ? [] : [{ name, oid }]));
   }
 
   /** What a ref points to; undefined if it does not exist or is symbolic. */
@@ -90,7 +97,7 @@ async function readFolder(path: string) {
   try {
     return await readdir(path, { withFileTypes: true });
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    if (isMissing(error)) return [];
     throw error;
   }
 }

@@ -1,5 +1,7 @@
 import { dirname, join } from 'node:path';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
+import type { EngineOptions } from './engine-options.ts';
+import { RefConflictError } from './errors.ts';
 import type {
   Commit,
   CommitSigner,
@@ -24,6 +26,7 @@ import { RefFiles } from './ref-files.ts';
 import { checkRefName, checkRefPrefix } from './ref-name.ts';
 import { checkRefUpdates } from './ref-updates.ts';
 import { SerialQueue } from './serial-queue.ts';
+import { StaleLocks } from './stale-locks.ts';
 import { SyncedFolders } from './synced-folders.ts';
 import { applyTreeEdits } from './tree-editor.ts';
 
@@ -36,17 +39,19 @@ export abstract class RepositoryBase {
   readonly #writer: LooseObjectWriter;
   readonly #store: ObjectStore;
   readonly #signer: CommitSigner | undefined;
+  readonly #staleLocks: StaleLocks;
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
   readonly #refQueue = new SerialQueue();
 
-  constructor(path: string, source: ObjectSource, signer: CommitSigner | undefined) {
+  constructor(path: string, source: ObjectSource, options: EngineOptions) {
     this.path = path;
     this.refFiles = new RefFiles(path);
     this.#source = source;
     this.#writer = new LooseObjectWriter(path);
     this.#objects = new ObjectAccess(source, (oid) => this.#writer.has(oid));
     this.#store = new ObjectStore(source, this.#writer);
-    this.#signer = signer;
+    this.#signer = options.signer;
+    this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
   }
 
   /** Applies checked updates, all or none. Objects are on disk; the names of changed refs are made durable by the caller. */
@@ -107,9 +112,22 @@ export abstract class RepositoryBase {
     await this.#refQueue.run(async () => {
       // The objects are on disk before a ref names them, and the refs before the caller hears of it.
       await this.#writer.flush();
-      await this.applyUpdates(updates);
+      const refs = updates.map(({ ref }) => ref);
+      await this.despiteStaleLocks(refs, () => this.applyUpdates(updates));
       await this.#syncRefs(updates);
     });
+  }
+
+  /** Tries once more if a lock was in the way that a killed writer left behind. */
+  protected async despiteStaleLocks<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
+      const { ref } = error.details;
+      if (!(await this.#staleLocks.release(ref === undefined ? refs : [ref, ...refs]))) throw error;
+      return await action();
+    }
   }
 
   async #write(type: ObjectType, data: Uint8Array): Promise<Oid> {

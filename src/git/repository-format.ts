@@ -1,11 +1,19 @@
-import { mkdir, open, readFile, realpath, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, realpath, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { errnoOf } from './errno.ts';
-import { syncFolder } from './synced-folders.ts';
+import { isMissing, syncFolder } from './file-system.ts';
+
+const TRUE = new Set(['true', 'yes', 'on', '1']);
 
 /** Extensions of the repository format that change nothing for either engine. */
-const HARMLESS = new Set(['noop', 'objectformat', 'refstorage', 'preciousobjects', 'worktreeconfig', 'relativeworktrees']);
+const HARMLESS = new Set([
+  'noop',
+  'objectformat',
+  'refstorage',
+  'preciousobjects',
+  'worktreeconfig',
+  'relativeworktrees',
+]);
 
 /**
  * Checks that there is a bare repository of a kind that both engines handle, and returns its real path. Throws NotFound, or
@@ -18,7 +26,7 @@ export async function checkRepository(path: string): Promise<string> {
     throw new SluiceError('NotFound', `there is no bare Git repository at ${path}: ${hint}`);
   }
   const unsupported = (what: string) => new SluiceError('Unsupported', `the Git repository at ${path} ${what}`);
-  if (config.get('core.bare') !== 'true') throw unsupported('has a work tree: make a bare clone');
+  if (!TRUE.has(config.get('core.bare') ?? '')) throw unsupported('has a work tree: make a bare clone');
   const version = config.get('core.repositoryformatversion') ?? '0';
   if (version !== '0' && version !== '1') throw unsupported(`has the format version ${version}, which is not known`);
   const objects = config.get('extensions.objectformat') ?? 'sha1';
@@ -34,9 +42,20 @@ export async function checkRepository(path: string): Promise<string> {
   return await realpath(path);
 }
 
-/** Makes an empty bare repository, or leaves the one that is there. HEAD comes last: without it there is no repository. */
+/**
+ * Makes an empty bare repository, or leaves the one that is there. HEAD comes last: without it there is no repository, and a
+ * creation that was interrupted is taken up again. Throws InvalidInput for a folder that holds something else.
+ */
 export async function createRepository(path: string): Promise<void> {
-  if (await isFile(join(path, 'HEAD'))) return;
+  await mkdir(path, { recursive: true });
+  const present = await readdir(path);
+  if (present.includes('HEAD')) return;
+  const foreign = present.find((name) => !/^(?:objects|refs|(?:config|HEAD)(?:\..*\.new)?)$/.test(name));
+  if (foreign !== undefined)
+    throw new SluiceError(
+      'InvalidInput',
+      `${path} holds ${JSON.stringify(foreign)} and is no Git repository: give an empty folder`,
+    );
   for (const folder of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags'])
     await mkdir(join(path, folder), { recursive: true });
   await writeDurably(join(path, 'config'), '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n');
@@ -63,7 +82,7 @@ async function readConfig(path: string): Promise<Map<string, string> | undefined
     await stat(join(path, 'HEAD'));
     text = await readFile(join(path, 'config'), 'utf8');
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
   const values = new Map<string, string>();
@@ -73,25 +92,16 @@ async function readConfig(path: string): Promise<Map<string, string> | undefined
     if (header !== null) section = header[2] === undefined ? (header[1] ?? '').toLowerCase() : '';
     const entry = /^\s*(?:\[[^\]]*\]\s*)?([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*"?([^"#;]*)"?.*)?$/.exec(line);
     if (entry === null || section === '') continue;
-    const value = (entry[2] ?? 'true').trim().toLowerCase();
-    values.set(`${section}.${entry[1]?.toLowerCase()}`, ['yes', 'on', '1'].includes(value) && entry[1] === 'bare' ? 'true' : value);
+    values.set(`${section}.${entry[1]?.toLowerCase()}`, (entry[2] ?? 'true').trim().toLowerCase());
   }
   return values;
 }
 
 async function isFolder(path: string): Promise<boolean> {
-  return (await kindOf(path)) === 'folder';
-}
-
-async function isFile(path: string): Promise<boolean> {
-  return (await kindOf(path)) === 'file';
-}
-
-async function kindOf(path: string): Promise<'folder' | 'file' | undefined> {
   try {
-    return (await stat(path)).isDirectory() ? 'folder' : 'file';
+    return (await stat(path)).isDirectory();
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    if (isMissing(error)) return false;
     throw error;
   }
 }

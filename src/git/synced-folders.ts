@@ -1,5 +1,4 @@
-import { open } from 'node:fs/promises';
-import { errnoOf } from './errno.ts';
+import { syncFolder } from './file-system.ts';
 
 /** Folders in which names changed. Until a folder is synced, a power cut may take the new names back. */
 export class SyncedFolders {
@@ -17,19 +16,5 @@ export class SyncedFolders {
     if (failed === undefined) return;
     for (const folder of folders) this.#changed.add(folder);
     throw failed.reason;
-  }
-}
-
-/** Makes the names in a folder durable. A folder that is gone needs nothing. */
-export async function syncFolder(path: string): Promise<void> {
-  try {
-    const handle = await open(path, 'r');
-    try {
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
   }
 }

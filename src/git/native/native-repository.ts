@@ -1,3 +1,4 @@
+import type { EngineOptions } from '../engine-options.ts';
 import type {
   FetchOptions,
   GitCapabilities,
@@ -10,7 +11,8 @@ import type {
 import type { ObjectSource } from '../object-source.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
-import type { NativeOptions } from './native-options.ts';
+import { packObjects, sweepTemporaryFiles } from './maintenance.ts';
+import { packRefs } from './pack-refs.ts';
 import { Remotes } from './remotes.ts';
 import { UpdateRef } from './update-ref.ts';
 
@@ -27,8 +29,9 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #catFile: CatFile;
   readonly #updateRef: UpdateRef;
   readonly #remotes: Remotes;
+  readonly #options: EngineOptions;
 
-  constructor(path: string, options: NativeOptions) {
+  constructor(path: string, options: EngineOptions) {
     const { clock, timeouts } = options;
     const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle };
     const catFile = new CatFile(kept);
@@ -36,7 +39,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       readObjects: (specifications) => catFile.contents(specifications),
       statObjects: (specifications) => catFile.info(specifications),
     };
-    super(path, source, options.signer);
+    super(path, source, options);
+    this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
     this.#remotes = new Remotes(path, options, this);
@@ -47,7 +51,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return this.#remotes.fetch(remote, options);
+    return this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options));
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
@@ -58,7 +62,11 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return this.#remotes.push(remote, updates, signal);
   }
 
-  async maintain(): Promise<void> {}
+  async maintain(): Promise<void> {
+    await packObjects(this.path, this.#options.clock, this.#options.timeouts.maintain);
+    await packRefs(this.path, this.refFiles, (specifications) => this.#catFile.info(specifications));
+    await sweepTemporaryFiles(this.path, this.#options.clock);
+  }
 
   async close(): Promise<void> {
     this.#catFile.close();

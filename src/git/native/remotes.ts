@@ -1,11 +1,11 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError } from '../errors.ts';
 import type { FetchOptions, GitRemote, ObjectStat, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
 import { checkRefPrefix } from '../ref-name.ts';
 import { checkRefUpdates, expectedValue, moved, newValue } from '../ref-updates.ts';
 import { type GitResult, runGit } from './git-process.ts';
-import type { NativeOptions } from './native-options.ts';
 import { parsePushReport, pushConflict } from './push-report.ts';
 import { checkRefspecs } from './refspec.ts';
 import { remoteError } from './remote-error.ts';
@@ -49,10 +49,10 @@ interface RemoteCall {
 /** Fetch, listing and push: one git process for each call, with nothing of the remote stored in the repository. */
 export class Remotes {
   readonly #gitDir: string;
-  readonly #options: NativeOptions;
+  readonly #options: EngineOptions;
   readonly #local: LocalRepository;
 
-  constructor(gitDir: string, options: NativeOptions, local: LocalRepository) {
+  constructor(gitDir: string, options: EngineOptions, local: LocalRepository) {
     this.#gitDir = gitDir;
     this.#options = options;
     this.#local = local;

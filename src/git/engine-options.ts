@@ -1,5 +1,5 @@
-import type { Clock } from '../../foundation/clock.ts';
-import type { CommitSigner } from '../git-repository.ts';
+import type { Clock } from '../foundation/clock.ts';
+import type { CommitSigner } from './git-repository.ts';
 
 /** How long things may take, in milliseconds. */
 export interface GitTimeouts {
@@ -10,11 +10,23 @@ export interface GitTimeouts {
   readonly fetch: number;
   readonly push: number;
   readonly maintain: number;
+  /** How long a lock file must stand unchanged before it counts as left behind by a crash. */
+  readonly staleLock: number;
   /** How long kept-open processes stay without work. */
   readonly idle: number;
 }
 
-export interface NativeOptions {
+export const DEFAULT_TIMEOUTS: GitTimeouts = {
+  local: 30_000,
+  listRemote: 60_000,
+  fetch: 600_000,
+  push: 120_000,
+  maintain: 600_000,
+  staleLock: 60_000,
+  idle: 60_000,
+};
+
+export interface EngineOptions {
   readonly clock: Clock;
   readonly timeouts: GitTimeouts;
   readonly signer?: CommitSigner | undefined;

@@ -1,0 +1,39 @@
+import { open, readFile, rm } from 'node:fs/promises';
+
+/** The code of a system error (`ENOENT`), or undefined. */
+export function errnoOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+/** True if the error says that a path does not exist: also where a file stands in place of one of its folders. */
+export function isMissing(error: unknown): boolean {
+  return isMissing(error);
+}
+
+/** Removes a file; that it is gone already is fine. */
+export function removeFile(path: string): Promise<void> {
+  return rm(path, { force: true });
+}
+
+export async function readFileIfPresent(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Makes the names in a folder durable. A folder that is gone needs nothing. */
+export async function syncFolder(path: string): Promise<void> {
+  try {
+    const handle = await open(path, 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}

@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { RefConflictError } from '../errors.ts';
+import { removeFile } from '../file-system.ts';
+import type { ObjectStat, Oid, Ref } from '../git-repository.ts';
+import { withPackedRefs } from '../packed-refs-file.ts';
+import type { RefFiles } from '../ref-files.ts';
+import { lockRef, removeEmptyParents, unlockRef } from '../ref-lock.ts';
+
+/**
+ * Moves loose refs outside `refs/heads/` into `packed-refs`, as `git pack-refs` does it (which in Git before 2.42 cannot leave refs
+ * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts come and go.
+ */
+export async function packRefs(
+  gitDir: string,
+  refFiles: RefFiles,
+  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
+): Promise<void> {
+  const packed = await withPackedRefs(gitDir, async (file) => {
+    const loose = (await refFiles.listLoose('refs/')).filter(({ name }) => !name.startsWith('refs/heads/'));
+    if (loose.length === 0) return loose;
+    const refs = new Map(file.refs.withPrefix('refs/').map((ref) => [ref.name, ref]));
+    const peeled = new Map(file.refs.peeled);
+    for (const ref of loose) {
+      refs.set(ref.name, ref);
+      peeled.delete(ref.name);
+    }
+    for (const [name, target] of await peel(loose, statObjects)) peeled.set(name, target);
+    await file.replace([...refs.values()], peeled);
+    return loose;
+  });
+  for (const ref of packed) await removePacked(gitDir, refFiles, ref);
+}
+
+/** What annotated tags point to in the end. */
+async function peel(
+  refs: readonly Ref[],
+  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
+): Promise<[string, Oid][]> {
+  const targets = await statObjects(refs.map(({ oid }) => `${oid}^{}`));
+  return refs.flatMap(({ name, oid }, index) => {
+    const target = targets[index];
+    return target === undefined || target.oid === oid ? [] : [[name, target.oid] satisfies [string, Oid]];
+  });
+}
+
+/** Removes the loose file of a packed ref, unless somebody changed or holds it since. */
+async function removePacked(gitDir: string, refFiles: RefFiles, { name, oid }: Ref): Promise<void> {
+  try {
+    await (await lockRef(gitDir, name)).close();
+  } catch (error) {
+    // Its writer decides; the loose file counts before the packed line, so that nothing is wrong if it stays.
+    if (error instanceof RefConflictError) return;
+    throw error;
+  }
+  try {
+    if ((await refFiles.readLoose(name)) === oid) await removeFile(join(gitDir, name));
+  } finally {
+    await unlockRef(gitDir, name);
+  }
+  await removeEmptyParents(gitDir, name);
+}
