@@ -30,5 +30,7 @@ export {
   type Upstream,
   type UpstreamLock,
 } from './kptfile-schema.ts';
+export type { LintCode, LintFinding } from './lint-finding.ts';
+export { lintKptfile } from './lint-kptfile.ts';
 export { type NewKptfile, newKptfile } from './new-kptfile.ts';
 export { type ReadOptions, type ReadResult, readKptfile } from './read-kptfile.ts';

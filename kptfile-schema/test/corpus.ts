@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+/** What the corpus' own index, made with another YAML reader, says about a Kptfile. */
+export interface CorpusFile {
+  readonly file: string;
+  readonly apiVersion: string | null;
+  readonly gates: readonly string[];
+  readonly nConditions: number;
+  readonly functions: readonly string[];
+  readonly unknownFields: readonly string[];
+  readonly parseError: string | null;
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
+const folder = new URL('../../../shared/corpus/kptfiles/', import.meta.url);
+
+/** The public Kptfiles of the corpus, or undefined, with a line on the console, where it is not there. */
+export function corpusFiles(): CorpusFile[] | undefined {
+  const index = new URL('index.jsonl', folder);
+  if (!existsSync(index)) {
+    console.log(`Skipped: the corpus of real Kptfiles is not at ${fileURLToPath(folder)}`);
+    return undefined;
+  }
+  const lines = readFileSync(index, 'utf8').trim().split('\n');
+  return lines.map((line) => {
+    const row = JSON.parse(line) as Omit<CorpusFile, 'text' | 'bytes'>;
+    const bytes = readFileSync(`${fileURLToPath(folder)}${row.file}`);
+    return { ...row, bytes, text: bytes.toString('utf8') };
+  });
+}

@@ -1,0 +1,123 @@
+import { isMap, isSeq, LineCounter, parseDocument } from 'yaml';
+import { deepEqual } from '../deep-equal.ts';
+import type { Kptfile } from '../kptfile-schema.ts';
+
+type Path = readonly (string | number)[];
+
+/** Lines `from` (inclusive) to `to` (exclusive), from 0. An insertion has `from === to` and may be anywhere. */
+interface LineRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * The lines of the old text, by number from 0, that an edit had no business to change but did. Which lines an edit
+ * may change follows from the two models and from where the `yaml` library, which the editor does not use, finds
+ * the part of the text in which they differ.
+ */
+export function wronglyChangedLines(text: string, result: string, before: Kptfile, after: Kptfile): number[] {
+  const old = linesOf(text);
+  const fresh = linesOf(result);
+  const allowed = allowedLines(text, before, after);
+  if (allowed === undefined) {
+    // An insertion: the old lines stand in the new text in two runs.
+    let prefix = 0;
+    while (prefix < old.length && old[prefix] === fresh[prefix]) prefix++;
+    let suffix = 0;
+    while (suffix < old.length - prefix && old.at(-1 - suffix) === fresh.at(-1 - suffix)) suffix++;
+    return range(prefix, old.length - suffix);
+  }
+  const wrong: number[] = [];
+  for (let index = 0; index < allowed.from; index++) if (old[index] !== fresh[index]) wrong.push(index);
+  for (let index = old.length - 1; index >= allowed.to; index--) {
+    if (old[index] !== fresh[index - old.length + fresh.length]) wrong.push(index);
+  }
+  return wrong;
+}
+
+/** Lines with their breaks. A last line without one is given one, since what is added behind it must. */
+function linesOf(text: string): string[] {
+  const closed = /\n$/.test(text) ? text : `${text}${text.includes('\r\n') ? '\r\n' : '\n'}`;
+  return closed.split(/(?<=\n)/);
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+}
+
+/** Undefined if the change only adds lines. */
+function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange | undefined {
+  const { path, exists } = changedPart(before, after);
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
+  const lineOf = (offset: number): number => Math.max(0, lines.linePos(offset).line - 1);
+  let node: unknown = document.contents;
+  let from = 0;
+  let flow = false;
+  for (const [depth, step] of path.entries()) {
+    if (isMap(node)) {
+      flow ||= node.flow === true;
+      const index = node.items.findIndex(
+        ({ key }) => String((key as { value?: unknown } | null)?.value ?? key) === String(step),
+      );
+      const pair = node.items[index];
+      if (pair === undefined) {
+        // A new key: only a flow mapping, or the first key of a list item, lets lines of others change.
+        return flow || typeof path[depth - 1] === 'number' ? covering(node, from, lineOf) : undefined;
+      }
+      // Removing the first key of a list item moves the next one up to the dash.
+      if (index === 0 && depth > 0 && typeof path[depth - 1] === 'number') return covering(node, from, lineOf);
+      from = lineOf((pair.key as { range: [number, number, number] }).range[0]);
+      node = pair.value;
+    } else if (isSeq(node)) {
+      flow ||= node.flow === true;
+      const item = node.items[Number(step)];
+      if (item === undefined) return flow ? covering(node, from, lineOf) : undefined;
+      if (!exists && depth === path.length - 1) return flow ? covering(node, from, lineOf) : undefined;
+      from = lineOf((item as { range: [number, number, number] }).range[0]);
+      node = item;
+    } else break;
+    if (flow) return covering(node, from, lineOf);
+  }
+  return covering(node, from, lineOf);
+}
+
+function covering(node: unknown, from: number, lineOf: (offset: number) => number): LineRange {
+  const end = (node as { range?: [number, number, number] } | null)?.range?.[1];
+  // The range of a block text or collection ends behind its last line break.
+  return { from, to: end === undefined ? from + 1 : Math.max(from, lineOf(Math.max(0, end - 1))) + 1 };
+}
+
+/** The smallest part in which two models differ; `exists` tells whether the older one has it. */
+function changedPart(before: unknown, after: unknown): { path: Path; exists: boolean } {
+  if (Array.isArray(before) && Array.isArray(after)) {
+    let index = 0;
+    while (index < before.length && deepEqual(before[index], after[index])) index++;
+    let tail = 0;
+    const shorter = Math.min(before.length, after.length) - index;
+    while (tail < shorter && deepEqual(before.at(-1 - tail), after.at(-1 - tail))) tail++;
+    const removed = before.length - index - tail;
+    const added = after.length - index - tail;
+    if (removed === 1 && added === 1) return inside(index, changedPart(before[index], after[index]));
+    if (removed === 1 && added === 0) return { path: [index], exists: true };
+    return removed === 0 ? { path: [index], exists: false } : { path: [], exists: true };
+  }
+  if (isRecord(before) && isRecord(after)) {
+    const keys = new Set([...Object.keys(before), ...Object.keys(after)]);
+    const changed = [...keys].filter((key) => !deepEqual(before[key], after[key]));
+    const [key] = changed;
+    if (key === undefined || changed.length > 1) return { path: [], exists: true };
+    if (!Object.hasOwn(before, key)) return { path: [key], exists: false };
+    if (!Object.hasOwn(after, key)) return { path: [key], exists: true };
+    return inside(key, changedPart(before[key], after[key]));
+  }
+  return { path: [], exists: true };
+}
+
+function inside(step: string | number, part: { path: Path; exists: boolean }): { path: Path; exists: boolean } {
+  return { path: [step, ...part.path], exists: part.exists };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
