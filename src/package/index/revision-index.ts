@@ -1,11 +1,9 @@
-import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { digest } from '../canonical-json.ts';
 import { type RevisionKey, revisionName, revisionUid } from '../identity.ts';
-import { judgePublication } from '../kernel/publication.ts';
-import type { Lifecycle } from '../kernel/types.ts';
 import { mainRef, packagePath, parseRef, type RefMeaning, type RepositoryLayout } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import { type Candidate, foldersAbove, judgeCandidate, precedes, workspaceOf } from './candidate.ts';
 import { FactCache } from './fact-cache.ts';
 import { commitKey, FactReader } from './fact-reader.ts';
 
@@ -15,12 +13,6 @@ export interface IndexChange {
 }
 
 type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
-
-/** A revision as its own refs show it; what depends on other revisions of the package is added by `#assemble`. */
-type Candidate = Omit<PackageRevision, 'latest' | 'etag' | 'outOfBand' | 'lifecycle'> & {
-  readonly lifecycle: Lifecycle;
-  readonly outOfBand: PackageRevision['outOfBand'];
-};
 
 /**
  * The revisions of one repository, derived from its refs. It is brought up to date with ref changes, and the work follows the
@@ -194,9 +186,6 @@ export class RevisionIndex {
         kptfile: fact?.kptfile,
         problem: fact === undefined ? 'the Kptfile is missing from the object store' : fact.problem,
         tip: info,
-        record: undefined,
-        recordOid: undefined,
-        outOfBand: undefined,
       });
       const known = this.#refsByPackage.get(meaning.package);
       if (known === undefined) this.#refsByPackage.set(meaning.package, new Set([ref]));
@@ -259,9 +248,6 @@ export class RevisionIndex {
         kptfile: fact?.kptfile,
         problem: fact === undefined ? 'the Kptfile is missing from the object store' : fact.problem,
         tip: { ...info, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
-        record: undefined,
-        recordOid: undefined,
-        outOfBand: undefined,
       });
     }
     return [...changed];
@@ -317,7 +303,7 @@ export class RevisionIndex {
     const record = (recordOid === undefined ? undefined : this.#cache.records.get(recordOid)) ?? undefined;
     const marked = candidate.lifecycle === 'Published' && this.#deletionMark(candidate) !== undefined;
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const outOfBand = candidate.lifecycle === 'Published' ? this.#judge(candidate, newest) : undefined;
+    const outOfBand = candidate.lifecycle === 'Published' ? judgeCandidate(candidate, newest) : undefined;
     // Every publication moves the main branch; the placeholders of other packages must not change by that.
     const content = candidate.ref === mainRef(this.#layout) ? candidate.tip.tree : candidate.refOid;
     const etag = digest([candidate.ref, content, recordOid, lifecycle, latest, outOfBand?.reason].join(' '));
@@ -336,64 +322,4 @@ export class RevisionIndex {
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
     return this.#refs.get(`refs/heads/deletionProposed/${candidate.path}/${version}`);
   }
-
-  /** Whether a published revision came through the kernel. */
-  #judge(candidate: Candidate, newest: Candidate | undefined): PackageRevision['outOfBand'] {
-    if (candidate.ref === mainRef(this.#layout)) return judgeMain(candidate, newest);
-    const kptfile = candidate.kptfile;
-    const judgement = judgePublication({
-      parents: candidate.tip.parents.length,
-      commit: candidate.tip.facts,
-      subject: candidate.tip.subject,
-      path: candidate.path,
-      version: candidate.ref.slice(candidate.ref.lastIndexOf('/') + 1),
-      gates: kptfile === undefined ? [] : gatesOf(kptfile),
-      conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
-    });
-    return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
-  }
-}
-
-function foldersAbove(packageName: string): string[] {
-  const folders: string[] = [];
-  for (let slash = packageName.indexOf('/'); slash !== -1; slash = packageName.indexOf('/', slash + 1)) {
-    folders.push(packageName.slice(0, slash));
-  }
-  return folders;
-}
-
-/** The main branch should hold what was published last. */
-function judgeMain(placeholder: Candidate, newest: Candidate | undefined): PackageRevision['outOfBand'] {
-  if (newest === undefined) {
-    return {
-      reason: 'NotPublished',
-      message: 'the package is on the main branch, but no revision of it was published',
-    };
-  }
-  if (newest.tip.tree === placeholder.tip.tree) return undefined;
-  return {
-    reason: 'MainDiffers',
-    message: `the main branch holds another content than ${newest.name} (v${newest.revision})`,
-  };
-}
-
-/** Two refs can claim one name, for example a draft branch pushed anew after publication: what is further on counts. */
-function precedes(a: Candidate, b: Candidate): boolean {
-  const order: readonly Lifecycle[] = ['Draft', 'Proposed', 'Published'];
-  return (
-    order.indexOf(a.lifecycle) > order.indexOf(b.lifecycle) || (a.lifecycle === b.lifecycle && a.revision > b.revision)
-  );
-}
-
-/** The workspace a tag was published from stands in its commit; a tag made by hand is its own workspace. */
-function workspaceOf(
-  meaning: { readonly version: string },
-  path: string,
-  annotations: readonly { package: string; workspaceName: string; revision?: string }[],
-): string {
-  const number = meaning.version.replace(/^v/, '');
-  const own = annotations.find(
-    (annotation) => annotation.package === path && (annotation.revision ?? number).replace(/^v/, '') === number,
-  );
-  return own === undefined || own.workspaceName === '' ? meaning.version : own.workspaceName;
 }

@@ -1,0 +1,16 @@
+// Benchmarks: `npm run bench -- <name>`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
+import { lifecycle } from './lifecycle.ts';
+
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { lifecycle };
+
+const names = process.argv.slice(2);
+for (const name of names.length === 0 ? Object.keys(BENCHMARKS) : names) {
+  const benchmark = BENCHMARKS[name];
+  if (benchmark === undefined) {
+    console.error(`there is no benchmark ${JSON.stringify(name)}; there are: ${Object.keys(BENCHMARKS).join(', ')}`);
+    process.exitCode = 2;
+    break;
+  }
+  console.log(`${name} (Node ${process.versions.node})\n`);
+  await benchmark();
+}

@@ -1,0 +1,23 @@
+/** Prints rows as a Markdown table, so that the output can stand in the documentation as it is. */
+export function printTable(head: readonly string[], rows: readonly (readonly string[])[]): void {
+  const all = [head, ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
+  const line = (row: readonly string[]) =>
+    `| ${widths.map((width, column) => (row[column] ?? '').padEnd(width)).join(' | ')} |`;
+  console.log(line(head));
+  console.log(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`);
+  for (const row of rows) console.log(line(row));
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+export function milliseconds(value: number): string {
+  return value < 10 ? `${value.toFixed(1)} ms` : `${value.toFixed(0)} ms`;
+}
+
+export function ratio(value: number, floor: number): string {
+  return (value / floor).toFixed(2);
+}
