@@ -172,19 +172,16 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
   ): Promise<IteratorResult<WatchEvent<T>> | undefined> {
-    return new Promise((resolve, reject) => {
-      const { clock, silenceLimit = 60_000 } = this.#options;
-      const cancel = clock.schedule(silenceLimit, () => end.abort());
-      // Also after an abort that the storage does not heed the loop must go on.
-      const giveUp = () => resolve(undefined);
-      end.signal.addEventListener('abort', giveUp, { once: true });
-      iterator
-        .next()
-        .then(resolve, reject)
-        .finally(() => {
-          cancel();
-          end.signal.removeEventListener('abort', giveUp);
-        });
+    const { clock, silenceLimit = 60_000 } = this.#options;
+    const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
+    const cancel = clock.schedule(silenceLimit, () => end.abort());
+    // Also after an abort that the storage does not heed the loop must go on.
+    const giveUp = () => resolve(undefined);
+    end.signal.addEventListener('abort', giveUp);
+    iterator.next().then(resolve, reject);
+    return promise.finally(() => {
+      cancel();
+      end.signal.removeEventListener('abort', giveUp);
     });
   }
 

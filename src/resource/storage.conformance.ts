@@ -273,9 +273,12 @@ export function describeStorage<T extends KubernetesObject>(
     test('a watcher that falls behind is Expired and can list again', async () => {
       if (subject.overflow === undefined) return;
       const { resourceVersion } = await storage.list(context);
-      const watcher = watch(resourceVersion);
+      const begun = watch(resourceVersion);
+      const first = await create(901);
+      expect(await begun.next()).toEqual({ type: 'ADDED', object: first });
       await subject.overflow();
-      await expect(watcher.next()).rejects.toMatchObject({ code: 'Expired' });
+      await expect(begun.next()).rejects.toMatchObject({ code: 'Expired' });
+      await expect(watch(resourceVersion).next()).rejects.toMatchObject({ code: 'Expired' });
       const fresh: ListResult<T> = await storage.list(context);
       const made = await create(900);
       expect(await watch(fresh.resourceVersion).next()).toEqual({ type: 'ADDED', object: made });
