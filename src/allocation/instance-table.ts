@@ -143,11 +143,6 @@ export function compareTenures(a: Tenure | undefined, b: Tenure | undefined): nu
   );
 }
 
-/** True while some revision has the claim. */
-export function isActive(tenure: Tenure): boolean {
-  return tenure.records.some((record) => record.released === undefined);
-}
-
 function standingOf(tenure: Tenure): { active: boolean; published: boolean; since: number } {
   const live = tenure.records.filter((record) => record.released === undefined);
   const records = live.length > 0 ? live : tenure.records;

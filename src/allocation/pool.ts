@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import { formatRange, type Prefix, parsePrefix, rangeOf } from './ipv4.ts';
 
-export const IPAM_API_VERSION = 'ipam.resource.nephio.org/v1alpha1';
-
 export const PREFIX_KINDS = ['network', 'loopback', 'pool', 'aggregate'] as const;
 export type PrefixKind = (typeof PREFIX_KINDS)[number];
 

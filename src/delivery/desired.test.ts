@@ -6,16 +6,19 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { PresentFile } from './branch-view.ts';
-import { deliveryTargetSpec, settingsOf, type TargetSettings } from './delivery-target.ts';
+import type { TargetSettings } from './delivery-target.ts';
 import { type Desired, type DesiredRevision, desired } from './desired.ts';
 import { manifestsOf } from './manifests.ts';
 import { readMessage } from './trailers.ts';
 
+// Used where it is installed, and told where it is not.
+const KUBECTL = 'kubectl';
+
 type Branch = Map<string, Uint8Array>;
 
-function target(more: object = {}, name = 'edge'): TargetSettings {
-  const { directory = '/clusters/edge', ...rest } = more as { directory?: string };
-  return settingsOf(name, deliveryTargetSpec.parse({ git: { repo: 'file:///x.git', directory }, ...rest }));
+function target(more: Partial<TargetSettings> = {}, name = 'edge'): TargetSettings {
+  const defaults = { onRemoval: 'empty', allowSecrets: false, allowOutOfBand: false, allowPrune: true } as const;
+  return { name, directory: '/clusters/edge', ...defaults, ...more };
 }
 
 function bytes(text: string): Uint8Array {
@@ -119,6 +122,16 @@ describe('what is written', () => {
     expect(readMessage(both.message)).toEqual({ delivered: [delivered], removed: [] });
   });
 
+  test('a file counts as present by the id that git gives it', () => {
+    const branch = deliver([revision('one', { 'app.yaml': `${app()['app.yaml']}data:\n  a: é\n` })]);
+    const known = [...branch].map(([path, data]): [string, PresentFile] => {
+      const oid = execFileSync('git', ['hash-object', '--stdin'], { input: data, encoding: 'utf8' }).trim();
+      return [path, { oid, data }];
+    });
+    const { edits } = desired(target(), [revision('one', app())], new Map(known));
+    expect([...edits.keys()]).toEqual(['clusters/edge/one/app.yaml']);
+  });
+
   test('files that a revision has no more, or that somebody added, go', () => {
     const branch = deliver([revision('one', { ...app(), 'old.yaml': app('old')['app.yaml'] ?? '' })]);
     branch.set('clusters/edge/one/stray.yaml', bytes('x: y'));
@@ -149,6 +162,16 @@ describe('removal', () => {
     expect(deliver([], to, deliver([], target(), branch)).size).toBe(0);
   });
 
+  test('of the last package needs allowPrune', () => {
+    const careful = target({ allowPrune: false });
+    const result = desired(careful, [], present(branch));
+    expect([result.edits.size, result.pruneHeld]).toEqual([0, ['clusters/edge/keep', 'clusters/edge/net/gone']]);
+    expect(desired(careful, [revision('keep', app())], present(branch)).edits.size).toBeGreaterThan(0);
+    const refused = desired(careful, [revision('keep', { 'a.yaml': 'a: [' })], present(branch));
+    expect([refused.edits.size > 0, refused.pruneHeld]).toEqual([true, []]);
+    expect(desired(careful, [], present(deliver([], target(), branch))).pruneHeld).toEqual([]);
+  });
+
   test('what others wrote stays: other targets, people, copies of our folders, and what lies outside', () => {
     const other = deliver([revision('theirs', app())], target({}, 'other'), branch);
     other.set('clusters/edge/human/app.yaml', bytes('x'));
@@ -174,7 +197,7 @@ describe('removal', () => {
     expect(desired(target(), [rival], present(branch)).refused).toEqual([]);
   });
 
-  test.each(['empty', 'delete'])('a package may move into or out of its own folder (%s)', (onRemoval) => {
+  test.each(['empty', 'delete'] as const)('a package may move into or out of its own folder (%s)', (onRemoval) => {
     const to = target({ onRemoval });
     const outer = revision('a', { ...app(), 'b/app.yaml': app('b')['app.yaml'] ?? '' });
     const inner = revision('a/b', app('b'));
@@ -288,7 +311,11 @@ describe('for any packages', () => {
       .map(({ path, files, number, repository }) => revision(path, files, { revision: number, repository })),
     { selector: (item) => `${item.repository}/${item.package}`, maxLength: 6 },
   );
-  const settings = fc.record({ onRemoval: fc.constantFrom('empty', 'delete'), directory: fc.constantFrom('/', 'k8s') });
+  const settings = fc.record({
+    onRemoval: fc.constantFrom('empty' as const, 'delete' as const),
+    directory: fc.constantFrom('/', 'k8s'),
+    allowPrune: fc.boolean(),
+  });
 
   test('edits settle at once, and the order of revisions does not matter', () => {
     fc.assert(
@@ -313,7 +340,7 @@ describe('for any packages', () => {
 });
 
 describe('kustomize', () => {
-  const available = spawnSync('kubectl', ['kustomize', '--help'], { stdio: 'ignore' }).status === 0;
+  const available = spawnSync(KUBECTL, ['kustomize', '--help'], { stdio: 'ignore' }).status === 0;
   if (!available) console.warn('skipped: no kubectl with kustomize here');
 
   test.skipIf(!available)('builds what is delivered, and a folder that was emptied', () => {
@@ -330,7 +357,7 @@ describe('kustomize', () => {
           mkdirSync(dirname(join(folder, path)), { recursive: true });
           writeFileSync(join(folder, path), content);
         }
-        return execFileSync('kubectl', ['kustomize', join(folder, 'clusters/edge/one')], { encoding: 'utf8' });
+        return execFileSync(KUBECTL, ['kustomize', join(folder, 'clusters/edge/one')], { encoding: 'utf8' });
       };
       const branch = deliver([revision('one', files)]);
       const built = build(branch);

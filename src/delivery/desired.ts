@@ -21,6 +21,8 @@ export interface Desired {
   readonly packages: readonly PackageState[];
   /** Packages whose folder stays as it is, and why. By repository and package. */
   readonly refused: readonly PackageRefusal[];
+  /** Folders that stay only because no package would be left and the target does not say `allowPrune`. */
+  readonly pruneHeld: readonly string[];
 }
 
 export interface PackageState {
@@ -74,10 +76,14 @@ export function desired(
     if (changed) delivered.push(revision);
   }
 
-  const removed = removeOthers(target, new Set(folders.values()), branch, edits);
+  const removals = new Map<string, Uint8Array | null>();
+  const { removed, folders: gone } = removeOthers(target, new Set(folders.values()), branch, removals);
+  // An empty selection is more often a mistake than a wish.
+  const isHeld = target.allowPrune !== true && revisions.length === 0;
+  if (!isHeld) for (const [path, data] of removals) edits.set(path, data);
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
   const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
-  return { edits: sorted, message, packages, refused };
+  return { edits: sorted, message, packages, refused, pruneHeld: isHeld ? gone : [] };
 }
 
 /** Packages that want the same folder, or one inside another's. All of them are refused: none has a better right. */
@@ -143,8 +149,9 @@ function removeOthers(
   wanted: ReadonlySet<string>,
   branch: BranchView,
   edits: Map<string, Uint8Array | null>,
-): RemovedPackage[] {
+): { readonly removed: RemovedPackage[]; readonly folders: string[] } {
   const removed: RemovedPackage[] = [];
+  const folders: string[] = [];
   const unwanted = branch.ownFolders().filter(([folder]) => !wanted.has(folder));
   for (const [folder, owner] of unwanted) {
     const inWanted = [...wanted].some((other) => isInside(folder, other));
@@ -155,7 +162,9 @@ function removeOthers(
     // An empty list above folders that are in use would hide them from a scan from the top.
     if (target.onRemoval === 'empty' && spared.length === 0) files.set(KUSTOMIZATION, writeKustomization(owner, []));
     const changed = branch.replace(folder, files, edits, spared);
-    if (changed) removed.push({ repository: owner.repository, package: owner.package });
+    if (!changed) continue;
+    removed.push({ repository: owner.repository, package: owner.package });
+    folders.push(folder);
   }
-  return removed.sort((a, b) => compareText(packageKey(a), packageKey(b)));
+  return { removed: removed.sort((a, b) => compareText(packageKey(a), packageKey(b))), folders };
 }

@@ -1,8 +1,23 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { writeKustomization } from './kustomization.ts';
 import { manifestsOf } from './manifests.ts';
+
+// Used where it is installed, and told where it is not.
+const KUBECTL = 'kubectl';
 
 function run(files: Record<string, string | Uint8Array>): Record<string, string> | string {
   const data = Object.entries(files).map(([path, text]): [string, Uint8Array] => [
@@ -263,6 +278,36 @@ describe('real packages', () => {
       expect(again.manifests?.objects, folder).toBe(first.manifests.objects);
     }
   });
+
+  const kubectl = spawnSync(KUBECTL, ['kustomize', '--help'], { stdio: 'ignore' }).status === 0;
+  if (!kubectl) console.warn('skipped: no kubectl with kustomize here');
+
+  test.skipIf(!present || !kubectl)('mean the same to kustomize as the files that they come from', () => {
+    for (const folder of findPackages(root).filter((_, place) => place % 4 === 0)) {
+      const files = readFiles(folder);
+      const { manifests } = manifestsOf(files);
+      if (manifests === undefined) throw new Error(folder);
+      const source = new Map([...manifests.files.keys()].map((path) => [path, files.get(path) ?? new Uint8Array()]));
+      expect(kustomize(manifests.files), folder).toBe(kustomize(source));
+    }
+  });
+
+  function kustomize(files: ReadonlyMap<string, Uint8Array>): string {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-manifests-'));
+    try {
+      const owner = { target: 't', repository: 'r', package: 'p' };
+      for (const [path, data] of [
+        ...files,
+        ['kustomization.yaml', writeKustomization(owner, [...files.keys()])] as const,
+      ]) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true });
+        writeFileSync(join(folder, path), data);
+      }
+      return execFileSync(KUBECTL, ['kustomize', folder], { encoding: 'utf8' });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
 
   function findPackages(folder: string): string[] {
     if (existsSync(join(folder, 'Kptfile'))) return [folder];

@@ -7,7 +7,9 @@ import { allocateAll } from '../allocation/allocate.ts';
 import { deriveTable } from '../allocation/allocation-table.ts';
 import { claimFromObject } from '../allocation/claim.ts';
 import { poolFromPrefix, poolsFromInstance } from '../allocation/pool.ts';
-import { deliveryTargetSpec } from './delivery-target.ts';
+import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
+import { OBJECT_KINDS } from '../resource/kinds/index.ts';
+import { readManifests } from '../resource/manifests.ts';
 import { manifestsOf } from './manifests.ts';
 
 const root = fileURLToPath(new URL('../../examples/quickstart', import.meta.url));
@@ -60,11 +62,20 @@ describe('the quick start', () => {
     expect([manifests?.objects, manifests?.openSecrets]).toEqual([count, []]);
   });
 
-  test('its targets are valid and name packages that exist', () => {
+  test('its configuration is valid, and its targets name packages that exist', () => {
+    const config = readdirSync(join(root, 'config')).map((name) => ({
+      path: name,
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder as it stands in the files
+      text: readFileSync(join(root, 'config', name), 'utf8').replaceAll('${DATA}', '/data'),
+    }));
+    const read = readManifests(config, OBJECT_KINDS);
+    expect(read.map(({ kind }) => kind.kind)).toContain('PackagePolicy');
+    const targets = read.filter(({ kind }) => kind.kind === 'DeliveryTarget');
+    expect(targets).toHaveLength(2);
     const names = readdirSync(join(root, 'packages'));
-    for (const target of objects('config/targets.yaml')) {
-      const spec = deliveryTargetSpec.parse(target.spec);
-      expect(names).toEqual(expect.arrayContaining(spec.selector.packages ?? []));
+    for (const { object } of targets) {
+      const { spec } = deliveryTargetKind.parse(object).object;
+      expect(names).toEqual(expect.arrayContaining([...(spec.selector.packages ?? ['none'])]));
     }
   });
 });

@@ -1,18 +1,24 @@
 import { expect, test } from 'vitest';
-import { deliveryTargetSpec, settingsOf, type TargetSettings } from './delivery-target.ts';
+import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
+import { settingsOf, type TargetSettings } from './delivery-target.ts';
 import { type PublishedRevision, selectRevisions } from './select-revisions.ts';
 import { readMessage, writeMessage } from './trailers.ts';
 
-function target(more: object = {}): TargetSettings {
-  return settingsOf('edge', deliveryTargetSpec.parse({ git: { repo: 'file:///x.git' }, ...more }));
+function target(more: object = {}, metadata: { name: string; namespace?: string } = { name: 'edge' }): TargetSettings {
+  const spec = { selector: {}, git: { repo: 'file:///x.git' }, ...more };
+  return settingsOf(deliveryTargetKind.complete({ metadata, spec }));
 }
 
 function revision(path: string, number: number, more: Partial<PublishedRevision> = {}): PublishedRevision {
-  return { repository: 'packages', package: path, revision: number, labels: {}, ...more };
+  return { repository: 'packages', package: path, revision: number, ...more };
 }
 
-function choose(revisions: readonly PublishedRevision[], to = target()): unknown {
-  const { chosen, refused } = selectRevisions(to, revisions);
+function choose(
+  revisions: readonly PublishedRevision[],
+  to = target(),
+  isSelected: (revision: PublishedRevision) => boolean = () => true,
+): unknown {
+  const { chosen, refused } = selectRevisions(to, revisions, isSelected);
   return [chosen.map((item) => `${item.repository}/${item.package} v${item.revision}`), refused];
 }
 
@@ -22,30 +28,25 @@ test('the highest revision of each package, in order', () => {
   expect(choose(revisions.toReversed())).toEqual(choose(revisions));
 });
 
-test('repositories, packages and labels narrow the choice; labels are those of the chosen revision', () => {
-  const labels = { site: 'edge' };
-  const revisions = [
-    revision('a', 1, { labels }),
-    revision('a', 2),
-    revision('b', 1),
-    revision('b', 2, { labels }),
-    revision('c', 1, { labels, repository: 'other' }),
-  ];
-  const only = (selector: object): unknown => (choose(revisions, target({ selector })) as unknown[])[0];
-  expect(only({ packageSelector: { matchLabels: labels } })).toEqual(['other/c v1', 'packages/b v2']);
-  expect(only({ repositories: ['other'] })).toEqual(['other/c v1']);
-  expect(only({ packages: ['a'] })).toEqual(['packages/a v2']);
-  expect(only({ repositories: [] })).toEqual([]);
+test('whether a package is selected is asked for the revision that would be delivered', () => {
+  const revisions = [revision('a', 1), revision('a', 2), revision('b', 2), revision('b', 3, { outOfBand: 'pushed' })];
+  expect(choose(revisions, target(), (item) => item.revision === 2)).toEqual([
+    ['packages/a v2', 'packages/b v2'],
+    [expect.objectContaining({ package: 'b', revision: 3 })],
+  ]);
+  expect(choose(revisions, target(), (item) => item.revision !== 2)).toEqual([[], []]);
 });
+
+const pin = (number: number): object => ({ repository: 'packages', package: 'a', revision: number });
 
 test('a pinned revision and no other', () => {
   const revisions = [revision('a', 1), revision('a', 2), revision('b', 1)];
-  expect(choose(revisions, target({ pins: { a: 1 } }))).toEqual([['packages/a v1', 'packages/b v1'], []]);
-  expect(choose(revisions, target({ pins: { 'packages/a': 2, a: 1 } }))).toEqual([
+  expect(choose(revisions, target({ pins: [pin(1)] }))).toEqual([['packages/a v1', 'packages/b v1'], []]);
+  expect(choose(revisions, target({ pins: [{ ...pin(1), repository: 'other' }] }))).toEqual([
     ['packages/a v2', 'packages/b v1'],
     [],
   ]);
-  expect(choose(revisions, target({ pins: { a: 3 } }))).toEqual([
+  expect(choose(revisions, target({ pins: [pin(3)] }))).toEqual([
     ['packages/b v1'],
     [
       expect.objectContaining({
@@ -70,16 +71,16 @@ test('what came past the gates is passed over and told, unless allowed', () => {
     ],
   ]);
   expect(choose(revisions, target({ allowOutOfBand: true }))).toEqual([['packages/a v2'], []]);
-  expect(choose(revisions, target({ pins: { a: 2 } }))).toEqual([
+  expect(choose(revisions, target({ pins: [pin(2)] }))).toEqual([
     [],
     [expect.objectContaining({ reason: 'OutOfBand' })],
   ]);
 });
 
-test('the spec of a target is strict', () => {
-  expect(() => target({ allowSecret: true })).toThrow('allowSecret');
-  expect(() => target({ pins: { a: 0 } })).toThrow();
-  expect(() => target({ onRemoval: 'keep' })).toThrow();
+test('targets of two namespaces have different names', () => {
+  expect(target().name).toBe('edge');
+  expect(target({}, { name: 'edge', namespace: 'default' }).name).toBe('edge');
+  expect(target({}, { name: 'edge', namespace: 'lab' }).name).toBe('lab/edge');
 });
 
 test('a message reads back whatever the names hold', () => {

@@ -8,7 +8,6 @@ export interface PublishedRevision {
   /** Path of the package in its repository. */
   readonly package: string;
   readonly revision: number;
-  readonly labels: Readonly<Record<string, string>>;
   /** Why the revision counts as published past the gates, if it does. */
   readonly outOfBand?: string;
 }
@@ -28,31 +27,21 @@ export interface Selection<Revision> {
 
 /**
  * Which published revisions a target delivers: of each selected package the pinned one, else the highest that did not come past
- * the gates, or the highest of all where the target allows that. Labels are judged on the revision that would be delivered.
+ * the gates, or the highest of all where the target allows that. `isSelected` is asked for the revision that would be delivered.
  */
 export function selectRevisions<Revision extends PublishedRevision>(
-  target: TargetSettings,
+  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   revisions: Iterable<Revision>,
+  isSelected: (revision: Revision) => boolean,
 ): Selection<Revision> {
-  const { repositories, packages, packageSelector } = target.selector;
-  const byPackage = new Map<string, Revision[]>();
-  for (const revision of revisions) {
-    if (repositories !== undefined && !repositories.includes(revision.repository)) continue;
-    if (packages !== undefined && !packages.includes(revision.package)) continue;
-    const key = packageKey(revision);
-    const list = byPackage.get(key);
-    if (list === undefined) byPackage.set(key, [revision]);
-    else list.push(revision);
-  }
+  const byPackage = Map.groupBy(revisions, packageKey);
   const chosen: Revision[] = [];
   const refused: PackageRefusal[] = [];
   for (const [, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
-    list.sort((a, b) => b.revision - a.revision);
-    const choice = choose(target, list);
-    const matches = Object.entries(packageSelector?.matchLabels ?? {}).every(
-      ([label, value]) => (choice.revision ?? list[0])?.labels[label] === value,
-    );
-    if (!matches) continue;
+    const ordered = list.sort((a, b) => b.revision - a.revision);
+    const choice = choose(target, ordered);
+    const judged = choice.revision ?? ordered[0];
+    if (judged === undefined || !isSelected(judged)) continue;
     if (choice.refused !== undefined) refused.push(choice.refused);
     if (choice.revision !== undefined) chosen.push(choice.revision);
   }
@@ -60,13 +49,13 @@ export function selectRevisions<Revision extends PublishedRevision>(
 }
 
 function choose<Revision extends PublishedRevision>(
-  target: TargetSettings,
+  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   list: readonly Revision[],
 ): { readonly revision?: Revision; readonly refused?: PackageRefusal } {
   const [highest] = list;
   if (highest === undefined) return {};
   const { repository, package: path } = highest;
-  const pin = pinOf(target, repository, path);
+  const pin = target.pins?.find((one) => one.repository === repository && one.package === path)?.revision;
   const candidates = pin === undefined ? list : list.filter(({ revision }) => revision === pin);
   const [first] = candidates;
   if (first === undefined) {
@@ -80,11 +69,6 @@ function choose<Revision extends PublishedRevision>(
   const message = `v${first.revision} did not come through the gates (${first.outOfBand}) and the target does not allow that; ${instead}`;
   const refused = { repository, package: path, revision: first.revision, reason: 'OutOfBand', message } as const;
   return revision === undefined ? { refused } : { revision, refused };
-}
-
-function pinOf({ pins }: TargetSettings, repository: string, path: string): number | undefined {
-  const named = [`${repository}/${path}`, path].find((key) => Object.hasOwn(pins, key));
-  return named === undefined ? undefined : pins[named];
 }
 
 /** Repository names have no slash, so that this tells packages of different repositories apart. */
