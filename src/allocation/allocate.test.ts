@@ -265,6 +265,19 @@ describe('prefixes', () => {
     expect(value(run(pools, of))).toEqual(['10.0.2.0/24', undefined, 'lowest']);
   });
 
+  test('a more specific pool of the same kind keeps its addresses for claims that match it', () => {
+    const matchLabels = { site: 'east' };
+    const inner = pool('inner', 'network', '10.0.0.0/28', { 'nephio.org/gateway': 'none' });
+    expect(value(run([lan, inner], claim('n3', { matchLabels })))).toEqual(['10.0.0.16/24', '10.0.0.1', 'lowest']);
+    expect(run([lan, inner], claim('n3', { matchLabels, prefix: '10.0.0.9' })).refused).toMatchObject({
+      reason: 'InvalidClaim',
+      message: expect.stringContaining('belongs to a more specific IPPrefix'),
+    });
+    const half = pool('half', 'aggregate', '10.0.0.0/9', { site: 'west' });
+    const east = pool('whole', 'aggregate', '10.0.0.0/8', matchLabels);
+    expect(value(run([east, half], dnn('a', { matchLabels })))).toEqual(['10.128.0.0/24', undefined, 'lowest']);
+  });
+
   test('a pool before an aggregate, then the aggregate', () => {
     const pools = [aggregate, pool('p', 'pool', '10.8.0.0/24')];
     const table = deriveTable(pools, [], options);
