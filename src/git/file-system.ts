@@ -7,7 +7,7 @@ export function errnoOf(error: unknown): string | undefined {
 
 /** True if the error says that a path does not exist: also where a file stands in place of one of its folders. */
 export function isMissing(error: unknown): boolean {
-  return isMissing(error);
+  return errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR';
 }
 
 /** Removes a file; that it is gone already is fine. */
