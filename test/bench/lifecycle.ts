@@ -120,9 +120,7 @@ async function publishRows(path: string, folder: string, packages: number): Prom
   const repository = await open(ours, undefined, recorder.git);
   for (let number = 0; number < PUBLISHED; number++) {
     const name = `new-${number}`;
-    const files = new Map([
-      ['Kptfile', Buffer.from(kptfile(number, 1).replace('- conditionType: nephio.org.Specializer.specialize', '[]'))],
-    ]);
+    const files = new Map([['Kptfile', Buffer.from(kptfile(number, 1).replace(/ {2}readinessGates:\n.*\n/, ''))]]);
     for (let part = 0; part < 10; part++) files.set(`config-${part}.yaml`, Buffer.from(manifest(number, part, 1)));
     const started = performance.now();
     const draft = await repository.create({ package: name, workspace: 'v1', source: { type: 'init', files } }, context);

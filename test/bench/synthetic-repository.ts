@@ -117,11 +117,12 @@ function data(text: string): string {
   return `data ${Buffer.byteLength(text)}\n${text}\n`;
 }
 
+/** Runs git and returns what it prints. */
 export async function git(args: readonly string[], input?: string): Promise<Buffer> {
-  const child = spawn('git', args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn('git', args, { stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'inherit'] });
   const chunks: Buffer[] = [];
-  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
-  child.stdin.end(input ?? '');
+  child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stdin?.end(input);
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`git ${args.join(' ')} ended with ${code}`);
   return Buffer.concat(chunks);

@@ -1,6 +1,8 @@
 import { readKptfile } from '../../../kptfile-schema/index.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
-import type { GitObject, GitRepository, Oid } from '../../git/git-repository.ts';
+import type { GitObject, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
+import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import type { CommitInfo } from '../package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../record.ts';
@@ -8,6 +10,8 @@ import type { FactCache, FolderFact } from './fact-cache.ts';
 
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
 const SLICE = 128;
+/** Slices under way at once. */
+const UNDER_WAY = 3;
 /** Folders deeper than this hold no packages. */
 const MAX_DEPTH = 32;
 
@@ -29,35 +33,25 @@ export class FactReader {
 
   /** Commits and Kptfiles of many places, in order; undefined where there is no commit. */
   async commits(places: readonly Place[]): Promise<(CommitInfo | undefined)[]> {
-    const found: (CommitInfo | undefined)[] = [];
-    for (const slice of slices(places)) {
-      found.push(...(await this.#commitSlice(slice)));
-      await pause();
-    }
-    return found;
-  }
-
-  async #commitSlice(places: readonly Place[]): Promise<(CommitInfo | undefined)[]> {
     const missing = places.filter((place) => !this.#cache.commits.has(commitKey(place)));
-    if (missing.length > 0) await this.#readCommits(missing);
+    await inSlices(missing, (slice) => this.#readCommits(slice));
     return places.map((place) => this.#cache.commits.get(commitKey(place)));
   }
 
-  async #readCommits(missing: readonly Place[]): Promise<void> {
-    const wanted = missing.flatMap((place) => [place.oid, `${place.oid}:${inFolder(place.path, 'Kptfile')}`]);
-    const [objects, trees] = await Promise.all([
-      this.#git.readObjects(wanted),
-      this.#git.statObjects(missing.map((place) => `${place.oid}:${place.path}`)),
-    ]);
-    for (const [position, place] of missing.entries()) {
+  async #readCommits(places: readonly Place[]): Promise<void> {
+    const objects = await this.#git.readObjects(places.flatMap((place) => [place.oid, `${place.oid}:${place.path}`]));
+    const blobs: Oid[] = [];
+    for (const [position, place] of places.entries()) {
       const commit = await this.#peel(objects[2 * position]);
-      if (commit === undefined) continue;
-      const blob = objects[2 * position + 1];
-      const info = describe(commit, trees[position]?.oid, blob?.type === 'blob' ? blob.oid : undefined);
+      const folder = objects[2 * position + 1];
+      const tree = folder?.type === 'tree' ? folder : undefined;
+      const kptfileBlob = tree === undefined ? undefined : findKptfile(tree);
+      const info = commit === undefined ? undefined : describe(commit, tree?.oid, kptfileBlob);
       if (info === undefined) continue;
-      if (blob?.type === 'blob') this.#rememberKptfile(blob);
       this.#cache.commits.set(commitKey(place), info);
+      if (kptfileBlob !== undefined) blobs.push(kptfileBlob);
     }
+    await this.#readKptfiles(blobs);
   }
 
   /** Follows an annotated tag to its commit. */
@@ -71,12 +65,14 @@ export class FactReader {
 
   /** Puts the Kptfiles of these blobs into the cache. */
   async kptfiles(blobs: readonly Oid[]): Promise<void> {
+    await inSlices([...new Set(blobs)], (slice) => this.#readKptfiles(slice));
+  }
+
+  async #readKptfiles(blobs: readonly Oid[]): Promise<void> {
     const missing = [...new Set(blobs)].filter((blob) => !this.#cache.kptfiles.has(blob));
-    for (const slice of slices(missing)) {
-      for (const object of await this.#git.readObjects(slice)) {
-        if (object !== undefined) this.#rememberKptfile(object);
-      }
-      await pause();
+    if (missing.length === 0) return;
+    for (const object of await this.#git.readObjects(missing)) {
+      if (object?.type === 'blob') this.#rememberKptfile(object);
     }
   }
 
@@ -89,11 +85,10 @@ export class FactReader {
   /** Puts the records at these commits into the cache. */
   async records(oids: readonly Oid[]): Promise<void> {
     const missing = oids.filter((oid) => !this.#cache.records.has(oid));
-    for (const slice of slices(missing)) {
+    await inSlices(missing, async (slice) => {
       const objects = await this.#git.readObjects(slice);
       for (const [position, oid] of slice.entries()) this.#cache.records.set(oid, readRecord(objects[position]));
-      await pause();
-    }
+    });
   }
 
   /** All packages below a folder of a commit: folders with a Kptfile; what lies below one belongs to it. */
@@ -104,36 +99,59 @@ export class FactReader {
     let level: { path: string; tree: Oid }[] = [{ path: '', tree: root.oid }];
     for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
       const next: { path: string; tree: Oid }[] = [];
-      for (const slice of slices(level)) {
-        const inspected = await Promise.all(slice.map((folder) => this.#inspect(folder.tree)));
+      await inSlices(level, async (slice) => {
+        const inspected = await this.#inspect(slice.map((folder) => folder.tree));
         for (const [position, folder] of slice.entries()) {
           const inside = inspected[position];
-          if (inside === undefined) continue;
-          if (inside.kptfile !== null && folder.path !== '') {
+          if (inside?.kptfile !== undefined && folder.path !== '') {
             found.push({ path: folder.path, tree: folder.tree, kptfileBlob: inside.kptfile });
           } else {
-            for (const child of inside.children) {
-              next.push({ path: folder.path === '' ? child.name : `${folder.path}/${child.name}`, tree: child.oid });
-            }
+            for (const { name, oid } of inside?.children ?? [])
+              next.push({ path: inFolder(folder.path, name), tree: oid });
           }
         }
-        await pause();
-      }
+      });
       level = next;
     }
     return found;
   }
 
-  async #inspect(
-    tree: Oid,
-  ): Promise<{ kptfile: Oid | null; children: readonly { name: string; oid: Oid }[] } | undefined> {
-    const known = this.#cache.folders.get(tree);
-    if (known !== undefined) return { kptfile: known, children: [] };
-    const entries = await this.#git.readTree(tree);
-    if (entries === undefined) return undefined;
-    const kptfile = entries.find((entry) => entry.name === 'Kptfile' && entry.mode.startsWith('100'))?.oid ?? null;
-    if (kptfile !== null) this.#cache.folders.set(tree, kptfile);
-    return { kptfile, children: entries.filter((entry) => entry.mode === '040000') };
+  /** The Kptfile directly in each folder, or else the folders in it. */
+  async #inspect(trees: readonly Oid[]): Promise<Inspection[]> {
+    const unknown = trees.filter((tree) => !this.#cache.folders.has(tree));
+    const objects = new Map(
+      (await this.#git.readObjects(unknown)).map((object, position) => [unknown[position], object]),
+    );
+    return trees.map((tree) => {
+      const known = this.#cache.folders.get(tree);
+      if (known !== undefined) return { kptfile: known, children: [] };
+      const object = objects.get(tree);
+      if (object?.type !== 'tree') return { kptfile: undefined, children: [] };
+      const kptfile = findKptfile(object);
+      if (kptfile === undefined)
+        return { kptfile, children: entriesOf(object).filter((entry) => entry.mode === '040000') };
+      this.#cache.folders.set(tree, kptfile);
+      return { kptfile, children: [] };
+    });
+  }
+}
+
+interface Inspection {
+  readonly kptfile: Oid | undefined;
+  readonly children: readonly TreeEntry[];
+}
+
+function findKptfile(tree: GitObject): Oid | undefined {
+  return entriesOf(tree).find((entry) => entry.name === 'Kptfile' && entry.mode.startsWith('100'))?.oid;
+}
+
+function entriesOf(tree: GitObject): TreeEntry[] {
+  try {
+    return parseTree(tree.data, tree.oid).map(decodeEntry);
+  } catch (error) {
+    // A tree that Git itself would call corrupt holds no package.
+    if (isSluiceError(error, 'Corrupt')) return [];
+    throw error;
   }
 }
 
@@ -176,11 +194,19 @@ export function commitKey(place: Place): string {
   return `${place.oid}:${place.path}`;
 }
 
-function* slices<Item>(items: readonly Item[]): Generator<readonly Item[]> {
-  for (let start = 0; start < items.length; start += SLICE) yield items.slice(start, start + SLICE);
-}
-
-/** Lets timers and I/O run between slices of a long read. */
-function pause(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/**
+ * Works through many items in slices. Some are under way at once, so that Git already reads the next ones while the last ones
+ * are parsed, and between slices timers and I/O get their turn.
+ */
+async function inSlices<Item>(items: readonly Item[], work: (slice: readonly Item[]) => Promise<void>): Promise<void> {
+  let start = 0;
+  const worker = async () => {
+    while (start < items.length) {
+      const slice = items.slice(start, start + SLICE);
+      start += SLICE;
+      await work(slice);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await Promise.all(Array.from({ length: UNDER_WAY }, worker));
 }
