@@ -59,6 +59,7 @@ export async function openPackageRepository(
       name,
       namespace,
       deployment: object.spec.deployment ?? false,
+      url: spec.repo,
       layout,
       git,
       ...(remote === undefined ? {} : { remote }),

@@ -19,6 +19,8 @@ export interface PackageRepositoryOptions {
   readonly name: string;
   readonly namespace: string;
   readonly deployment: boolean;
+  /** The address under which it is registered. */
+  readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
   /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
@@ -49,6 +51,7 @@ export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
   readonly deployment: boolean;
+  readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
   readonly index: RevisionIndex;
@@ -66,6 +69,7 @@ export class PackageRepository implements Workbench {
     this.repository = options.name;
     this.namespace = options.namespace;
     this.deployment = options.deployment;
+    this.url = options.url;
     this.layout = options.layout;
     this.git = options.git;
     this.clock = options.clock;

@@ -1,4 +1,3 @@
-import type { Kptfile } from '../../kptfile-schema/index.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageContent } from './content.ts';
@@ -124,6 +123,19 @@ export class RevisionStore {
     return { revision, content, record: currentRecord(revision, content), policy, gates };
   }
 
+  /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
+  dependentsOf(revision: PackageRevision): string[] {
+    const { url } = this.repository(revision.key.repository);
+    const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+    const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
+    return this.list().flatMap((other) => {
+      const upstream = other.kptfile?.upstream?.git;
+      const directory = upstream?.directory?.replace(/^\/+|\/+$/g, '');
+      const same = upstream?.repo === url && directory === revision.path && refs.has(upstream.ref ?? '');
+      return same && other.name !== revision.name ? [other.name] : [];
+    });
+  }
+
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
     return this.repository(repository).create(wanted, context);
   }
@@ -163,11 +175,4 @@ function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
     (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
     (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
   );
-}
-
-/** The upstream package that a Kptfile names, in a form that can be compared. */
-export function upstreamOf(kptfile: Kptfile | undefined): { repo: string; directory: string; ref: string } | undefined {
-  const git = kptfile?.upstream?.git;
-  if (git?.repo === undefined || git.directory === undefined || git.ref === undefined) return undefined;
-  return { repo: git.repo, directory: git.directory.replace(/^\/+|\/+$/g, ''), ref: git.ref };
 }

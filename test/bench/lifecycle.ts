@@ -174,6 +174,7 @@ async function open(path: string, cacheFile: string | undefined, opened?: GitRep
     name: 'bench',
     namespace: 'default',
     deployment: false,
+    url: path,
     layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
     git: opened ?? (await openRepository(path)),
     ...(cacheFile === undefined ? {} : { cacheFile }),

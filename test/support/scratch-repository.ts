@@ -50,6 +50,7 @@ export async function scratchRepository(): Promise<Scratch> {
         name: 'packages',
         namespace: 'default',
         deployment: false,
+        url: path,
         layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
         git: await openRepository(path),
         clock,

@@ -178,7 +178,7 @@ function judge(change: Change, look: Look): Finding | undefined {
 }
 
 function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | undefined {
-  const { name, before, after, meaning } = change;
+  const { before, after, meaning } = change;
   const what = `${meaning.package}/${meaning.workspace}`;
   const sibling = proposedRef(look.layout, keyOf(meaning));
   const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
@@ -189,7 +189,9 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
   if (before === undefined) {
     const proposed = look.before.get(sibling);
     if (proposed !== undefined && !look.after.has(sibling)) {
-      const inBand = look.knowledge.decided({ name, before: undefined, after });
+      // Once the kernel has ended the proposal, what is pushed to the draft is a push like any other.
+      const ended = { name: sibling, before: proposed, after: undefined };
+      const inBand = look.knowledge.decided(change) || look.knowledge.decided(ended);
       const how = inBand ? '' : ' by a plain push, so nobody is known to have rejected it';
       return { ...found('Moved', inBand, `${what} went from proposed back to draft${how}`), before: proposed };
     }

@@ -26,7 +26,7 @@ import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
 import type { RevisionSource } from '../write/create.ts';
-import { OUT_OF_BAND_ANNOTATION, type RepositoryFacts, revisionObject } from './revision-object.ts';
+import { OUT_OF_BAND_ANNOTATION, revisionObject } from './revision-object.ts';
 
 const TOPIC = 'porch.kpt.dev/v1alpha1/PackageRevision';
 
@@ -36,13 +36,11 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly subResources: readonly string[] = ['status', 'approval'];
   readonly #store: RevisionStore;
   readonly #log: EventLog;
-  readonly #factsOf: (repository: string) => RepositoryFacts;
   readonly #objects = new Map<string, Stored<RevisionObject>>();
 
-  constructor(store: RevisionStore, log: EventLog, factsOf: (repository: string) => RepositoryFacts) {
+  constructor(store: RevisionStore, log: EventLog) {
     this.#store = store;
     this.#log = log;
-    this.#factsOf = factsOf;
     this.#take(store.list().map((after) => ({ before: undefined, after })));
     store.subscribe((changes) => this.#take(changes));
   }
@@ -175,7 +173,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
           this.#objects.delete(name);
           return { before: known, after: undefined };
         }
-        const object = revisionObject(after, this.#factsOf(after.key.repository));
+        const object = revisionObject(after, this.#store.repository(after.key.repository));
         const next = frozenCopy({
           ...object,
           metadata: { ...object.metadata, resourceVersion },

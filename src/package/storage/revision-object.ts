@@ -5,21 +5,17 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { OwnerReference } from '../../resource/object.ts';
+import type { PackageRepository } from '../package-repository.ts';
 import { isPublished, type PackageRevision } from '../package-revision.ts';
 
 /** Annotation that the store puts on revisions which were published or changed without the kernel. */
 export const OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 
-/** What the object says about its repository. */
-export interface RepositoryFacts {
-  readonly namespace: string;
-  readonly deployment: boolean;
-  /** Address for `selfLock`. */
-  readonly url: string;
-}
-
 /** The Kubernetes object of a revision, as Porch shows it. */
-export function revisionObject(revision: PackageRevision, repository: RepositoryFacts): RevisionObject {
+export function revisionObject(
+  revision: PackageRevision,
+  repository: Pick<PackageRepository, 'namespace' | 'deployment' | 'url'>,
+): RevisionObject {
   const { kptfile, record } = revision;
   const published = isPublished(revision);
   const packageMetadata = {

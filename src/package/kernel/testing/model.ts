@@ -26,8 +26,6 @@ export interface Entry {
   place: 'draft' | 'proposed' | 'tag' | 'main';
   version: string;
   number: number;
-  marked: boolean;
-  markCommit: string;
   commit: string;
   content: number;
   object: number | undefined;
@@ -50,6 +48,8 @@ export function copyOf(entry: Entry): Entry {
 
 export class Model {
   readonly entries = new Map<string, Entry>();
+  /** Deletion marks by version, and what they point to. */
+  readonly marks = new Map<string, string>();
   /** What the main branch points to; undefined if it does not exist. */
   main: string | undefined;
   policy: EffectivePolicy;
@@ -67,7 +67,13 @@ export class Model {
     return `all ${entry.content} ${entry.object}`;
   }
 
-  give(entry: Entry, type: string, status: string, text: string, by: { name: string; groups: readonly string[]; pushed: boolean }): void {
+  give(
+    entry: Entry,
+    type: string,
+    status: string,
+    text: string,
+    by: { name: string; groups: readonly string[]; pushed: boolean },
+  ): void {
     entry.conditions.set(type, { status, text });
     entry.given.set(type, { status, by: by.name, groups: by.groups, pushed: by.pushed, saw: this.look(entry, type) });
   }
@@ -75,7 +81,7 @@ export class Model {
   isOpen(entry: Entry, type: string): boolean {
     const given = entry.given.get(type);
     if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') return false;
-    return this.#mayGive(given, type) && this.#sees(entry, type, given);
+    return this.#mayGive(given, type) && this.#sees(entry, given);
   }
 
   /** The gates asked for at a step. */
@@ -88,17 +94,22 @@ export class Model {
     });
   }
 
+  isMarked(entry: Entry): boolean {
+    return (entry.place === 'tag' || entry.place === 'main') && this.marks.has(entry.version);
+  }
+
   /** The codes of all reasons against a request; none means that it is allowed. */
   against(entry: Entry, asked: Asked): Set<string> {
     if (asked.expected !== undefined && asked.expected !== entry.commit) return new Set(['Conflict']);
     const published = entry.place === 'tag' || entry.place === 'main';
+    const marked = this.isMarked(entry);
     const fits: Record<string, boolean> = {
       propose: entry.place === 'draft',
       approve: entry.place === 'proposed',
-      reject: entry.place === 'proposed' || (published && entry.marked),
-      'propose-deletion': published && !entry.marked,
-      'undo-deletion': published && entry.marked,
-      delete: !published || entry.marked,
+      reject: entry.place === 'proposed' || marked,
+      'propose-deletion': published && !marked,
+      'undo-deletion': marked,
+      delete: !published || marked,
     };
     if (fits[asked.action] !== true) return new Set(['WrongState']);
     const reasons = new Set<string>();
@@ -108,16 +119,19 @@ export class Model {
     if (this.nested) reasons.add('NestedPackage');
     if (asked.action === 'approve') {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
-      if (this.policy.forbidSelfApproval && (entry.proposer === undefined || entry.proposer === asked.actor)) reasons.add('NotAllowed');
+      if (this.policy.forbidSelfApproval && (entry.proposer === undefined || entry.proposer === asked.actor))
+        reasons.add('NotAllowed');
     }
-    if (this.policy.enforcement === 'enforce' && reasons.size === 0) this.#addClosed(entry, asked.action, reasons);
-    else if (this.policy.enforcement === 'enforce' && asked.action === 'approve') this.#addClosed(entry, asked.action, reasons);
+    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are told.
+    const looks = asked.action === 'approve' || reasons.size === 0;
+    if (this.policy.enforcement === 'enforce' && looks) this.#addClosed(entry, asked.action, reasons);
     return reasons;
   }
 
   nextNumber(): number {
     let next = 1;
-    for (const entry of this.entries.values()) if (entry.place === 'tag' && entry.number >= next) next = entry.number + 1;
+    for (const entry of this.entries.values())
+      if (entry.place === 'tag' && entry.number >= next) next = entry.number + 1;
     return next;
   }
 
@@ -132,24 +146,24 @@ export class Model {
         if (entry.place === 'proposed') {
           entry.place = 'draft';
           entry.proposer = undefined;
-        } else entry.marked = false;
+        } else this.marks.delete(entry.version);
         return;
       case 'approve': {
         const number = this.nextNumber();
-        this.entries.set('main', { ...copyOf(this.entries.get('main') ?? entry), ...this.#mainEntry(entry, made) });
-        Object.assign(entry, { place: 'tag', version: `v${number}`, number, marked: false, commit: made });
+        this.entries.set('main', { ...copyOf(entry), place: 'main', version: 'main', number: -1, commit: made });
+        Object.assign(entry, { place: 'tag', version: `v${number}`, number, commit: made });
         this.main = made;
         return;
       }
       case 'propose-deletion':
-        entry.marked = true;
-        entry.markCommit = entry.commit;
+        this.marks.set(entry.version, entry.commit);
         return;
       case 'undo-deletion':
-        entry.marked = false;
+        this.marks.delete(entry.version);
         return;
       case 'delete':
         this.entries.delete(workspace);
+        if (this.isMarked(entry)) this.marks.delete(entry.version);
         if (entry.place === 'main') this.main = made;
     }
   }
@@ -162,22 +176,10 @@ export class Model {
       if (entry.place === 'draft') refs.set(`refs/heads/drafts/dir/${PACKAGE}/${workspace}`, entry.commit);
       if (entry.place === 'proposed') refs.set(`refs/heads/proposed/dir/${PACKAGE}/${workspace}`, entry.commit);
       if (entry.place === 'tag') refs.set(`refs/tags/dir/${PACKAGE}/${entry.version}`, entry.commit);
-      if (entry.marked) refs.set(`refs/heads/deletionProposed/dir/${PACKAGE}/${entry.version}`, entry.markCommit);
     }
+    for (const [version, commit] of this.marks)
+      refs.set(`refs/heads/deletionProposed/dir/${PACKAGE}/${version}`, commit);
     return refs;
-  }
-
-  #mainEntry(entry: Entry, made: string): Partial<Entry> {
-    const before = this.entries.get('main');
-    return {
-      ...copyOf(entry),
-      place: 'main',
-      version: 'main',
-      number: -1,
-      marked: before?.marked ?? false,
-      markCommit: before?.markCommit ?? '',
-      commit: made,
-    };
   }
 
   #addClosed(entry: Entry, step: string, reasons: Set<string>): void {
@@ -190,16 +192,19 @@ export class Model {
     }
   }
 
-  #sees(entry: Entry, type: string, given: Given): boolean {
-    // A verdict for an object is stale when that object is gone; one for all content stays one for all content.
-    if (given.saw.startsWith('object')) return entry.object !== undefined && given.saw === `object ${entry.object}`;
-    return type === OBJECT_TYPE || given.saw === this.look(entry, type) ? given.saw === `all ${entry.content} ${entry.object}` : false;
+  /** A verdict on an object is stale without it; one on all content stays one on all content. */
+  #sees(entry: Entry, given: Given): boolean {
+    return (
+      given.saw === (given.saw.startsWith('object') ? `object ${entry.object}` : `all ${entry.content} ${entry.object}`)
+    );
   }
 
   #mayGive(given: Given, type: string): boolean {
     const fits = (pattern: string) => pattern === type || pattern === '*';
     if (given.pushed && this.policy.pushDenied.some(fits)) return false;
     const rules = this.policy.givers.filter((rule) => fits(rule.conditionType));
-    return rules.every((rule) => rule.actors.includes(given.by) || given.groups.some((group) => rule.actors.includes(`group:${group}`)));
+    return rules.every(
+      (rule) => rule.actors.includes(given.by) || given.groups.some((group) => rule.actors.includes(`group:${group}`)),
+    );
   }
 }

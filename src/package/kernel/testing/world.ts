@@ -68,6 +68,7 @@ export class World {
   /** What the kernel decided, per ref, for `decided`. */
   readonly #journal = new Map<string, { before: Oid | undefined; after: Oid | undefined }[]>();
   #serial = 0;
+  #recordSerial = 0;
   policy: EffectivePolicy;
   nestedWith: string | undefined;
   dependents: readonly string[] = [];
@@ -316,8 +317,8 @@ export class World {
     const ref = recordRef(LAYOUT, uidOf(workspace));
     if (record === undefined) this.#records.delete(workspace);
     else this.#records.set(workspace, record);
-    this.#serial += 1;
-    this.#set(ref, record === undefined ? undefined : `record${this.#serial}`, true);
+    this.#recordSerial += 1;
+    this.#set(ref, record === undefined ? undefined : `record${this.#recordSerial}`, true);
   }
 
   #advance(
