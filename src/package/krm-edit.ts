@@ -1,5 +1,15 @@
 import { loadAll } from 'js-yaml';
-import { type Document, isMap, isNode, isScalar, type Pair, parseAllDocuments, stringify, visit, type YAMLMap } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isNode,
+  isScalar,
+  type Pair,
+  parseAllDocuments,
+  stringify,
+  visit,
+  type YAMLMap,
+} from 'yaml';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { isRecord } from './krm.ts';
@@ -23,10 +33,15 @@ export function setKrmStatus(
   if (old === undefined && status === undefined) return text;
 
   const { document, root } = locate(file, text, index);
-  // An alias makes two places out of one, and a small text out of a large value.
   visit(document, {
+    // An alias makes two places out of one, and a small text out of a large value.
     Alias: (_key, node) => {
       throw refused(file, text, node.range?.[0], 'it uses an anchor; write the value out');
+    },
+    // Whether the end of a file counts as a line break depends on the reader, so a line behind it would change the value.
+    Scalar: (_key, node) => {
+      if (node.type?.startsWith('BLOCK') && node.range?.[1] === text.length && !text.endsWith('\n'))
+        throw refused(file, text, node.range[0], 'the file ends inside a block text; end it with a line break');
     },
   });
   if (canonicalJson(before) === canonicalJson(wanted)) return text;

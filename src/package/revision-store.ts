@@ -131,7 +131,10 @@ export class RevisionStore {
     return this.list().flatMap((other) => {
       const upstream = other.kptfile?.upstream?.git;
       const directory = upstream?.directory?.replace(/^\/+|\/+$/g, '');
-      const same = upstream?.repo === url && directory === revision.path && refs.has(upstream.ref ?? '');
+      const same =
+        comparable(upstream?.repo ?? '') === comparable(url) &&
+        directory === revision.path &&
+        refs.has(upstream.ref ?? '');
       return same && other.name !== revision.name ? [other.name] : [];
     });
   }
@@ -175,4 +178,12 @@ function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
     (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
     (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
   );
+}
+
+/** One form of an address: file URLs as paths, without `.git` and slashes at the end. */
+function comparable(address: string): string {
+  return address
+    .replace(/^file:\/\/(?=\/)/, '')
+    .replace(/\/+$/, '')
+    .replace(/\.git$/, '');
 }
