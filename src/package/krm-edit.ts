@@ -1,8 +1,10 @@
 import { loadAll } from 'js-yaml';
 import {
   type Document,
+  isCollection,
   isMap,
   isNode,
+  isPair,
   isScalar,
   type Pair,
   parseAllDocuments,
@@ -116,9 +118,15 @@ function startOf(pair: Pair | undefined): number {
 
 /** Offset after the last line of an entry: after its line break, or the end of the text. */
 function endOf(text: string, pair: Pair | undefined): number {
-  const key = isNode(pair?.key) ? (pair.key.range?.[1] ?? 0) : 0;
-  const end = Math.max(key, (isNode(pair?.value) ? pair.value.range?.[1] : undefined) ?? 0);
+  const end = contentEnd(pair);
   return text[end - 1] === '\n' ? end : nextLine(text, end);
+}
+
+/** Offset after the last character of what is written; the parser counts comments below a block as part of it. */
+function contentEnd(node: unknown): number {
+  if (isPair(node)) return Math.max(contentEnd(node.key), contentEnd(node.value));
+  if (isCollection(node) && node.flow !== true && node.items.length > 0) return contentEnd(node.items.at(-1));
+  return (isNode(node) ? node.range?.[1] : undefined) ?? 0;
 }
 
 /** Comment lines that are indented more than the fields of the object belong to what stands above them. */
