@@ -1,0 +1,128 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder, type EventType } from '../../src/controller/event-recorder.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { isPublished } from '../../src/package/package-revision.ts';
+import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { parseDuration } from '../../src/resource/duration.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import { pendingRevisions } from '../proposal/pending-revisions.ts';
+import { annotationOf, isPending, obstacleTo } from '../proposal/readiness.ts';
+import { TellOnce } from '../tell-once.ts';
+
+/** `initial` or `always`. */
+export const APPROVAL_POLICY_ANNOTATION = 'approval.nephio.org/policy';
+/** A Go duration, counted from the creation of the revision. */
+export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
+
+export const APPROVAL_ACTOR = 'controller:approval';
+
+export interface ApprovalOptions {
+  readonly client: Client;
+  /** For the judgement, and for the siblings that the policy `initial` asks about. */
+  readonly store: Pick<RevisionStore, 'judge' | 'list'>;
+  readonly clock: Clock;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** What to do about one revision: a step, a wait, or nothing and why. */
+type Plan =
+  | { readonly step: 'propose' | 'approve' }
+  | { readonly wait: number; readonly until: string }
+  /** `tell` is an event for people; without it the reason passes by itself. */
+  | { readonly tell?: { readonly type: EventType; readonly reason: string; readonly message: string } };
+
+/** Proposes and approves revisions that carry Nephio's approval annotations. */
+export function approvalController(options: ApprovalOptions): ControllerOptions {
+  const { store, clock } = options;
+  const client = options.client.as({ name: APPROVAL_ACTOR }, 'controller');
+  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: APPROVAL_ACTOR }));
+
+  return {
+    name: 'approval',
+    sources: pendingRevisions(),
+    maxConcurrentReconciles: 4,
+    async reconcile(key) {
+      const object = await client.find(packageRevisionKind, key);
+      if (object === undefined || !isPending(object)) return events.forget(key);
+      const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION);
+      if (policy === undefined) return;
+      try {
+        // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
+        const judgement = await store.judge(object.metadata.name);
+        const plan = planFor(object, policy, judgement);
+        if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
+        if ('step' in plan) await take(plan.step, object, policy, judgement);
+        else if (plan.tell !== undefined) {
+          events.tell(object, plan.tell.type, plan.tell.reason, plan.tell.message);
+        }
+      } catch (error) {
+        // Gone since it was read; its deletion is told to us too.
+        if (isSluiceError(error, 'NotFound')) return;
+        if (!isSluiceError(error, 'Refused')) throw error;
+        events.tell(object, 'Warning', 'NotApproved', error.message);
+      }
+    },
+  };
+
+  function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {
+    if (policy !== 'initial' && policy !== 'always') {
+      const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
+      return { tell: { type: 'Warning', reason: 'InvalidPolicy', message } };
+    }
+    const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION) ?? '0';
+    const delay = parseDuration(text);
+    if (delay === undefined) {
+      const message = `annotation ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
+      return { tell: { type: 'Warning', reason: 'InvalidDelay', message } };
+    }
+    const isDraft = object.spec.lifecycle === 'Draft';
+    const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly);
+    // Of a draft the resolvers come to report; of what was proposed before they did, people should hear.
+    if (obstacle?.reason === 'NotSettled' && isDraft) return {};
+    const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);
+    if (message !== undefined) return { tell: { type: 'Normal', reason: 'NotApproved', message } };
+    const rest = Date.parse(object.metadata.creationTimestamp) + delay - clock.now();
+    if (rest > 0) return { wait: rest, until: `${APPROVAL_DELAY_ANNOTATION}: ${text} from its creation` };
+    return { step: isDraft ? 'propose' : 'approve' };
+  }
+
+  function refuseByPolicy(object: PackageRevision, policy: string, judgement: Judgement): string | undefined {
+    const { repository, packageName } = object.spec;
+    if (policy === 'initial') {
+      const published = store.list({ repository, package: packageName }).find(isPublished);
+      if (published !== undefined) {
+        return `policy initial approves the first revision only, and ${published.name} is ${published.lifecycle}`;
+      }
+    }
+    if (!judgement.policy.forbidSelfApproval) return undefined;
+    // Who proposes must not approve, so that proposing is left to others.
+    if (object.spec.lifecycle === 'Draft') return 'a policy forbids self-approval, so somebody else has to propose it';
+    const proposer = judgement.record.steps.findLast((step) => step.action === 'propose')?.by;
+    return proposer === APPROVAL_ACTOR ? `${APPROVAL_ACTOR} proposed it; a policy wants another approver` : undefined;
+  }
+
+  async function take(
+    step: 'propose' | 'approve',
+    object: Stored<PackageRevision>,
+    policy: string,
+    { revision }: Judgement,
+  ): Promise<void> {
+    const reason = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
+    if (step === 'propose') {
+      await client.update(
+        packageRevisionKind,
+        { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
+        { reason },
+      );
+      events.tell(object, 'Normal', 'Proposed', `proposed commit ${revision.commit} (${reason})`);
+      return;
+    }
+    const published = { ...object, spec: { ...object.spec, lifecycle: 'Published' as const } };
+    await client.subResource('approval').update(packageRevisionKind, published, { reason });
+    events.tell(object, 'Normal', 'Approved', `approved commit ${revision.commit} (${reason})`);
+  }
+}

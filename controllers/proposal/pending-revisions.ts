@@ -1,0 +1,42 @@
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { keyOf, type ObjectKey } from '../../src/resource/object.ts';
+import { isPending } from './readiness.ts';
+
+/**
+ * Wakes for a draft or proposed revision when it changes, and for all of them that a changed policy or repository may concern.
+ * Status writes of either wake nobody.
+ */
+export function pendingRevisions(): Source<ObjectKey>[] {
+  return [
+    watchKind(packageRevisionKind, {
+      predicate: (event) => isPending(event.object) || (event.type === 'update' && isPending(event.old)),
+      map: toObject,
+    }),
+    {
+      start({ informer, enqueue }) {
+        const revisions = informer(packageRevisionKind);
+        const wake = (repository?: string) => {
+          for (const object of revisions.list()) {
+            const isMeant = repository === undefined || object.spec.repository === repository;
+            if (isMeant && isPending(object)) enqueue(keyOf(object));
+          }
+        };
+        const ends = [
+          informer(packagePolicyKind).addHandler((event) => {
+            if (specOrMetadataChanged(event)) wake();
+          }),
+          informer(repositoryKind).addHandler((event) => {
+            if (specOrMetadataChanged(event)) wake(event.object.metadata.name);
+          }),
+        ];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    },
+  ];
+}

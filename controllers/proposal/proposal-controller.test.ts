@@ -1,0 +1,225 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { AUTO_LIFECYCLE_ANNOTATION, proposalController } from './proposal-controller.ts';
+
+const GATE = 'test.dev/v1.Review.ok';
+const MARKED = { annotations: { [AUTO_LIFECYCLE_ANNOTATION]: 'true' } };
+
+function kptfile(gates: readonly string[] = [], annotations: Record<string, string> = {}): string {
+  const list = gates.map((type) => `    - conditionType: ${type}\n`).join('');
+  return `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: app
+  annotations: ${JSON.stringify({ 'config.kubernetes.io/local-config': 'true', ...annotations })}
+info:
+  description: app
+${list === '' ? '' : `  readinessGates:\n${list}`}`;
+}
+
+describe('proposal controller', () => {
+  let clock: ManualClock;
+  let world: Fixture;
+  let reconcile: (name: string) => ReturnType<ReturnType<typeof proposalController>['reconcile']>;
+  let branch: string;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    world = await fixture(clock);
+    branch = await world.register('apps');
+    const { client, store } = world;
+    const controller = proposalController({ client, store, clock, recorder: world.recorder('controller:proposal') });
+    reconcile = (name) =>
+      controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const draft = async (files: Record<string, string>, marked = true) => {
+    const { name } = await world.draft('apps/app/w1', files);
+    if (marked) await world.store.change(name, { metadata: MARKED }, ANNA);
+    return name;
+  };
+  const lifecycle = (name: string) => world.store.get(name).lifecycle;
+
+  test('a marked draft whose resolvers have reported is proposed, once', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    const { commit } = world.store.get(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+    expect(world.store.get(name).commit).toBe(commit);
+    const [step] = world.store.get(name).record?.steps ?? [];
+    expect(step).toMatchObject({ action: 'propose', by: 'controller:proposal', face: 'controller' });
+    expect(await world.events(name)).toEqual([`Proposed: proposed commit ${commit}: all gates are open`]);
+    const { etag } = world.store.get(name);
+    await reconcile(name);
+    expect(world.store.get(name).etag).toBe(etag);
+  });
+
+  test('the mark counts in the Kptfile too, and unmarked drafts stay', async () => {
+    const unmarked = await draft({ Kptfile: kptfile() }, false);
+    await world.settle(unmarked);
+    await reconcile(unmarked);
+    expect(lifecycle(unmarked)).toBe('Draft');
+    expect(await world.events(unmarked)).toEqual([]);
+    const { name } = await world.draft('apps/other/w1', { Kptfile: kptfile([], MARKED.annotations) });
+    await world.settle(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+  });
+
+  test('open gates are not enough before the resolvers have reported on this very content', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+    await world.settle(name);
+    // Somebody pushes; what was reported was about other content.
+    await world.push(branch, { 'app/more.yaml': 'a: 1\n' }, 'drafts/app/w1');
+    await world.store.repository('apps').refresh();
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+    expect(await world.events(name)).toEqual([]);
+    await world.settle(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+  });
+
+  test('a push that nobody has seen yet is not proposed', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    const pushed = await world.push(branch, { 'app/more.yaml': 'a: 1\n' }, 'drafts/app/w1');
+    await expect(reconcile(name)).rejects.toMatchObject({ code: 'Conflict' });
+    expect(world.store.get(name)).toMatchObject({ lifecycle: 'Draft', commit: pushed });
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+  });
+
+  test('a change between the judgement and the step is a conflict', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    const { client, store } = world;
+    const racing = proposalController({
+      client,
+      clock,
+      store: {
+        judge: async (of) => {
+          const judgement = await store.judge(of);
+          await store.change(of, { metadata: { annotations: {} } }, ANNA);
+          return judgement;
+        },
+      },
+    });
+    const context = { signal: new AbortController().signal, failures: 0 };
+    await expect(racing.reconcile({ namespace: 'default', name }, context)).rejects.toMatchObject({ code: 'Conflict' });
+    expect(lifecycle(name)).toBe('Draft');
+  });
+
+  test('closed gates keep it back, which is told once', async () => {
+    const name = await draft({ Kptfile: kptfile([GATE]) });
+    await world.settle(name);
+    await reconcile(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+    expect(await world.events(name)).toEqual([
+      `NotProposed: closed gates: ${GATE}: nobody has given this condition yet`,
+    ]);
+    await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+  });
+
+  test('a copy is not proposed while its content is that of its source', async () => {
+    const first = await draft({ Kptfile: kptfile() });
+    await world.settle(first);
+    await world.publish(first);
+    const copy = await world.store.create(
+      'apps',
+      { package: 'app', workspace: 'w2', source: { type: 'copy', source: first }, ...MARKED },
+      ANNA,
+    );
+    await world.settle(copy.name);
+    await reconcile(copy.name);
+    expect(lifecycle(copy.name)).toBe('Draft');
+    const [event] = await world.events(copy.name);
+    expect(event).toBe(`NotProposed: the content is still that of ${first}, which is published; change it first`);
+    await world.store.change(copy.name, { files: new Map([['x.yaml', Buffer.from('a: 1\n')]]) }, ANNA);
+    await world.settle(copy.name);
+    await reconcile(copy.name);
+    expect(lifecycle(copy.name)).toBe('Proposed');
+  });
+
+  test('what somebody rejected is not proposed again as it is', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    await reconcile(name);
+    await world.store.transition(name, { action: 'reject' }, { ...ANNA, reason: 'too many replicas' });
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+    expect((await world.events(name)).at(-1)).toBe(
+      'NotProposed: anna rejected this very commit (too many replicas); change it, or propose it by hand',
+    );
+    await world.store.change(name, { files: new Map([['x.yaml', Buffer.from('a: 1\n')]]) }, ANNA);
+    await world.settle(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+  });
+
+  test('a policy marks drafts, adds gates, leaves approve-only ones to the approval, and sets deadlines', async () => {
+    await world.client.create(packagePolicyKind, {
+      metadata: { name: 'all' },
+      spec: {
+        autoPropose: true,
+        requiredGates: [{ conditionType: GATE }, { conditionType: 'signed-off', approveOnly: true }],
+        gateDeadlines: [{ conditionType: GATE, after: '1h' }],
+      },
+    });
+    await settle();
+    const name = await draft({ Kptfile: kptfile() }, false);
+    await world.settle(name);
+    expect(await reconcile(name)).toEqual({ requeueAfter: 3_600_000, reason: 'the deadline of a closed gate' });
+    clock.advance(1_000_000);
+    expect(await reconcile(name)).toMatchObject({ requeueAfter: 2_600_000 });
+    clock.advance(2_600_000);
+    expect(await reconcile(name)).toBeUndefined();
+    expect((await world.events(name)).at(-1)).toBe(
+      `GateOverdue: gate ${GATE} is overdue: nobody has given this condition yet`,
+    );
+    await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Proposed');
+  });
+
+  test('a draft with an unreadable Kptfile stays and says why', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    await world.push(branch, { 'app/Kptfile': 'a: [\n' }, 'drafts/app/w1');
+    await world.store.repository('apps').refresh();
+    await reconcile(name);
+    expect((await world.events(name))[0]).toMatch(/^NotProposed: the Kptfile cannot be read: /);
+  });
+});
+
+test('under a manager: the report of the resolvers wakes it, and so does a new policy', async () => {
+  await using world = await fixture();
+  await world.register('apps');
+  const { client, store, clock, manager } = world;
+  manager.addController(proposalController({ client, store, clock }));
+  await manager.start();
+  const marked = await world.draft('apps/one/w1', { Kptfile: kptfile([], MARKED.annotations) });
+  const other = await world.draft('apps/two/w1', { Kptfile: kptfile() });
+  await manager.idle();
+  expect(store.get(marked.name).lifecycle).toBe('Draft');
+  await world.settle(marked.name);
+  await world.settle(other.name);
+  await manager.idle();
+  expect(store.get(marked.name).lifecycle).toBe('Proposed');
+  expect(store.get(other.name).lifecycle).toBe('Draft');
+  await client.create(packagePolicyKind, { metadata: { name: 'all' }, spec: { autoPropose: true } });
+  await manager.idle();
+  expect(store.get(other.name).lifecycle).toBe('Proposed');
+  const { items } = await client.list(packageRevisionKind);
+  expect(items.map((object) => object.spec.lifecycle)).toEqual(['Proposed', 'Proposed']);
+});

@@ -1,0 +1,112 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Gate } from '../../src/package/gates.ts';
+import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import { TellOnce } from '../tell-once.ts';
+import { pendingRevisions } from './pending-revisions.ts';
+import { annotationOf, isPending, obstacleTo } from './readiness.ts';
+
+/** Marks a draft that may be proposed as soon as its gates are open. */
+export const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mgmt';
+
+export const PROPOSAL_ACTOR = 'controller:proposal';
+
+export interface ProposalOptions {
+  readonly client: Client;
+  /** For the judgement: gates, verdicts and policy at one point in time. */
+  readonly store: Pick<RevisionStore, 'judge'>;
+  readonly clock: Clock;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** Proposes marked drafts whose gates are open and whose resolvers have reported, and tells of gates that are overdue. */
+export function proposalController(options: ProposalOptions): ControllerOptions {
+  const { store, clock } = options;
+  const client = options.client.as({ name: PROPOSAL_ACTOR }, 'controller');
+  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: PROPOSAL_ACTOR }));
+
+  return {
+    name: 'proposal',
+    sources: pendingRevisions(),
+    maxConcurrentReconciles: 4,
+    async reconcile(key) {
+      const object = await client.find(packageRevisionKind, key);
+      if (object === undefined || !isPending(object)) return events.forget(key);
+      const judgement = await judgementOf(object.metadata.name);
+      if (judgement === undefined) return;
+      const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
+      if (mayPropose && (await propose(object, judgement))) return;
+      return tellOverdue(object, judgement);
+    },
+  };
+
+  async function judgementOf(name: string): Promise<Judgement | undefined> {
+    try {
+      return await store.judge(name);
+    } catch (error) {
+      // Gone since it was read; its deletion is told to us too.
+      if (isSluiceError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  /** True if it is proposed now. */
+  async function propose(object: Stored<PackageRevision>, judgement: Judgement): Promise<boolean> {
+    const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly);
+    if (obstacle !== undefined) {
+      // The resolvers come after every change of content; that alone is no news.
+      if (obstacle.reason !== 'NotSettled') events.tell(object, 'Normal', 'NotProposed', obstacle.message);
+      return false;
+    }
+    try {
+      // The resourceVersion was read before the judgement, so whatever changes in between is a conflict: commit, record, labels.
+      const reason = 'all gates are open and the resolvers have reported';
+      await client.update(
+        packageRevisionKind,
+        { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
+        { reason },
+      );
+    } catch (error) {
+      if (isSluiceError(error, 'NotFound')) return false;
+      if (!isSluiceError(error, 'Refused')) throw error;
+      events.tell(object, 'Warning', 'NotProposed', error.message);
+      return false;
+    }
+    events.tell(object, 'Normal', 'Proposed', `proposed commit ${judgement.revision.commit}: all gates are open`);
+    return true;
+  }
+
+  /** Tells of closed gates whose deadline has passed, and asks to be woken at the next one. */
+  function tellOverdue(object: PackageRevision, { gates, policy, revision }: Judgement): ReconcileResult | undefined {
+    const created = Date.parse(object.metadata.creationTimestamp ?? '') || revision.tip.time;
+    let next = Number.POSITIVE_INFINITY;
+    for (const gate of gates) {
+      const limit = policy.gateDeadlines[gate.type];
+      if (gate.state === 'Open' || limit === undefined) continue;
+      const due = closedSince(gate, created, revision.tip.time) + limit;
+      if (due > clock.now()) next = Math.min(next, due);
+      else
+        events.tell(object, 'Warning', 'GateOverdue', `gate ${gate.type} is overdue: ${gate.explanation}`, gate.type);
+    }
+    if (next === Number.POSITIVE_INFINITY) return undefined;
+    return { requeueAfter: next - clock.now(), reason: 'the deadline of a closed gate' };
+  }
+}
+
+function isMarked(object: PackageRevision, { policy }: Judgement): boolean {
+  return policy.autoPropose || annotationOf(object, AUTO_LIFECYCLE_ANNOTATION) === 'true';
+}
+
+/** Since when a gate is closed, as far as that is known: a verdict that became stale did so with the last commit at the latest. */
+function closedSince(gate: Gate, created: number, lastCommit: number): number {
+  if (gate.state === 'Missing') return created;
+  const since = gate.state === 'NotTrue' && gate.since !== undefined ? Date.parse(gate.since) : lastCommit;
+  return Number.isNaN(since) ? lastCommit : since;
+}

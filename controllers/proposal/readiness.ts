@@ -1,0 +1,54 @@
+import type { Gate } from '../../src/package/gates.ts';
+import type { Judgement } from '../../src/package/revision-store.ts';
+import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
+
+/** Why a controller must not move a revision on by itself. */
+export interface Obstacle {
+  readonly reason: 'NotSettled' | 'Unreadable' | 'SameAsSource' | 'Rejected' | 'GatesClosed';
+  /** One sentence for people, with what to do next where that helps. */
+  readonly message: string;
+}
+
+/**
+ * What keeps a controller, which cannot look twice as a person does, from proposing or approving a revision; undefined if nothing
+ * does. It asks for more than the kernel: gates must be open also where a repository does not enforce them, the resolvers must
+ * have reported on the very content at hand, that content must differ from the published revision that it was copied from, and
+ * nobody must have rejected the commit before.
+ */
+export function obstacleTo(judgement: Judgement, isAsked: (gate: Gate) => boolean): Obstacle | undefined {
+  const { revision, record, content } = judgement;
+  if (revision.problem !== undefined) {
+    return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
+  }
+  if (record.settled?.content !== content.content) {
+    return { reason: 'NotSettled', message: 'not every resolver has reported on this content yet' };
+  }
+  if (record.source?.content === content.content) {
+    const message = `the content is still that of ${record.source.name}, which is published; change it first`;
+    return { reason: 'SameAsSource', message };
+  }
+  const last = record.steps.at(-1);
+  if (last?.action === 'reject' && last.commit === revision.commit) {
+    const why = last.reason === undefined ? '' : ` (${last.reason})`;
+    return {
+      reason: 'Rejected',
+      message: `${last.by} rejected this very commit${why}; change it, or propose it by hand`,
+    };
+  }
+  const closed = judgement.gates.filter((gate) => gate.state !== 'Open' && isAsked(gate));
+  if (closed.length === 0) return undefined;
+  const list = closed.map((gate) => `${gate.type}: ${gate.explanation}`);
+  return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };
+}
+
+/** An annotation of the revision object, else of its Kptfile. */
+export function annotationOf(object: PackageRevision, key: string): string | undefined {
+  for (const annotations of [object.metadata.annotations, object.spec.packageMetadata?.annotations])
+    if (annotations !== undefined && Object.hasOwn(annotations, key)) return annotations[key];
+  return undefined;
+}
+
+/** Drafts and proposed revisions that are not being deleted. */
+export function isPending({ metadata, spec }: PackageRevision): boolean {
+  return (spec.lifecycle === 'Draft' || spec.lifecycle === 'Proposed') && metadata.deletionTimestamp === undefined;
+}

@@ -1,0 +1,149 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { Informer } from '../../src/controller/informer.ts';
+import { Manager } from '../../src/controller/manager.ts';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
+import { initRepository } from '../../src/git/open-repository.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import type { EffectivePolicy } from '../../src/package/policy.ts';
+import { effectivePolicy } from '../../src/package/policy-objects.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { PackageRevisionStorage } from '../../src/package/storage/package-revision-storage.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { EventLog } from '../../src/resource/event-log.ts';
+import { eventKind } from '../../src/resource/kinds/event.ts';
+import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { MemoryStorage } from '../../src/resource/memory-storage.ts';
+import { Registry } from '../../src/resource/registry.ts';
+import { RegistryClient } from '../../src/resource/registry-client.ts';
+import type { RequestContext } from '../../src/resource/request-context.ts';
+import { commitFiles } from './scratch-repository.ts';
+
+export const ANNA: RequestContext = { actor: { name: 'anna' }, face: 'cli' };
+const RESOLVERS: RequestContext = { actor: { name: 'controller:revision' }, face: 'controller' };
+
+/** Everything that controllers run on, without a process around it: real store, registry in memory, bare repositories. */
+export interface Fixture extends AsyncDisposable {
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly store: RevisionStore;
+  /** Asks as anna. */
+  readonly client: Client;
+  /** Not started. */
+  readonly manager: Manager;
+  /** From the PackagePolicy and Repository objects; sees a new one a moment after it was written. */
+  policyFor(revision: PackageRevision): EffectivePolicy;
+  recorder(component: string): EventRecorder;
+  /** Creates a bare repository, with a first commit unless it is to stay empty, and returns its path. */
+  bare(name: string, options?: { readonly empty?: boolean }): Promise<string>;
+  /** Registers a bare repository under its name and opens it in the store, as the repository controller would. */
+  register(name: string, spec?: { readonly deployment?: boolean }): Promise<string>;
+  /** Pushes to a bare repository as somebody who knows nothing of Sluice; see commitFiles. */
+  push(path: string, files: Readonly<Record<string, string | null>>, branch?: string, from?: string): Promise<string>;
+  /** Creates a draft from files; a Kptfile without gates is added if there is none. */
+  draft(name: `${string}/${string}/${string}`, files?: Readonly<Record<string, string>>): Promise<PackageRevision>;
+  /** Says that all resolvers have reported at the present content. */
+  settle(revision: string): Promise<PackageRevision>;
+  /** Takes a draft through proposal and approval by people. */
+  publish(revision: string): Promise<PackageRevision>;
+  /** `reason: message` of the events on an object, in the order of their names' creation. */
+  events(name: string): Promise<string[]>;
+}
+
+export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-fixture-'));
+  const log = new EventLog({ clock });
+  const registry = new Registry();
+  for (const kind of OBJECT_KINDS) registry.register(new MemoryStorage(kind, { clock, log }));
+  const store = new RevisionStore();
+  registry.register(new PackageRevisionStorage(store, log));
+  const client = new RegistryClient(registry, ANNA.actor, 'cli');
+  const policies = new Informer({ client, kind: packagePolicyKind, clock });
+  const repositories = new Informer({ client, kind: repositoryKind, clock });
+  for (const informer of [policies, repositories]) informer.start();
+  const manager = new Manager({ client, clock });
+  const policyFor = (revision: PackageRevision) => {
+    const key = { namespace: 'default', name: revision.key.repository };
+    return effectivePolicy(revision, repositories.get(key), policies.list());
+  };
+  const recorders: EventRecorder[] = [];
+
+  const bare: Fixture['bare'] = async (name, options = {}) => {
+    const path = join(folder, `${name}.git`);
+    const git = await initRepository(path);
+    if (options.empty !== true) await commitFiles(git, { 'README.md': `${name}\n` }, clock.now());
+    await git.close();
+    return path;
+  };
+  const self: Fixture = {
+    folder,
+    clock,
+    store,
+    client,
+    manager,
+    policyFor,
+    recorder: (component) => {
+      const recorder = new EventRecorder({ client, clock, component });
+      recorders.push(recorder);
+      return recorder;
+    },
+    bare,
+    register: async (name, spec = {}) => {
+      const repo = await bare(name);
+      const object = await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo } } });
+      let live = false;
+      const repository = await openPackageRepository(object, {
+        dataFolder: join(folder, 'data'),
+        clock,
+        policyFor,
+        dependentsOf: () => [],
+        onChange: (changes) => (live ? store.announce(changes) : undefined),
+      });
+      live = true;
+      store.add(repository);
+      return repo;
+    },
+    push: async (path, files, branch = 'main', from) => {
+      const git = await initRepository(path);
+      try {
+        return await commitFiles(git, files, clock.now(), { branch, ...(from === undefined ? {} : { from }) });
+      } finally {
+        await git.close();
+      }
+    },
+    draft: async (name, files = {}) => {
+      const parts = name.split('/');
+      const [repository = '', workspace = ''] = [parts[0], parts.at(-1)];
+      const source = {
+        type: 'init',
+        files: new Map(Object.entries(files).map(([k, v]) => [k, Buffer.from(v)])),
+      } as const;
+      return store.create(repository, { package: parts.slice(1, -1).join('/'), workspace, source }, ANNA);
+    },
+    settle: (revision) => store.change(revision, { settled: { resolvers: [] } }, RESOLVERS),
+    publish: async (revision) => {
+      await store.transition(revision, { action: 'propose' }, ANNA);
+      await store.transition(revision, { action: 'approve' }, { ...ANNA, actor: { name: 'berta' } });
+      return store.get(revision);
+    },
+    events: async (name) => {
+      for (const recorder of recorders) await recorder.flush();
+      const { items } = await client.list(eventKind, { fieldSelector: `involvedObject.name=${name}` });
+      const version = (event: (typeof items)[number]) => Number(event.metadata.resourceVersion);
+      return items.toSorted((a, b) => version(a) - version(b)).map((event) => `${event.reason}: ${event.message}`);
+    },
+    [Symbol.asyncDispose]: async () => {
+      await manager.stop(0);
+      for (const recorder of recorders) await recorder.flush();
+      for (const informer of [policies, repositories]) await informer.stop();
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+  return self;
+}
