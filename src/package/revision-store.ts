@@ -128,15 +128,15 @@ export class RevisionStore {
     const { url } = this.repository(revision.key.repository);
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
-    return this.list().flatMap((other) => {
+    const names: string[] = [];
+    for (const other of this.list()) {
       const upstream = other.kptfile?.upstream?.git;
-      const directory = upstream?.directory?.replace(/^\/+|\/+$/g, '');
-      const same =
-        comparable(upstream?.repo ?? '') === comparable(url) &&
-        directory === revision.path &&
-        refs.has(upstream.ref ?? '');
-      return same && other.name !== revision.name ? [other.name] : [];
-    });
+      if (upstream?.repo === undefined || comparable(upstream.repo) !== comparable(url)) continue;
+      const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
+      if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
+        names.push(other.name);
+    }
+    return names;
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {

@@ -1,3 +1,4 @@
+import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { frozenCopy } from '../../resource/frozen-copy.ts';
@@ -134,7 +135,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const revision = this.#store.get(key.name);
     if ((stored.metadata.finalizers?.length ?? 0) === 0) return this.#remove(context, stored, revision);
     if (stored.metadata.deletionTimestamp !== undefined) return stored;
-    const deletionTimestamp = new Date().toISOString();
+    const deletionTimestamp = timestamp(this.#store.repository(revision.key.repository).clock.now());
     await this.#store.change(revision.name, { metadata: { deletionTimestamp } }, context);
     return this.#existing(key);
   }

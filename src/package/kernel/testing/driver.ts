@@ -2,7 +2,8 @@ import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../policy.ts';
 import { ACTIONS, type Action, type Decision } from '../types.ts';
 import { type Entry, Model } from './model.ts';
-import { LAYOUT, type Listed, OBJECT_TYPE, PACKAGE, type PackageData, World } from './world.ts';
+import { OBJECT_TYPE, PACKAGE, type PackageData } from './package-data.ts';
+import { LAYOUT, type Listed, World } from './world.ts';
 
 const TYPES = ['Checked', OBJECT_TYPE, 'Signed'] as const;
 const ACTORS = [

@@ -1,5 +1,5 @@
 import type { EffectivePolicy } from '../../policy.ts';
-import { OBJECT_TYPE, PACKAGE } from './world.ts';
+import { OBJECT_TYPE, PACKAGE } from './package-data.ts';
 
 /*
  * The rules of the lifecycle as a second, plainer program, to hold the kernel against. Written from the rules in words:

@@ -1,8 +1,6 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import type { Oid, RefChange } from '../../../git/git-repository.ts';
 import type { Actor, Face } from '../../../resource/request-context.ts';
-import { type CommitFacts, formatCommitMessage, parseCommitMessage } from '../../commit-message.ts';
-import type { PackageInputs } from '../../inputs.ts';
 import {
   deletionProposedRef,
   draftRef,
@@ -20,27 +18,7 @@ import { giveVerdict, PUSH_ACTOR, recordAtTip, withdrawVerdict } from '../../ver
 import type { Knowledge } from '../classify.ts';
 import { decide } from '../decide.ts';
 import type { Action, Decision, Lifecycle, RevisionState } from '../types.ts';
-
-/** What a package holds, as far as the kernel can tell packages apart. */
-export interface PackageData {
-  /** Stands for all files. */
-  readonly content: number;
-  /** Stands for the object that `OBJECT_TYPE` names; undefined if the package has none. */
-  readonly object: number | undefined;
-  readonly gates: readonly string[];
-  readonly conditions: ReadonlyMap<string, Condition>;
-  readonly problem: string | undefined;
-}
-
-interface CommitData {
-  readonly data: PackageData | undefined;
-  readonly parents: readonly Oid[];
-  readonly action: string | undefined;
-  readonly workspace?: string;
-  readonly revision?: number;
-  readonly record?: RevisionRecord;
-  readonly bypassed?: boolean;
-}
+import { type CommitData, factsOf, inputsOf, PACKAGE, type PackageData, proposerOf, without } from './package-data.ts';
 
 export interface Listed {
   readonly workspace: string;
@@ -50,8 +28,6 @@ export interface Listed {
   readonly tag: string | undefined;
 }
 
-export const PACKAGE = 'net/upf';
-export const OBJECT_TYPE = 'ipam.resource.nephio.org/v1alpha1.IPClaim.n3';
 export const LAYOUT: RepositoryLayout = { branch: 'main', directory: 'dir', recordPrefix: RECORD_REFS };
 const MAIN = mainRef(LAYOUT);
 const NOW = '2026-01-01T00:00:00Z';
@@ -396,49 +372,4 @@ export class World {
     if (older.startsWith('record') && newer.startsWith('record')) return true;
     return (this.#commits.get(newer)?.parents ?? []).some((parent) => this.#isAncestor(older, parent));
   }
-}
-
-export function inputsOf(data: PackageData | undefined): PackageInputs {
-  return {
-    content: `content ${data?.content} ${data?.object}`,
-    object: (type) => (type === OBJECT_TYPE && data?.object !== undefined ? `object ${data.object}` : undefined),
-    file: () => undefined,
-  };
-}
-
-function proposerOf(record: RevisionRecord | undefined): string | undefined {
-  const last = record?.steps.at(-1);
-  return last?.action === 'propose' ? last.by : undefined;
-}
-
-function without(conditions: ReadonlyMap<string, Condition>, type: string): Map<string, Condition> {
-  const rest = new Map(conditions);
-  rest.delete(type);
-  return rest;
-}
-
-/** Through the text of a commit message, as in Git. */
-function factsOf(commit: CommitData): CommitFacts {
-  if (commit.action === undefined) return parseCommitMessage('pushed\n');
-  return parseCommitMessage(
-    formatCommitMessage('subject', {
-      context: { actor: { name: 'ann' }, face: 'cli' },
-      action: commit.action,
-      ...(commit.workspace === undefined
-        ? {}
-        : {
-            annotation: { package: `dir/${PACKAGE}`, workspaceName: commit.workspace, revision: `${commit.revision}` },
-          }),
-      ...(commit.record === undefined
-        ? {}
-        : {
-            record: {
-              verdicts: commit.record.verdicts,
-              steps: commit.record.steps,
-              content: inputsOf(commit.data).content,
-              ...(commit.bypassed === true ? { gatesBypassed: true } : {}),
-            },
-          }),
-    }),
-  );
 }

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import { anna, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { EventLog } from '../../resource/event-log.ts';
+import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import { Registry } from '../../resource/registry.ts';
+import { RegistryClient } from '../../resource/registry-client.ts';
+import { PackageRevisionStorage } from './package-revision-storage.ts';
+
+async function setUp(scratch: Scratch) {
+  const { store } = await scratch.open();
+  const registry = new Registry();
+  registry.register(new PackageRevisionStorage(store, new EventLog({ clock: scratch.clock })));
+  const client = new RegistryClient(registry, anna.actor, 'cli');
+  const created = await client.create(packageRevisionKind, {
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevision',
+    metadata: { name: 'ignored', namespace: 'default', labels: { team: 'a' } },
+    spec: {
+      repository: 'packages',
+      packageName: 'shop',
+      workspaceName: 'v1',
+      tasks: [{ type: 'init', init: { description: 'a shop' } }],
+    },
+  });
+  return { store, client, created };
+}
+
+async function failure(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    () => 'succeeded',
+    (error: unknown) => (error instanceof SluiceError ? `${error.code}: ${error.message}` : String(error)),
+  );
+}
+
+test('a package revision is created, described and named as Porch does', async () => {
+  await using scratch = await scratchRepository();
+  const { created } = await setUp(scratch);
+  expect(created.metadata).toMatchObject({
+    name: 'packages.shop.v1',
+    namespace: 'default',
+    labels: { team: 'a' },
+    creationTimestamp: '2026-01-02T03:04:05Z',
+  });
+  expect(created.spec).toMatchObject({ lifecycle: 'Draft', packageName: 'shop', tasks: [{ type: 'init' }] });
+  expect(created.spec.revision).toBeUndefined();
+  expect(created.status?.selfLock?.git).toMatchObject({ directory: 'shop', ref: 'drafts/shop/v1', repo: scratch.path });
+});
+
+test('the lifecycle moves through the main resource, publication only through approval', async () => {
+  await using scratch = await scratchRepository();
+  const { client, created } = await setUp(scratch);
+  const to = (object: RevisionObject, lifecycle: NonNullable<RevisionObject['spec']['lifecycle']>) => ({
+    ...object,
+    spec: { ...object.spec, lifecycle },
+  });
+  const approval = client.subResource('approval');
+  expect(await failure(approval.update(packageRevisionKind, to(created, 'Published')))).toContain(
+    'cannot approve package with Draft lifecycle value; only Proposed packages can be approved',
+  );
+  const proposed = await client.update(packageRevisionKind, to(created, 'Proposed'));
+  expect(proposed.spec.lifecycle).toBe('Proposed');
+  expect(await failure(client.update(packageRevisionKind, to(proposed, 'Published')))).toMatch(/^InvalidInput/);
+  const published = await approval.update(packageRevisionKind, to(proposed, 'Published'));
+  expect(published.spec).toMatchObject({ lifecycle: 'Published', revision: 1 });
+  expect(published.metadata.labels).toEqual({ team: 'a', 'kpt.dev/latest-revision': 'true' });
+  expect(published.status).toMatchObject({ publishedBy: 'anna' });
+  expect(await failure(client.delete(packageRevisionKind, { name: created.metadata.name }))).toContain(
+    'must be proposed for deletion',
+  );
+  const marked = await client.update(packageRevisionKind, to(published, 'DeletionProposed'));
+  await client.delete(packageRevisionKind, { name: marked.metadata.name });
+  expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
+});
+
+test('a version that is not current is a conflict; conditions and gates can be written; watch tells all', async () => {
+  await using scratch = await scratchRepository();
+  const { store, client, created } = await setUp(scratch);
+  const stop = new AbortController();
+  const seen: string[] = [];
+  const { resourceVersion } = await client.list(packageRevisionKind);
+  const watching = (async () => {
+    for await (const event of client.watch(packageRevisionKind, { resourceVersion, signal: stop.signal })) {
+      if (event.type !== 'BOOKMARK')
+        seen.push(`${event.type} ${event.object.metadata.name} ${event.object.spec.lifecycle}`);
+    }
+  })();
+  const gated = await client.update(packageRevisionKind, {
+    ...created,
+    spec: {
+      ...created.spec,
+      readinessGates: [{ conditionType: 'tested' }],
+      packageMetadata: { annotations: { a: 'b' } },
+    },
+  });
+  expect(gated.spec.packageMetadata?.annotations).toMatchObject({ a: 'b' });
+  const stale = { ...created, spec: { ...created.spec, lifecycle: 'Proposed' as const } };
+  expect(await failure(client.update(packageRevisionKind, stale))).toMatch(/^Conflict: Operation cannot be fulfilled/);
+  const given = await client.updateStatus(packageRevisionKind, {
+    ...gated,
+    status: { ...gated.status, conditions: [{ type: 'tested', status: 'True', reason: 'Ok' }] },
+  });
+  expect(given.status?.conditions).toEqual([{ type: 'tested', status: 'True', reason: 'Ok' }]);
+  expect((await store.judge(created.metadata.name)).gates[0]?.state).toBe('Open');
+  const label = { ...given, metadata: { ...given.metadata, labels: { 'kpt.dev/latest-revision': 'true' } } };
+  expect(await failure(client.update(packageRevisionKind, label))).toContain('Forbidden');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  stop.abort();
+  await watching;
+  expect(seen.length).toBeGreaterThanOrEqual(2);
+  expect(new Set(seen)).toEqual(new Set(['MODIFIED packages.shop.v1 Draft']));
+});
+
+test('finalizers hold a deletion back', async () => {
+  await using scratch = await scratchRepository();
+  const { client, created } = await setUp(scratch);
+  const held = await client.update(packageRevisionKind, {
+    ...created,
+    metadata: { ...created.metadata, finalizers: ['example.com/hold'] },
+  });
+  const deleting = await client.delete(packageRevisionKind, { name: held.metadata.name });
+  expect(deleting.metadata.deletionTimestamp).toBeDefined();
+  await client.update(packageRevisionKind, { ...deleting, metadata: { ...deleting.metadata, finalizers: [] } });
+  expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
+});
