@@ -21,7 +21,7 @@ export class StaleLocks {
   /** To be called when a writer found one of these refs locked. True if a stale lock was removed and trying again makes sense. */
   async release(refs: readonly string[]): Promise<boolean> {
     let released = false;
-    for (const name of [...refs, 'packed-refs']) released = (await this.#release(`${name}.lock`)) || released;
+    for (const name of new Set([...refs, 'packed-refs'])) released = (await this.#release(`${name}.lock`)) || released;
     return released;
   }
 

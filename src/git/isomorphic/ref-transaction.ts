@@ -40,8 +40,10 @@ export class RefTransaction {
       const locks: Locked[] = [];
       try {
         for (const update of updates) {
-          await this.#checkNames(update, packed);
+          await this.#compare(update, packed);
+          if (expectedValue(update) === null) await this.#checkNames(update, packed);
           locks.push({ update, file: await lockRef(this.#gitDir, update.ref) });
+          // Again, now that no process that keeps to Git's protocol can change it.
           await this.#compare(update, packed);
         }
         for (const lock of locks) await this.#prepare(lock);
@@ -90,7 +92,7 @@ export class RefTransaction {
   /** Puts the new value, durably, into the lock file that will become the ref. */
   async #prepare({ update, file }: Locked): Promise<void> {
     if (!('new' in update)) return;
-    await removeEmptyFolders(join(this.#gitDir, update.ref));
+    await clearTheWay(this.#gitDir, update.ref);
     await file.writeFile(`${update.new}\n`);
     await file.sync();
   }
@@ -113,13 +115,16 @@ export class RefTransaction {
   }
 }
 
-/** Clears the way for a ref: folders in its place in which no ref is left. */
-async function removeEmptyFolders(path: string): Promise<void> {
+/** Removes folders in place of a ref in which no ref is left. Throws Corrupt if something else is in them. */
+async function clearTheWay(gitDir: string, ref: string): Promise<void> {
+  const path = join(gitDir, ref);
   try {
-    for (const name of await readdir(path)) await removeEmptyFolders(join(path, name));
+    for (const entry of await readdir(path, { withFileTypes: true }))
+      if (entry.isDirectory()) await clearTheWay(gitDir, `${ref}/${entry.name}`);
     await rmdir(path);
   } catch (error) {
-    // No folder at all, or something is in it: the rename that follows says so.
-    if (!isMissing(error) && errnoOf(error) !== 'ENOTEMPTY') throw error;
+    if (errnoOf(error) === 'ENOTEMPTY' || errnoOf(error) === 'EEXIST')
+      throw new SluiceError('Corrupt', `${path} is a folder with files that are no refs: remove them to use the name`);
+    if (!isMissing(error)) throw error;
   }
 }

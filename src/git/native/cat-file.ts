@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../git-repository.ts';
@@ -80,7 +81,23 @@ export class CatFile {
     this.#stop();
   }
 
-  #ask(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
+  /**
+   * Git says of what it cannot read that it is missing, and the reason on its standard error. Taking the damaged for the absent
+   * would look like a removal, so then it is asked again: a pack that another process has just replaced is found anew.
+   */
+  async #ask(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      const answers = await this.#answers(command, specifications);
+      if (!answers.includes(undefined)) return answers;
+      // What Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
+      await setImmediate();
+      const said = this.#process?.stderr().trim() ?? '';
+      if (said === '') return answers;
+      if (attempt === ATTEMPTS) throw unreadable('an object', said);
+    }
+  }
+
+  #answers(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
     if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
     const answers = specifications.map(
       (specification) =>
@@ -175,7 +192,7 @@ export class CatFile {
     const first = this.#waiting[0];
     if (first === undefined) return;
     first.attempts += 1;
-    const said = process.stderr().trim().slice(0, 500);
+    const said = process.stderr().trim();
     if (said.includes('fatal:') || first.attempts >= ATTEMPTS)
       this.#restart(
         said === ''
@@ -214,4 +231,8 @@ export class CatFile {
       this.#fail(new SluiceError('Timeout', `git cat-file gave no answer within ${timeout / 1000} s`));
     });
   }
+}
+
+function unreadable(what: string, said: string): SluiceError {
+  return new SluiceError('Corrupt', `${what} cannot be read: ${said.slice(0, 500)}. Run "git fsck" in the repository`);
 }

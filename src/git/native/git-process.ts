@@ -94,13 +94,17 @@ export function killGroup(child: ChildProcess): void {
   }
 }
 
-/** Collects what a process writes to standard error, up to a bound. */
+/** Collects what a process writes to standard error, up to a bound. The function returned takes it. */
 export function collectStderr(child: ChildProcess): () => string {
   let text = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     if (text.length < MAX_STDERR) text += chunk.slice(0, MAX_STDERR);
   });
-  return () => text;
+  return () => {
+    const taken = text;
+    text = '';
+    return taken;
+  };
 }
 
 /** Writes and ends; that the reader may be gone is told by its exit, not by the broken pipe. */

@@ -20,6 +20,8 @@ export function updateRefError(text: string, updates: readonly RefUpdate[]): Slu
     /refs under '([^']+)'/.exec(said)?.[1];
   if (other !== undefined) return collision(ref, other);
 
+  if (said.includes('non-empty directory'))
+    return new SluiceError('Corrupt', `${ref} cannot be written: ${said.slice(0, 500)}. Remove what is no ref there`);
   const expected = update === undefined ? null : expectedValue(update);
   const actual = /is at ([0-9a-f]{40}) but expected/.exec(said)?.[1];
   if (actual !== undefined) return moved(ref, expected, actual);

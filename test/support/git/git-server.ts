@@ -13,7 +13,7 @@ export interface GitServerBehaviour {
   auth?: { readonly username: string; readonly password: string } | undefined;
   /** Waits before each answer. */
   delayMs?: number | undefined;
-  /** Takes requests and never answers: all, or those that push. */
+  /** Takes requests and never answers: all, or those that push (once they have authenticated). */
   hang?: 'all' | 'push' | undefined;
   /** Answers everything with this status. */
   refuse?: number | undefined;
@@ -74,7 +74,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const pushes = request.method === 'POST' && request.url?.endsWith('/git-receive-pack') === true;
-    if (behaviour.hang === 'all' || (behaviour.hang === 'push' && pushes)) return;
+    if (behaviour.hang === 'all') return;
     if (behaviour.delayMs !== undefined) await delay(behaviour.delayMs);
     if (behaviour.refuse !== undefined) return end(response, behaviour.refuse);
     if (behaviour.redirectTo !== undefined)
@@ -83,6 +83,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     const { auth } = behaviour;
     if (auth !== undefined && (username !== auth.username || password !== auth.password))
       return end(response, 401, { 'www-authenticate': 'Basic realm="test"' });
+    if (behaviour.hang === 'push' && pushes) return;
     if (pushes && behaviour.dropPush === 'before') {
       request.once('data', () => request.socket.destroy());
       return;

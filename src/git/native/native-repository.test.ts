@@ -1,0 +1,12 @@
+import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
+import { describeGitRepository } from '../git-repository.conformance.ts';
+import { openRepository } from '../open-repository.ts';
+
+describeGitRepository('native', {
+  open: (path, options) => openRepository(path, { ...options, engine: 'native' }),
+  initBare,
+  git,
+  fsck,
+  refsOf,
+  temporaryFolder,
+});
