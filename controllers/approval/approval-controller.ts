@@ -93,7 +93,9 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   function refuseByPolicy(object: PackageRevision, policy: string, judgement: Judgement): string | undefined {
     const { repository, packageName } = object.spec;
     if (policy === 'initial') {
-      const published = store.list({ repository, package: packageName }).find(isPublished);
+      // A package that is on the main branch without a tag counts too.
+      const siblings = store.list({ repository, package: packageName }).filter(isPublished);
+      const [published] = siblings.sort((a, b) => b.revision - a.revision);
       if (published !== undefined) {
         return `policy initial approves the first revision only, and ${published.name} is ${published.lifecycle}`;
       }
