@@ -127,7 +127,10 @@ export class Driver {
       return this.#on(edited, (revision) =>
         this.#change(revision, draws, this.#foreign || revision.lifecycle === 'Draft'),
       );
-    if (kind === 19) return this.#on(edited ?? { workspace: '' }, () => this.#create(`w${draws.below(4)}`, draws));
+    if (kind === 19) {
+      this.#create(`w${draws.below(4)}`, draws);
+      return {};
+    }
     if (kind === 20) {
       this.world.policy = policyFrom(draws);
       this.model.policy = this.world.policy;
