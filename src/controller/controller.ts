@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../foundation/clock.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { keyText, type ObjectKey } from '../resource/object.ts';
@@ -25,6 +26,12 @@ export interface ControllerOptions<Request = ObjectKey> {
 
 /** A time in the past, asked for again and again, must not become a loop without a pause. Milliseconds. */
 const SHORTEST_REQUEUE = 50;
+
+/** Milliseconds that aborted work has to end when the controller stops. */
+const ABORT_PATIENCE = 5000;
+
+/** Reconciliations of one worker after which the event loop gets a turn. */
+const ROUNDS_WITHOUT_PAUSE = 16;
 
 /** How one reconciliation ended. */
 export interface ReconcileRecord {
@@ -105,17 +112,21 @@ export class Controller<Request = ObjectKey> {
 
   /**
    * Takes no more work and waits for what runs; after `grace` milliseconds the signals of what still runs abort.
-   * Resolves when nothing runs.
+   * Resolves when nothing runs. What does not heed the abort within 5 seconds is told to `onError` and left behind.
    */
   async stop(grace: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     this.#stop.abort();
     this.#queue.close();
-    const cancel = this.#host.clock.schedule(grace, () => {
-      for (const running of this.#running) running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
-    });
-    await Promise.all(this.#workers);
-    cancel();
+    const { clock, onError } = this.#host;
+    const ended = new AbortController();
+    const workers = Promise.all(this.#workers).then(() => ended.abort());
+    await Promise.race([workers, sleep(clock, grace, ended.signal)]);
+    if (ended.signal.aborted) return;
+    for (const running of this.#running) running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
+    await Promise.race([workers, sleep(clock, ABORT_PATIENCE, ended.signal)]);
+    if (ended.signal.aborted) return;
+    onError(new SluiceError('Timeout', `${this.#running.size} reconciliations do not heed their abort`), this.name);
   }
 
   /**
@@ -139,9 +150,11 @@ export class Controller<Request = ObjectKey> {
   }
 
   async #work(): Promise<void> {
-    for (;;) {
+    for (let taken = 1; ; taken += 1) {
       const request = await this.#queue.take();
       if (request === undefined) return;
+      // Work that never waits for anything outside would keep timers, signals and requests from being served.
+      if (taken % ROUNDS_WITHOUT_PAUSE === 0) await setImmediate();
       try {
         await this.#reconcileOne(request);
       } finally {

@@ -316,6 +316,38 @@ describe('Manager', () => {
     await expect(manager.idle()).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
+  test('work that does not heed its abort is left behind and told', async () => {
+    const { clock, manager, create, errors } = setUp();
+    manager.addController({ name: 'test', sources: [widgets], reconcile: () => new Promise(() => undefined) });
+    await create('a');
+    await manager.start();
+    await settle();
+    const stopped = manager.stop(1000);
+    await clock.advanceAsync(6000);
+    await stopped;
+    expect(errors).toEqual(['test: SluiceError: 1 reconciliations do not heed their abort']);
+  });
+
+  test('controllers that wake each other without end leave the event loop its turns', async () => {
+    const { manager, create, client } = setUp();
+    let rounds = 0;
+    manager.addController({
+      name: 'test',
+      sources: [widgets],
+      async reconcile(key) {
+        rounds += 1;
+        if (rounds < 20_000) await client.patch(widgetKind, key, { spec: { size: rounds } });
+      },
+    });
+    await create('a');
+    await manager.start();
+    await settle();
+    await settle();
+    expect(rounds).toBeGreaterThan(0);
+    expect(rounds).toBeLessThan(1000);
+    await manager.stop();
+  });
+
   test('stop ends a start that waits, and leaves no timer behind', async () => {
     const { clock, manager, widgets: storage } = setUp();
     storage.nextFault = () => 'error';

@@ -1,0 +1,41 @@
+import type { Client } from '../resource/client.ts';
+import { type Condition, type NewCondition, setCondition } from '../resource/condition.ts';
+import type { Kind } from '../resource/kind.ts';
+import type { KubernetesObject, Stored } from '../resource/object.ts';
+import { sameValue } from '../resource/same-value.ts';
+
+/** An object whose status holds conditions. */
+export type WithConditions = KubernetesObject & {
+  readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined;
+};
+
+export interface StatusUpdate<T extends WithConditions> {
+  /** Conditions to set; others stay. Their observedGeneration is that of the object. */
+  readonly conditions?: readonly NewCondition[];
+  /** Further fields of the status to set; others stay. */
+  readonly fields?: Partial<Omit<NonNullable<T['status']>, 'conditions'>>;
+  /** Milliseconds since the epoch, for conditions whose status changes. */
+  readonly now: number;
+}
+
+/**
+ * For the one controller that owns the status of a kind: writes conditions and fields into the status of the object that
+ * was judged, if anything differs, and returns the
+ * object as it is then. A change of the spec meanwhile is no conflict, since observedGeneration tells what was judged;
+ * another object under the same name is.
+ */
+export async function writeStatus<T extends WithConditions>(
+  client: Client,
+  kind: Kind<T>,
+  object: Stored<T>,
+  update: StatusUpdate<T>,
+): Promise<Stored<T>> {
+  const observedGeneration = object.metadata.generation;
+  let conditions = object.status?.conditions;
+  for (const condition of update.conditions ?? [])
+    conditions = setCondition(conditions, { ...condition, observedGeneration }, update.now);
+  const status = { ...object.status, ...update.fields, ...(conditions === undefined ? {} : { conditions }) };
+  if (sameValue(object.status ?? {}, status)) return object;
+  const { resourceVersion: _judged, ...metadata } = object.metadata;
+  return client.updateStatus(kind, { ...object, metadata, status });
+}

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { frozenCopy } from './frozen-copy.ts';
+
+test('copies what is frozen only at its surface, and shares what it made itself', () => {
+  const inner = { list: [1] };
+  const made = frozenCopy(Object.freeze({ inner }));
+  inner.list.push(2);
+  expect(made).toEqual({ inner: { list: [1] } });
+  expect(Object.isFrozen(made.inner.list)).toBe(true);
+  expect(frozenCopy({ again: made }).again).toBe(made);
+});
+
+test('leaves out undefined and keeps a key named __proto__', () => {
+  const made = frozenCopy({ gone: undefined, nothing: null, odd: JSON.parse('{"__proto__": {"x": 1}}') });
+  expect(Object.keys(made)).toEqual(['nothing', 'odd']);
+  expect(JSON.stringify(made.odd)).toBe('{"__proto__":{"x":1}}');
+});
