@@ -42,11 +42,6 @@ export function invalidValue(path: readonly (string | number)[], value: unknown,
   return { field: fieldPath(path), message: `Invalid value: ${showValue(value)}: ${rule}`, path };
 }
 
-/** A cause for a field that must be there and is not. */
-export function requiredValue(path: readonly (string | number)[]): FieldCause {
-  return { field: fieldPath(path), message: REQUIRED_VALUE, path };
-}
-
 /**
  * Turns what zod found into causes. `root` is the value that was judged; `secret` keeps its values out of the messages.
  * Of a union only the branch that came furthest is told.
