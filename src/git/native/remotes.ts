@@ -61,23 +61,14 @@ export class Remotes {
   async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
     const side = checkRefspecs(options.refspecs);
     const before = await this.#local.listRefs(side.prefixes);
-    const { code, stderr } = await this.#call(remote, {
-      arguments: [
-        'fetch',
-        '--atomic',
-        '--no-tags',
-        '--no-recurse-submodules',
-        '--no-write-fetch-head',
-        '--no-auto-maintenance',
-        '--no-progress',
-        options.prune === true ? '--prune' : '--no-prune',
-        '--stdin',
-      ],
-      input: `${options.refspecs.join('\n')}\n`,
-      timeout: this.#options.timeouts.fetch,
-      signal: options.signal,
-    });
-    if (code !== 0) throw fetchError(remote.url, stderr);
+    try {
+      await this.#fetch(remote, options, ['--atomic']);
+    } catch (error) {
+      // A ref in place of a folder whose refs are gone: Git does both in one transaction only where it prunes first.
+      const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
+      if (!collides || options.prune !== true) throw error;
+      await this.#fetch(remote, options, []);
+    }
     const after = await this.#local.listRefs(side.prefixes);
     return changes(before, after).filter(({ name }) => side.covers(name));
   }
@@ -115,6 +106,26 @@ export class Remotes {
     const rejections = parsePushReport(stdout.toString('utf8'));
     if (rejections.length === 0) throw remoteError(remote.url, stderr, UNKNOWN_OUTCOME);
     throw await pushConflict(rejections, sent, stderr, () => this.list(remote, [], signal));
+  }
+
+  async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
+    const { code, stderr } = await this.#call(remote, {
+      arguments: [
+        'fetch',
+        '--no-tags',
+        '--no-recurse-submodules',
+        '--no-write-fetch-head',
+        '--no-auto-maintenance',
+        '--no-progress',
+        options.prune === true ? '--prune' : '--no-prune',
+        ...more,
+        '--stdin',
+      ],
+      input: `${options.refspecs.join('\n')}\n`,
+      timeout: this.#options.timeouts.fetch,
+      signal: options.signal,
+    });
+    if (code !== 0) throw fetchError(remote.url, stderr);
   }
 
   async #pushCall(
