@@ -73,9 +73,6 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
 /** The type of a kind's objects. */
 export type ObjectOf<K> = K extends Kind<infer T> ? T : never;
 
-/** The type of what creates an object of a kind. */
-export type InputOf<K> = K extends Kind<KubernetesObject, infer Input> ? Input : never;
-
 type Part<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]: Type };
 type OptionalPart<Key extends string, Type> = [Type] extends [never] ? unknown : { [K in Key]?: Type | undefined };
 /** zod's type for a shape without fields forbids every key, so such a shape adds nothing. */

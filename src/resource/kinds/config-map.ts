@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
 
 /** A key of a ConfigMap or Secret: what may be a file name. */
 export const dataKeySchema = z
@@ -25,5 +25,3 @@ export const configMapKind = defineKind({
     { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
   ],
 });
-
-export type ConfigMap = ObjectOf<typeof configMapKind>;
