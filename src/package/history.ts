@@ -78,7 +78,7 @@ async function recordEntries(bench: Workbench, revision: PackageRevision, limit:
     const commit = await readCommit(bench, next);
     if (commit === undefined) break;
     const subject = commit.message.split('\n', 1)[0] ?? '';
-    if (/^(Change metadata|Resolvers have reported)/.test(subject)) {
+    if (/^(Change metadata|Resolvers have reported|Take in a push)/.test(subject)) {
       const actor = commit.author.name;
       const at = timestamp(commit.committer.time);
       entries.push({ at, by: actor, face: '', action: 'record', what: subject, reason: undefined, commit: next });

@@ -7,6 +7,7 @@ import { openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
 import type { Repository } from '../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
+import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
 import { MIRROR_REFSPECS, PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
@@ -85,7 +86,8 @@ async function createBranch(
 ): Promise<void> {
   const signature = { ...identity, time: clock.now() };
   const tree = await git.editTree(undefined, new Map([['README.md', { data: Buffer.from('Created by sluice\n') }]]));
-  const message = 'Initial commit: Creating main branch\n';
+  const context = { actor: { name: identity.name }, face: 'api' } as const;
+  const message = formatCommitMessage('Initial commit: Creating main branch', { context, action: 'create-branch' });
   const oid = await git.writeCommit({ tree, parents: [], author: signature, committer: signature, message });
   const update = { type: 'create', ref, new: oid } as const;
   if (remote !== undefined) await git.push(remote, [update]);

@@ -254,6 +254,24 @@ describe('gates', () => {
     await git.close();
   });
 
+  test('conditions of a push that was taken in are not bound to what the next push brings', async () => {
+    await using scratch = await scratchRepository();
+    const { store, repository } = await scratch.open();
+    const git = await openRepository(scratch.path);
+    const time = scratch.clock.now();
+    await commitFiles(git, { 'shop/Kptfile': KPTFILE }, time, { branch: 'drafts/shop/v1', from: 'refs/heads/main' });
+    await repository.refresh();
+    const name = 'packages.shop.v1';
+    await store.change(name, { takeIn: true }, robot);
+    const taken = await scratch.git('for-each-ref');
+    await store.change(name, { takeIn: true }, robot);
+    expect(await scratch.git('for-each-ref')).toBe(taken);
+    await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, time, { branch: 'drafts/shop/v1' });
+    await repository.refresh();
+    await git.close();
+    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', verdict: { by: 'push' } });
+  });
+
   test('a policy can forbid that a push gives a type, and a lost record opens nothing', async () => {
     await using scratch = await scratchRepository();
     const policy = { ...DEFAULT_POLICY, pushDenied: ['tested'] };
@@ -399,6 +417,7 @@ describe('writes', () => {
     );
     expect(await code(draft(store, '../x', 'v1'))).toMatch(/^InvalidInput/);
     expect(await code(draft(store, 'x', 'a/b'))).toMatch(/^InvalidInput/);
+    expect(await code(draft(store, 'x', 'main'))).toMatch(/^InvalidInput/);
     await scratch.git('branch', 'drafts/q/r', 'main');
     const other = await scratch.open();
     expect(await code(draft(other.store, 'q/r/s', 'v1'))).toMatch(/^Refused/);

@@ -320,6 +320,8 @@ export class RevisionIndex {
 
   #deletionMark(candidate: Candidate): Oid | undefined {
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
-    return this.#refs.get(`refs/heads/deletionProposed/${candidate.path}/${version}`);
+    const mark = this.#refs.get(`refs/heads/deletionProposed/${candidate.path}/${version}`);
+    // A mark that is left over from an earlier revision of this number says nothing about this one.
+    return candidate.revision > 0 && mark !== candidate.commit ? undefined : mark;
   }
 }

@@ -30,6 +30,11 @@ export interface RevisionChange {
   readonly withdraw?: readonly string[];
   /** Says that pipeline and resolvers came to rest at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
+  /**
+   * Writes down what a push brought since the record was written. Until then reading derives it, but a second push could not be
+   * told from the first, and would bind the conditions of the first one to its own content.
+   */
+  readonly takeIn?: boolean;
   /** Object metadata that lives in the record. In every lifecycle. */
   readonly metadata?: Partial<
     Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
@@ -78,12 +83,18 @@ export async function planChange(
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
   }
-  // A record that only learned of a push is written with the next change; reading derives the same.
-  if (!contentChanged && record === before) return undefined;
+  const learned = change.takeIn === true && needsTakingIn(revision, before);
+  if (!contentChanged && record === before && !learned) return undefined;
   if (!contentChanged) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
   updates.push(await writeRecord(bench, revision.uid, revision.recordOid, { ...record, commit }, subject, context));
   return { updates, name: revision.name };
+}
+
+/** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
+function needsTakingIn(revision: PackageRevision, atTip: RevisionRecord): boolean {
+  const known = revision.record?.verdicts;
+  return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
 }
 
 function checkAllowed(
@@ -227,6 +238,7 @@ function describe(change: RevisionChange): string {
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
+  if (parts.length === 0 && change.takeIn === true) parts.push('Take in a push');
   const text = parts.join(', ');
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
 }

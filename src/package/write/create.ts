@@ -153,6 +153,12 @@ function checkCopySource(source: PackageRevision, key: RevisionKey): void {
 }
 
 function checkUnique(bench: Workbench, key: RevisionKey): void {
+  if (key.workspace === bench.layout.branch) {
+    throw new SluiceError(
+      'InvalidInput',
+      `workspace name "${key.workspace}" belongs to the packages on the branch ${bench.layout.branch}; choose another one`,
+    );
+  }
   const taken = bench.index.ofPackage(key.package).find((other) => other.key.workspace === key.workspace);
   if (taken !== undefined) {
     throw new SluiceError(

@@ -48,7 +48,7 @@ export async function stateOf(bench: Workbench, revision: PackageRevision): Prom
       record,
       inputs: content,
     },
-    proposedBy: record.steps.findLast((step) => step.action === 'propose')?.by,
+    proposedBy: proposerOf(revision, record),
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
@@ -63,6 +63,12 @@ export async function stateOf(bench: Workbench, revision: PackageRevision): Prom
     mainHead: index.mainHead,
     deletionProposed: index.ref(deletionProposed),
   };
+}
+
+/** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
+function proposerOf(revision: PackageRevision, record: RevisionRecord): string | undefined {
+  const last = record.steps.at(-1);
+  return last?.action === 'propose' && revision.record?.commit === revision.commit ? last.by : undefined;
 }
 
 /** Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. */
