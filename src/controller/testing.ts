@@ -1,4 +1,4 @@
-import { ManualClock } from '../foundation/manual-clock.ts';
+import { ManualClock, settle } from '../foundation/manual-clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { EventLog } from '../resource/event-log.ts';
 import { MemoryStorage } from '../resource/memory-storage.ts';
@@ -8,6 +8,9 @@ import { RegistryClient } from '../resource/registry-client.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { ListResult, Selection, WatchEvent, WatchOptions } from '../resource/storage.ts';
 import { widgetKind } from '../resource/testing.ts';
+import type { ReconcileRecord } from './controller.ts';
+import { Manager, type ManagerOptions } from './manager.ts';
+import { toObject, watchKind } from './source.ts';
 
 /** What goes wrong with a list or a watch. `silent` heeds the abort, `deaf` does not even do that. */
 export type Fault = 'error' | 'expire' | 'end' | 'silent' | 'deaf';
@@ -54,4 +57,35 @@ export function testBench(options: { readonly window?: number } = {}) {
   registry.register(widgets);
   const client = new RegistryClient(registry, { name: 'test' }, 'controller');
   return { clock, log, widgets, registry, client };
+}
+
+/** A test bench with a manager that has no controllers yet, and what it tells. */
+export function managerBench(options: Partial<ManagerOptions> = {}) {
+  const bench = testBench();
+  const records: ReconcileRecord[] = [];
+  const errors: string[] = [];
+  const manager = new Manager({
+    client: bench.client,
+    clock: bench.clock,
+    random: () => 0.5,
+    onReconcile: (record) => records.push(record),
+    onError: (error, where) => errors.push(`${where}: ${String(error)}`),
+    ...options,
+  });
+  const create = (name: string, size = 1) => bench.client.create(widgetKind, { metadata: { name }, spec: { size } });
+  return { ...bench, manager, records, errors, create };
+}
+
+/** A source that enqueues every widget that changes. */
+export const widgetSource = watchKind(widgetKind, { map: toObject });
+
+/** True once the promise has settled, judged after everything that is ready has run. */
+export async function settled(promise: Promise<unknown>): Promise<boolean> {
+  let done = false;
+  promise.then(
+    () => (done = true),
+    () => (done = true),
+  );
+  for (let round = 0; round < 5; round += 1) await settle();
+  return done;
 }
