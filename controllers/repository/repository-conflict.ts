@@ -1,0 +1,36 @@
+import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { keyOf, keyText, type Stored } from '../../src/resource/object.ts';
+import { canonicalAddress, overlap } from './repository-address.ts';
+
+/**
+ * The Repository object that holds the packages which this one asks for: the same repository and branch, and the same folder or
+ * one inside the other; also one with the same name in another namespace, since package revisions are named after their repository.
+ * The one that is open goes first, then the older one. Undefined if there is none.
+ */
+export async function conflictingRepository(
+  object: Stored<Repository>,
+  others: Iterable<Stored<Repository>>,
+  isOpen: (other: Stored<Repository>) => boolean,
+): Promise<Stored<Repository> | undefined> {
+  const own = await placeOf(object);
+  for (const other of others) {
+    if (other.metadata.uid === object.metadata.uid || other.metadata.deletionTimestamp !== undefined) continue;
+    if (!isOpen(other) && !isOlder(other, object)) continue;
+    if (other.metadata.name === object.metadata.name) return other;
+    const place = await placeOf(other);
+    if (own === undefined || place === undefined || place.branch !== own.branch) continue;
+    if (place.address === own.address && overlap(place.directory, own.directory)) return other;
+  }
+  return undefined;
+}
+
+async function placeOf({ spec }: Repository) {
+  if (spec.git === undefined) return undefined;
+  const { repo, branch, directory } = spec.git;
+  return { address: await canonicalAddress(repo), branch, directory };
+}
+
+function isOlder(one: Stored<Repository>, other: Stored<Repository>): boolean {
+  const [a, b] = [one, other].map(({ metadata }) => metadata.creationTimestamp);
+  return a === b ? keyText(keyOf(one)) < keyText(keyOf(other)) : String(a) < String(b);
+}

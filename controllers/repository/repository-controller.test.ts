@@ -1,0 +1,351 @@
+import { rename } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { eventKind } from '../../src/resource/kinds/event.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { secretKind } from '../../src/resource/kinds/secret.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { startGitServer } from '../../test/support/git/git-server.ts';
+import { SYNC_ANNOTATION } from './open-repository.ts';
+import { type RepositoryControllerOptions, repositoryController } from './repository-controller.ts';
+
+const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+
+function controllerOn(world: Fixture, options: Partial<RepositoryControllerOptions> = {}): ControllerOptions {
+  const { client, store, clock, folder, policyFor } = world;
+  return repositoryController({
+    ...{ client, store, clock, policyFor, dataFolder: join(folder, 'data') },
+    dependentsOf: (revision) => store.dependentsOf(revision),
+    random: () => 0.5,
+    recorder: world.recorder('controller:repository'),
+    ...options,
+  });
+}
+
+async function statusOf(world: Fixture, name: string) {
+  const { status } = await world.client.get(repositoryKind, { name });
+  const ready = findCondition(status?.conditions, 'Ready');
+  return { status, ready: `${ready?.status} ${ready?.reason} ${ready?.message}`.trim() };
+}
+
+describe('repository controller', () => {
+  let clock: ManualClock;
+  let world: Fixture;
+  let controller: ControllerOptions;
+  beforeEach(async () => {
+    clock = new ManualClock();
+    world = await fixture(clock);
+    controller = controllerOn(world);
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const reconcile = (name: string) => controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  const ready = async (name: string) => (await statusOf(world, name)).ready;
+  const create = (name: string, git: { repo: string; branch?: string; directory?: string; createBranch?: boolean }) =>
+    world.client.create(repositoryKind, { metadata: { name }, spec: { git } });
+
+  test('opens a repository, reports it, and looks again every second', async () => {
+    const repo = await world.bare('apps');
+    const head = await world.push(repo, { 'one/Kptfile': KPTFILE, 'two/Kptfile': KPTFILE });
+    await create('apps', { repo });
+    expect(await reconcile('apps')).toEqual({ requeueAfter: 1000, reason: 'the next look at the repository' });
+    const { status, ready } = await statusOf(world, 'apps');
+    expect(ready).toBe('True Ready');
+    expect(status).toMatchObject({
+      observedGeneration: 1,
+      packageCount: 2,
+      gitCommitHash: head,
+      lastFullSyncTime: '2026-01-01T00:00:00Z',
+      nextFullSyncTime: '2026-01-01T00:00:01Z',
+    });
+    const { items } = await world.client.list(packageRevisionKind);
+    expect(items.map((object) => object.metadata.name)).toEqual(['apps.one.main', 'apps.two.main']);
+    await world.push(repo, { 'three/Kptfile': KPTFILE }, 'drafts/three/w1', 'refs/heads/main');
+    await reconcile('apps');
+    expect(world.store.find('apps.three.w1')).toBeUndefined();
+    clock.advance(1000);
+    await reconcile('apps');
+    expect(world.store.get('apps.three.w1').lifecycle).toBe('Draft');
+    expect((await statusOf(world, 'apps')).status?.packageCount).toBe(3);
+  });
+
+  test('times alone are written once a minute', async () => {
+    await create('apps', { repo: await world.bare('apps') });
+    await reconcile('apps');
+    const version = async () => (await world.client.get(repositoryKind, { name: 'apps' })).metadata.resourceVersion;
+    const first = await version();
+    for (let look = 0; look < 5; look += 1) {
+      clock.advance(11_000);
+      await reconcile('apps');
+    }
+    expect(await version()).toBe(first);
+    clock.advance(5000);
+    await reconcile('apps');
+    expect(await version()).not.toBe(first);
+    expect((await statusOf(world, 'apps')).status?.lastFullSyncTime).toBe('2026-01-01T00:01:00Z');
+  });
+
+  test('a sync can be asked for by annotation and by runOnceAt', async () => {
+    controller = controllerOn(world, { localInterval: 3_600_000 });
+    const repo = await world.bare('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await reconcile('apps');
+    expect(world.store.list()).toHaveLength(0);
+    await world.client.patch(
+      repositoryKind,
+      { name: 'apps' },
+      { metadata: { annotations: { [SYNC_ANNOTATION]: '1' } } },
+    );
+    await reconcile('apps');
+    expect(world.store.list()).toHaveLength(1);
+    await world.push(repo, { 'two/Kptfile': KPTFILE });
+    const runOnceAt = '2026-01-01T00:10:00Z';
+    await world.client.patch(repositoryKind, { name: 'apps' }, { spec: { sync: { runOnceAt } } });
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 600_000 });
+    expect((await statusOf(world, 'apps')).status?.observedRunOnceAt).toBeUndefined();
+    clock.advance(600_000);
+    expect(await reconcile('apps')).toMatchObject({ requeueAfter: 3_600_000 });
+    expect(world.store.list()).toHaveLength(2);
+    expect((await statusOf(world, 'apps')).status?.observedRunOnceAt).toBe(runOnceAt);
+  });
+
+  test('errors say what to do, and the next attempt mends the status', async () => {
+    const repo = join(world.folder, 'later.git');
+    await create('apps', { repo });
+    await expect(reconcile('apps')).rejects.toMatchObject({ code: 'NotFound' });
+    const missing = `there is no Git repository at ${repo}; create one with: git init --bare ${repo}`;
+    expect(await ready('apps')).toBe(`False Error ${missing}`);
+    await world.bare('later', { empty: true });
+    await expect(reconcile('apps')).rejects.toMatchObject({ code: 'InvalidInput' });
+    expect(await ready('apps')).toContain('push a first commit, or set spec.git.createBranch: true');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await reconcile('apps');
+    expect(await ready('apps')).toBe('True Ready');
+    expect((await world.events('apps')).map((text) => text.split(':')[0])).toEqual(['Error', 'Error']);
+  });
+
+  test('a folder that disappears leaves the packages as they were', async () => {
+    const repo = await world.bare('apps');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await create('apps', { repo });
+    await reconcile('apps');
+    await rename(repo, `${repo}.away`);
+    clock.advance(1000);
+    await expect(reconcile('apps')).rejects.toMatchObject({ code: 'NotFound' });
+    expect(await ready('apps')).toBe(
+      `False Error there is no Git repository at ${repo} any more; put it back, or unregister it`,
+    );
+    expect(world.store.list()).toHaveLength(1);
+    await rename(`${repo}.away`, repo);
+    await reconcile('apps');
+    expect(await ready('apps')).toBe('True Ready');
+  });
+
+  test('a changed spec opens it anew, and deletion closes it', async () => {
+    const repo = await world.bare('apps');
+    await world.push(repo, { 'a/one/Kptfile': KPTFILE, 'b/two/Kptfile': KPTFILE });
+    await create('apps', { repo, directory: 'a' });
+    await reconcile('apps');
+    await world.client.patch(repositoryKind, { name: 'apps' }, { spec: { git: { directory: 'b' } } });
+    await reconcile('apps');
+    const names = async () => (await world.client.list(packageRevisionKind)).items.map(({ metadata }) => metadata.name);
+    expect(await names()).toEqual(['apps.two.main']);
+    expect((await statusOf(world, 'apps')).status?.observedGeneration).toBe(2);
+    await world.client.delete(repositoryKind, { name: 'apps' });
+    await reconcile('apps');
+    expect(await names()).toEqual([]);
+    expect(world.store.repositories()).toEqual([]);
+  });
+
+  test.each([
+    ['the same place', {}, {}],
+    ['a folder inside', {}, { directory: 'teams/a' }],
+    ['a folder around', { directory: 'teams/a' }, { directory: 'teams' }],
+  ])('two objects for %s: the first one stays', async (_, first, second) => {
+    const repo = await world.bare('apps');
+    await create('first', { repo, ...first });
+    clock.advance(5000);
+    await create('second', { repo: `file://${repo}`, ...second });
+    await expect(reconcile('second')).rejects.toThrow('Repository conflict with existing repository: default/first');
+    await reconcile('first');
+    await expect(reconcile('second')).rejects.toThrow('Repository conflict with existing repository: default/first');
+    expect(await ready('second')).toBe('False Error Repository conflict with existing repository: default/first');
+    await world.client.delete(repositoryKind, { name: 'first' });
+    await reconcile('first');
+    await reconcile('second');
+    expect(await ready('second')).toBe('True Ready');
+  });
+
+  test('neighbouring folders, other branches and other repositories are no conflict', async () => {
+    const repo = await world.bare('apps');
+    await world.push(repo, { x: 'x' }, 'next');
+    await create('a', { repo, directory: 'teams/a' });
+    await create('ab', { repo, directory: 'teams/ab' });
+    await create('next', { repo, branch: 'next' });
+    await create('other', { repo: await world.bare('other') });
+    for (const name of ['a', 'ab', 'next', 'other']) {
+      await reconcile(name);
+      expect(await ready(name)).toBe('True Ready');
+    }
+  });
+
+  test('tells what others pushed', async () => {
+    const repo = await world.bare('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    const { name } = await world.draft('apps/app/w1');
+    const { name: other } = await world.draft('apps/other/w1');
+    const { name: third } = await world.draft('apps/third/w1');
+    await world.store.transition(third, { action: 'propose' }, ANNA);
+    clock.advance(1000);
+    await reconcile('apps');
+    expect(await world.events('apps')).toEqual([]);
+
+    const { git } = world.store.repository('apps');
+    const draft = await git.resolveRef('refs/heads/drafts/app/w1');
+    const main = await git.resolveRef('refs/heads/main');
+    if (draft === undefined || main === undefined) throw new Error('no draft');
+    const gone = await git.resolveRef('refs/heads/drafts/other/w1');
+    const { path } = world.store.repository('apps').git;
+    const rewritten = await world.push(path, { 'app/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');
+    await git.transaction([
+      { type: 'update', ref: 'refs/heads/drafts/app/w1', old: draft, new: rewritten },
+      { type: 'delete', ref: 'refs/heads/drafts/other/w1', old: gone ?? '' },
+      { type: 'create', ref: 'refs/tags/app/v1', new: rewritten },
+    ]);
+    const pushed = await world.push(path, { 'third/x.yaml': 'a: 1\n' }, 'proposed/third/w1');
+    clock.advance(1000);
+    await reconcile('apps');
+    expect(await world.events(name)).toEqual([
+      `DraftRewritten: the draft app/w1 was rewritten: ${draft} is no part of ${rewritten}`,
+    ]);
+    expect(await world.events('apps.app.v1')).toEqual(['OutOfBand: app/v1 points to a commit that is no approval']);
+    expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 is gone, it was at ${gone}`]);
+    expect(world.store.find(other)).toBeUndefined();
+    expect(await world.events(third)).toEqual([
+      `ProposedPushed: the proposed revision third/w1 was changed to ${pushed} by a plain push: it is not what was proposed`,
+    ]);
+  });
+
+  test('what another process did by the kernel is no news', async () => {
+    const repo = await world.bare('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    await using elsewhere = await fixture(clock);
+    await elsewhere.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo } } });
+    await controllerOn(elsewhere).reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+    const look = async () => {
+      clock.advance(1000);
+      await reconcile('apps');
+    };
+    const { name } = await elsewhere.draft('apps/app/w1');
+    await look();
+    await elsewhere.store.transition(name, { action: 'propose' }, ANNA);
+    await look();
+    await elsewhere.store.transition(name, { action: 'reject' }, ANNA);
+    await look();
+    await elsewhere.publish(name);
+    await look();
+    expect(world.store.get(name)).toMatchObject({ lifecycle: 'Published', outOfBand: undefined });
+    await elsewhere.store.transition(name, { action: 'propose-deletion' }, ANNA);
+    await look();
+    await elsewhere.store.transition(name, { action: 'delete' }, ANNA);
+    await look();
+    expect(world.store.find(name)).toBeUndefined();
+    expect((await world.client.list(eventKind)).items).toEqual([]);
+  });
+
+  test('the index cache is saved from time to time and on close', async () => {
+    controller = controllerOn(world, { saveInterval: 5000 });
+    const repo = await world.bare('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    clock.advance(6000);
+    await reconcile('apps');
+    await world.client.delete(repositoryKind, { name: 'apps' });
+    await reconcile('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    expect(await ready('apps')).toBe('True Ready');
+    expect(world.store.list()).toHaveLength(1);
+    expect(await world.events('apps')).toEqual([]);
+  });
+});
+
+describe('remote repositories', () => {
+  test('credentials come from the Secret, are asked for anew, and stand in no message', async () => {
+    await using world = await fixture();
+    const repo = await world.bare('apps');
+    const auth = { username: 'robot', password: 's3cret-t0ken' };
+    const server = await startGitServer({ root: dirname(repo), auth });
+    try {
+      const { client } = world;
+      const git = { repo: `${server.url}/apps.git`, secretRef: { name: 'apps-auth' } };
+      await client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git } });
+      const controller = controllerOn(world, { remoteInterval: 0 });
+      const reconcile = () => controller.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+      await expect(reconcile()).rejects.toThrow(
+        'Secret default/apps-auth, which Repository default/apps refers to, does not exist',
+      );
+      const metadata = { name: 'apps-auth' };
+      await client.create(secretKind, { metadata, stringData: { username: 'robot', password: 'wr0ng-t0ken' } });
+      await expect(reconcile()).rejects.toMatchObject({ code: 'Refused' });
+      const { ready } = await statusOf(world, 'apps');
+      expect(ready).toContain('does not accept the credentials');
+      await client.update(
+        secretKind,
+        secretKind.complete({ metadata, stringData: { username: 'robot', token: 's3cret-t0ken\n' } }),
+      );
+      await reconcile();
+      expect((await statusOf(world, 'apps')).ready).toBe('True Ready');
+      await world.push(repo, { 'one/Kptfile': KPTFILE });
+      await reconcile();
+      expect(world.store.list()).toHaveLength(1);
+      const said = JSON.stringify([(await client.list(eventKind)).items, await statusOf(world, 'apps'), ready]);
+      expect(said).not.toMatch(/t0ken/);
+    } finally {
+      await server.close();
+    }
+  });
+
+  test('one that hangs disturbs no other, and says so', async () => {
+    await using world = await fixture();
+    const hanging: Server = createServer(() => {
+      // Takes the request and never answers.
+    });
+    await new Promise<void>((resolve) => hanging.listen(0, '127.0.0.1', resolve));
+    try {
+      const { client, manager, store } = world;
+      const repo = `http://127.0.0.1:${(hanging.address() as AddressInfo).port}/apps.git`;
+      await client.create(repositoryKind, { metadata: { name: 'hanging' }, spec: { git: { repo } } });
+      const local = await world.bare('local');
+      await client.create(repositoryKind, { metadata: { name: 'local' }, spec: { git: { repo: local } } });
+      manager.addController(controllerOn(world, { deadline: 600, localInterval: 50 }));
+      await manager.start();
+      await world.push(local, { 'one/Kptfile': KPTFILE });
+      await expect.poll(() => store.find('local.one.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');
+      await expect
+        .poll(async () => (await statusOf(world, 'hanging')).ready, { timeout: 10_000 })
+        .toBe(`False Error ${repo} did not answer in time; it is tried again with growing pauses`);
+      expect((await statusOf(world, 'local')).ready).toBe('True Ready');
+      await world.push(local, { 'two/Kptfile': KPTFILE });
+      await expect.poll(() => store.find('local.two.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');
+      await client.delete(repositoryKind, { name: 'hanging' });
+      await manager.idle();
+      expect(manager.failing()).toEqual([]);
+    } finally {
+      hanging.closeAllConnections();
+      await new Promise((resolve) => hanging.close(resolve));
+    }
+  });
+});

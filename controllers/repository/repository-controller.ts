@@ -1,0 +1,190 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import { TerminalError } from '../../src/controller/reconciler.ts';
+import { toObject, watchKind } from '../../src/controller/source.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
+import { localPath } from '../../src/git/open-location.ts';
+import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import type { Finding } from '../../src/package/kernel/classify.ts';
+import { mainRef } from '../../src/package/layout.ts';
+import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
+import { credentialsOf } from '../credentials.ts';
+import { TellOnce } from '../tell-once.ts';
+import { OpenRepository } from './open-repository.ts';
+import { conflictingRepository } from './repository-conflict.ts';
+import { type RepositoryReport, statusAfter } from './repository-status.ts';
+
+export const REPOSITORY_ACTOR = 'controller:repository';
+
+export interface RepositoryControllerOptions extends Pick<OpenOptions, 'policyFor' | 'dependentsOf' | 'dataFolder'> {
+  readonly client: Client;
+  readonly store: RevisionStore;
+  readonly clock: Clock;
+  readonly git?: RepositoryOptions;
+  /** Milliseconds between two looks at a repository on this machine. Default 1,000. */
+  readonly localInterval?: number;
+  /** Milliseconds between two syncs with a remote one. Default 30,000. */
+  readonly remoteInterval?: number;
+  /** Milliseconds that opening or syncing one repository may take. Default 60,000. */
+  readonly deadline?: number;
+  /** Milliseconds between two writes of an index cache. Default 30,000. */
+  readonly saveInterval?: number;
+  /** A number from 0 to below 1, for jitter. Default Math.random. */
+  readonly random?: () => number;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** Opens registered repositories in the store, keeps them up to date, and reports how they are. */
+export function repositoryController(options: RepositoryControllerOptions): ControllerOptions {
+  const { store, clock, dataFolder, policyFor, dependentsOf, deadline = 60_000, random = Math.random } = options;
+  const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
+  const events = new TellOnce(recorder);
+  const open = new Map<string, OpenRepository>();
+  /** Keys of those that are open or being opened. */
+  const claimed = new Set<string>();
+  /** Those that wait for another one to go. */
+  const inConflict = new Map<string, ObjectKey>();
+
+  return {
+    name: 'repository',
+    // A repository that hangs holds one of these until its deadline, and no other repository waits for it.
+    maxConcurrentReconciles: 64,
+    baseDelay: 1000,
+    maxDelay: 300_000,
+    sources: [
+      watchKind(repositoryKind, {
+        predicate: specOrMetadataChanged,
+        map: (event) => (event.type === 'add' ? toObject(event) : [...toObject(event), ...inConflict.values()]),
+      }),
+    ],
+    async reconcile(key, context) {
+      const object = await client.find(repositoryKind, key);
+      if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
+      const limit = new AbortController();
+      const cancel = clock.schedule(deadline, () => limit.abort());
+      try {
+        const signal = AbortSignal.any([context.signal, limit.signal]);
+        const state = await opened(object, signal);
+        if (state.isDue(object)) await sync(object, state, signal);
+        await report(object, { reason: 'Ready', message: '', facts: state.facts() });
+        events.forget(key);
+        return { requeueAfter: state.nextLook(object), reason: 'the next look at the repository' };
+      } catch (error) {
+        if (!open.has(keyText(key))) claimed.delete(keyText(key));
+        // It is the process that ends; nothing is wrong with the repository.
+        if (context.signal.aborted) throw error;
+        const cause = limit.signal.aborted ? tooSlow(object, error) : error;
+        const facts = open.get(keyText(key))?.facts();
+        await report(object, { reason: 'Error', message: messageOf(cause), ...(facts === undefined ? {} : { facts }) });
+        events.tell(object, 'Warning', 'Error', messageOf(cause));
+        throw cause;
+      } finally {
+        cancel();
+      }
+    },
+  };
+
+  /** The repository as its object wants it now, opened if it is not. */
+  async function opened(object: Stored<Repository>, signal: AbortSignal): Promise<OpenRepository> {
+    const key = keyText(keyOf(object));
+    const known = open.get(key);
+    if (known?.isFor(object) === true) return known;
+    if (known !== undefined) await forget(keyOf(object));
+    const { items } = await client.list(repositoryKind);
+    const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))));
+    if (other !== undefined) {
+      inConflict.set(key, keyOf(object));
+      throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
+    }
+    inConflict.delete(key);
+    claimed.add(key);
+    if (findCondition(object.status?.conditions, 'Ready')?.observedGeneration !== object.metadata.generation) {
+      await report(object, { reason: 'Reconciling', message: 'opening the repository' });
+    }
+    const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
+    const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
+    const interval = isLocal ? (options.localInterval ?? 1000) : (options.remoteInterval ?? 30_000);
+    const state = await OpenRepository.open(object, { store, clock, interval, random }, (onChange) =>
+      openPackageRepository(object, {
+        ...{ dataFolder, policyFor, dependentsOf, clock, onChange, signal },
+        ...(options.git === undefined ? {} : { git: options.git }),
+        ...(credentials === undefined ? {} : { credentials }),
+      }),
+    );
+    open.set(key, state);
+    const { note } = state.repository;
+    if (note !== undefined) recorder.record(object, 'Normal', 'IndexRebuilt', note);
+    return state;
+  }
+
+  async function sync(object: Stored<Repository>, state: OpenRepository, signal: AbortSignal): Promise<void> {
+    const { git, layout } = state.repository;
+    // Without its folder a repository would look like an empty one, and all its packages like deleted ones.
+    if (localPath(object.spec.git?.repo ?? '') !== undefined) await expectFolder(git.path);
+    for (const finding of await state.sync(object, signal)) tell(object, state, finding);
+    if ((await git.resolveRef(mainRef(layout))) === undefined) {
+      throw new SluiceError('NotFound', `branch ${layout.branch} is gone from ${object.spec.git?.repo}; push it again`);
+    }
+    await state.saveCache(options.saveInterval ?? 30_000);
+  }
+
+  /** About the revision, or about the repository if there is none any more. */
+  function tell(object: Repository, { repository }: OpenRepository, finding: Finding): void {
+    const { kind, apiVersion } = packageRevisionKind;
+    const rows = finding.package === undefined ? [] : repository.index.ofPackage(finding.package);
+    const row = rows.find(({ ref, key }) => ref === finding.ref || key.workspace === finding.workspace);
+    const metadata = { name: row?.name ?? '', namespace: repository.namespace, uid: row?.uid };
+    const reason = finding.kind === 'Published' ? 'OutOfBand' : finding.kind;
+    const about = row === undefined ? object : { apiVersion, kind, metadata };
+    recorder.record(about, finding.inBand ? 'Normal' : 'Warning', reason, finding.message);
+  }
+
+  async function forget(key: ObjectKey): Promise<void> {
+    const state = open.get(keyText(key));
+    open.delete(keyText(key));
+    claimed.delete(keyText(key));
+    inConflict.delete(keyText(key));
+    events.forget(key);
+    await state?.close();
+  }
+
+  /** Writes a status that tells something new. Status writes wake nobody who does not ask for them. */
+  async function report(object: Stored<Repository>, next: RepositoryReport): Promise<void> {
+    const current = await client.find(repositoryKind, keyOf(object));
+    const status = current === undefined ? undefined : statusAfter(current, next, clock.now());
+    if (current === undefined || status === undefined) return;
+    try {
+      await client.updateStatus(repositoryKind, { ...current, status });
+    } catch (error) {
+      // Changed or gone meanwhile, which wakes us again.
+      if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
+    }
+  }
+}
+
+async function expectFolder(path: string): Promise<void> {
+  try {
+    await access(join(path, 'HEAD'));
+  } catch (cause) {
+    throw new SluiceError('NotFound', `there is no Git repository at ${path} any more; put it back, or unregister it`, {
+      cause,
+    });
+  }
+}
+
+function tooSlow({ spec }: Repository, cause: unknown): SluiceError {
+  const message = `${spec.git?.repo} did not answer in time; it is tried again with growing pauses`;
+  return new SluiceError('Timeout', message, { cause });
+}

@@ -1,0 +1,155 @@
+import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
+import { timestamp } from '../../src/foundation/clock.ts';
+import { type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
+import { verdictOf } from '../../src/package/record.ts';
+import type { Judgement } from '../../src/package/revision-store.ts';
+import { type GivenCondition, giveVerdict } from '../../src/package/verdict.ts';
+import type { RevisionChange } from '../../src/package/write/change.ts';
+import type { Face } from '../../src/resource/request-context.ts';
+import { RENDERER, type RunOutcome } from './run-resolvers.ts';
+import { isMarked, SETTLED_TYPE, settledCondition } from './settlement.ts';
+
+/** Acts where more than one resolver, the renderer or the controller itself has something to say. */
+export const CONTROLLER_ACTOR = 'controller:revision';
+
+/** What a run asks to be written, as one change by one actor. */
+export interface Plan {
+  /** Undefined if nothing would differ. */
+  readonly change: RevisionChange | undefined;
+  readonly actor: string;
+  /** The resolvers with a part in the change, in the order of their names. */
+  readonly contributors: readonly string[];
+  /** What a policy does not let the actor say, one sentence each. It is left out of the change. */
+  readonly refused: readonly string[];
+}
+
+export function resolverActor(name: string): string {
+  return name === RENDERER || name === '' ? CONTROLLER_ACTOR : `resolver:${name}`;
+}
+
+/** Compares what a run came to with what is in Git. `now` in milliseconds since the epoch. */
+export function planChange(judgement: Judgement, outcome: RunOutcome, now: number): Plan {
+  const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
+  const own = settledCondition(judgement, outcome);
+  if (own?.given !== undefined && needsGiving(judgement, outcome, own.given, '', now)) parts.condition(own.given, '');
+  if (own?.withdraw === true) parts.withdraw(SETTLED_TYPE, '');
+
+  const contributors = [...parts.contributors].sort();
+  const { actor, allowed } = chooseActor(judgement.policy, parts, contributors);
+  const refused: string[] = [];
+  const permitted = (type: string): boolean => {
+    const why = allowed(type);
+    if (why !== undefined) refused.push(`${actor}: ${why}`);
+    return why === undefined;
+  };
+  const conditions = parts.conditions.filter(({ type }) => permitted(type));
+  const withdraw = parts.withdrawn.filter(permitted);
+  const settled = refused.length === 0 ? settledBy(judgement, outcome, parts) : undefined;
+  const empty = conditions.length + withdraw.length + parts.files.size + parts.gates.length === 0;
+  const change: RevisionChange = {
+    files: parts.files,
+    kptfile: parts.gates.map((conditionType): KptfileEdit => ({ op: 'addGate', conditionType })),
+    conditions,
+    withdraw,
+    ...(settled === undefined ? {} : { settled }),
+    expectedCommit: judgement.revision.commit,
+  };
+  return { change: empty && settled === undefined ? undefined : change, actor, contributors, refused };
+}
+
+/** True if the change cannot be made by one actor although each of its parts could be made by one. */
+export function mustSplit(policy: EffectivePolicy, outcome: RunOutcome, plan: Plan): boolean {
+  if (plan.refused.length === 0 || plan.contributors.length < 2) return false;
+  return [...outcome.contributions.conditions].some(
+    ([type, { by }]) => mayGive(policy, type, resolverActor(by)) && !mayGive(policy, type, plan.actor),
+  );
+}
+
+class Parts {
+  readonly files = new Map<string, Buffer | null>();
+  readonly conditions: GivenCondition[] = [];
+  readonly withdrawn: string[] = [];
+  readonly gates: string[] = [];
+  readonly contributors = new Set<string>();
+
+  condition(given: GivenCondition, by: string): void {
+    this.conditions.push(given);
+    this.contributors.add(by);
+  }
+
+  withdraw(type: string, by: string): void {
+    this.withdrawn.push(type);
+    this.contributors.add(by);
+  }
+}
+
+function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts {
+  const parts = new Parts();
+  const { content, revision } = judgement;
+  const { contributions } = outcome;
+  const { files, conditions, kptfile } = outcome.package.subject;
+  for (const path of outcome.package.changedSince(content.files)) {
+    parts.files.set(path, files.get(path) ?? null);
+    for (const by of contributions.files.get(path) ?? []) parts.contributors.add(by);
+  }
+  for (const [type, { by, given }] of contributions.conditions)
+    if (conditions.has(type) && needsGiving(judgement, outcome, given, by, now)) parts.condition(given, by);
+  const written = new Set(revision.kptfile?.status?.conditions?.map(({ type }) => type));
+  for (const [type, by] of contributions.withdrawn)
+    if (written.has(type) && !conditions.has(type)) parts.withdraw(type, by);
+  const gates = revision.kptfile === undefined ? [] : gatesOf(revision.kptfile);
+  for (const type of gatesOf(kptfile)) {
+    if (gates.includes(type)) continue;
+    parts.gates.push(type);
+    parts.contributors.add(contributions.gates.get(type) ?? '');
+  }
+  return parts;
+}
+
+/**
+ * False if the record says already that this resolver, or this controller for it, gave this condition for the inputs as the run
+ * leaves them. Who of the two it was makes no difference, so that the number of contributors of a commit makes none.
+ */
+function needsGiving(
+  judgement: Judgement,
+  outcome: RunOutcome,
+  given: GivenCondition,
+  by: string,
+  now: number,
+): boolean {
+  const { record, policy } = judgement;
+  const verdict = verdictOf(record, given.type);
+  if (verdict === undefined) return true;
+  if (verdict.by !== resolverActor(by) && verdict.by !== CONTROLLER_ACTOR) return true;
+  const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
+  const face = verdict.face as Face;
+  if (face !== 'controller' || refuseGiver(policy, given.type, giver, face) !== undefined) return true;
+  return giveVerdict(record, given, outcome.package.inputs, { actor: giver, face }, timestamp(now)) !== record;
+}
+
+function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readonly string[]) {
+  const types = [...parts.conditions.map(({ type }) => type), ...parts.withdrawn];
+  const [first] = contributors;
+  const own = contributors.length === 1 && first !== undefined ? resolverActor(first) : CONTROLLER_ACTOR;
+  const refusals = (actor: string) => types.filter((type) => !mayGive(policy, type, actor)).length;
+  const actor = refusals(own) <= refusals(CONTROLLER_ACTOR) ? own : CONTROLLER_ACTOR;
+  return { actor, allowed: (type: string) => refuseGiver(policy, type, { name: actor }, 'controller') };
+}
+
+function mayGive(policy: EffectivePolicy, type: string, actor: string): boolean {
+  return refuseGiver(policy, type, { name: actor }, 'controller') === undefined;
+}
+
+/** The claim that everything is said at the resulting content, if it is true, wanted and new. */
+function settledBy(judgement: Judgement, outcome: RunOutcome, parts: Parts): RevisionChange['settled'] {
+  const { claimants, reported, failures, unsettled } = outcome;
+  if (unsettled !== undefined || failures.length > 0) return undefined;
+  if (!claimants.every((name) => reported.has(name))) return undefined;
+  if (claimants.length === 0 && !isMarked(judgement)) return undefined;
+  const { settled } = judgement.record;
+  const known =
+    parts.files.size === 0 &&
+    settled?.content === judgement.content.content &&
+    settled.resolvers.join('\n') === claimants.join('\n');
+  return known ? undefined : { resolvers: claimants };
+}

@@ -1,0 +1,200 @@
+import { KptfileEditError } from '../../kptfile-schema/index.ts';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import type { ReconcileContext, ReconcileResult } from '../../src/controller/reconciler.ts';
+import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import type { Renderer, Resolver } from '../../src/package/resolver.ts';
+import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../src/resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import type { DeepReadonly, ObjectKey } from '../../src/resource/object.ts';
+import { TellOnce } from '../tell-once.ts';
+import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
+import { CONTROLLER_ACTOR, type Plan } from './plan-change.ts';
+import { RestingDrafts } from './resting-drafts.ts';
+import { runAndPlan } from './run-and-plan.ts';
+import { failureOf, type RunOutcome } from './run-resolvers.ts';
+import { isStopped } from './settlement.ts';
+
+export interface RevisionControllerOptions {
+  readonly store: RevisionStore;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly resolvers: readonly Resolver[];
+  /** Runs before the resolvers in every round. */
+  readonly renderer?: Renderer;
+  /** What wakes drafts besides changes of their own: the outside world that resolvers look at. */
+  readonly sources?: readonly Source<ObjectKey>[];
+  /** Milliseconds that one resolver may take. Default 60,000. */
+  readonly resolverTimeout?: number;
+  /** Default 4. */
+  readonly maxConcurrentReconciles?: number;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** Runs the resolvers of every draft and writes what they say, at most one commit each time. */
+export function revisionController(options: RevisionControllerOptions): ControllerOptions {
+  const { store, sources = [] } = options;
+  const controller = new RevisionReconciler(options);
+  const draftsOf = (repository?: string) =>
+    store
+      .list({ lifecycle: 'Draft', ...(repository === undefined ? {} : { repository }) })
+      .map(({ name, key }) => ({ namespace: store.repository(key.repository).namespace, name }));
+  const world: Source<ObjectKey>[] = [
+    watchKind(packagePolicyKind, { predicate: specChanged, map: () => draftsOf() }),
+    watchKind(repositoryKind, {
+      predicate: specOrMetadataChanged,
+      map: ({ object }) => draftsOf(object.metadata.name),
+    }),
+    ...sources,
+  ];
+  return {
+    name: 'revision',
+    reconcile: (key, context) => controller.reconcile(key, context),
+    sources: [
+      watchKind(packageRevisionKind, {
+        predicate: (event) => isDraft(event.object) || (event.type === 'update' && isDraft(event.old)),
+        map: toObject,
+      }),
+      ...world.map((source) => controller.waking(source)),
+    ],
+    maxConcurrentReconciles: options.maxConcurrentReconciles ?? 4,
+    maxDelay: 300_000,
+  };
+}
+
+class RevisionReconciler {
+  readonly #options: RevisionControllerOptions;
+  readonly #arrangement: Arrangement;
+  readonly #resting: RestingDrafts;
+  readonly #events: TellOnce;
+
+  constructor(options: RevisionControllerOptions) {
+    this.#options = options;
+    this.#arrangement = arrangeResolvers(options.resolvers);
+    const { client, clock } = options;
+    this.#resting = new RestingDrafts(clock);
+    this.#events = new TellOnce(
+      options.recorder ??
+        new EventRecorder({
+          client: client.as({ name: CONTROLLER_ACTOR }, 'controller'),
+          clock,
+          component: CONTROLLER_ACTOR,
+        }),
+    );
+  }
+
+  /** A source whose drafts are looked at again although they did not change themselves. */
+  waking(source: Source<ObjectKey>): Source<ObjectKey> {
+    return {
+      start: (context) =>
+        source.start({
+          ...context,
+          enqueue: (key) => {
+            this.#resting.wake(key.name);
+            context.enqueue(key);
+          },
+        }),
+    };
+  }
+
+  async reconcile(key: ObjectKey, { signal }: ReconcileContext): Promise<ReconcileResult> {
+    const { store } = this.#options;
+    const revision = store.find(key.name);
+    if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined) {
+      this.#resting.forget(key.name);
+      this.#events.forget(key);
+      return {};
+    }
+    const resting = this.#resting.stillResting(revision);
+    if (resting !== undefined) return resting;
+    if (revision.kptfile === undefined) {
+      const message = `the Kptfile cannot be read: ${revision.problem ?? 'there is none'}`;
+      this.#tell(revision, 'Warning', 'KptfileUnreadable', message);
+      return this.#resting.rest(revision);
+    }
+    const judgement = await store.judge(key.name);
+    if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
+    try {
+      return await this.#resolve(judgement, signal);
+    } catch (error) {
+      if (!(error instanceof KptfileEditError)) throw error;
+      this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${error.message}`);
+      return this.#resting.rest(judgement.revision);
+    }
+  }
+
+  async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
+    const { revision } = judgement;
+    const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
+    const options = { context: { now: clock.now(), signal }, clock, renderer, timeout };
+    const { outcome, plan, partial } = await runAndPlan(judgement, this.#arrangement, options);
+    signal.throwIfAborted();
+    this.#tellTrouble(revision, outcome, plan);
+    let after = revision;
+    if (plan.change !== undefined) {
+      const context = { actor: { name: plan.actor }, face: 'controller', signal } as const;
+      try {
+        after = await this.#options.store.change(revision.name, plan.change, context);
+      } catch (error) {
+        return this.#budgetWait(revision, error);
+      }
+      if (after.commit !== revision.commit) this.#tell(after, 'Normal', 'Resolved', describe(plan));
+    }
+    const failure = failureOf(outcome.failures);
+    if (failure !== undefined) throw failure;
+    if (partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
+    return this.#resting.rest(
+      after,
+      outcome.unsettled === undefined ? outcome.requeueAfter : undefined,
+      'a resolver asked for it',
+    );
+  }
+
+  #budgetWait(revision: PackageRevision, error: unknown): ReconcileResult {
+    const details = isSluiceError(error, 'LimitExceeded') ? error.details : undefined;
+    if (!isBudget(details)) throw error;
+    const { clock } = this.#options;
+    this.#tell(revision, 'Warning', 'BudgetExhausted', String((error as Error).message));
+    return this.#resting.rest(revision, Date.parse(details.retryAt) - clock.now(), 'the budget of commits is used up');
+  }
+
+  #tellTrouble(revision: PackageRevision, { failures, problems, unsettled }: RunOutcome, { refused }: Plan): void {
+    const warn = (reason: string, message: string) => this.#tell(revision, 'Warning', reason, message);
+    for (const { resolver, message } of failures) warn('ResolverFailed', `${resolver}: ${message}`);
+    for (const { reason, message } of problems) warn(reason, message);
+    if (refused.length > 0) warn('GiverRefused', refused.join('; '));
+    if (unsettled !== undefined) warn('NotSettled', unsettled);
+  }
+
+  #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    const { apiVersion, kind } = packageRevisionKind;
+    const { namespace } = this.#options.store.repository(revision.key.repository);
+    const metadata = { namespace, name: revision.name, uid: revision.uid };
+    this.#events.tell({ apiVersion, kind, metadata }, type, reason, message, reason);
+  }
+}
+
+function isDraft(object: DeepReadonly<RevisionObject>): boolean {
+  return object.spec.lifecycle === 'Draft';
+}
+
+function isBudget(details: unknown): details is { readonly retryAt: string } {
+  return typeof details === 'object' && details !== null && 'budgetExhausted' in details && 'retryAt' in details;
+}
+
+function describe({ change, actor }: Plan): string {
+  const said = (change?.conditions ?? []).map(({ type, status }) => `${type} is ${status}`);
+  const files = [...(change?.files?.keys() ?? [])];
+  return `${actor}: ${[...said, ...(files.length === 0 ? [] : [`wrote ${files.join(', ')}`])].join(', ') || 'conditions changed'}`;
+}

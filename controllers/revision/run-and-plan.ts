@@ -1,0 +1,34 @@
+import type { Judgement } from '../../src/package/revision-store.ts';
+import type { Arrangement } from './arrange-resolvers.ts';
+import { mustSplit, type Plan, planChange } from './plan-change.ts';
+import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
+
+export interface PlannedRun {
+  readonly outcome: RunOutcome;
+  readonly plan: Plan;
+  /** It is the part of one resolver only; the others have something to say too. */
+  readonly partial: boolean;
+}
+
+/**
+ * A run and what is to be written of it. Policies may let each resolver give its own conditions and nobody those of all; then
+ * the first resolver that has something to say is run alone, and speaks for itself.
+ */
+export async function runAndPlan(
+  judgement: Judgement,
+  arrangement: Arrangement,
+  options: RunOptions,
+): Promise<PlannedRun> {
+  const attempt = async (only?: string): Promise<PlannedRun> => {
+    const outcome = await runResolvers(judgement, arrangement, { ...options, only });
+    return { outcome, plan: planChange(judgement, outcome, options.context.now), partial: only !== undefined };
+  };
+  const all = await attempt();
+  if (!mustSplit(judgement.policy, all.outcome, all.plan)) return all;
+  for (const { name } of arrangement.order) {
+    if (!all.plan.contributors.includes(name)) continue;
+    const one = await attempt(name);
+    if (one.plan.change !== undefined && one.plan.refused.length === 0) return one;
+  }
+  return all;
+}

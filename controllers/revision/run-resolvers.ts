@@ -1,0 +1,285 @@
+import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { evaluateGates } from '../../src/package/gates.ts';
+import { matchesPattern } from '../../src/package/policy.ts';
+import type { Renderer, Resolution, Resolver, ResolverContext } from '../../src/package/resolver.ts';
+import type { Judgement } from '../../src/package/revision-store.ts';
+import type { GivenCondition } from '../../src/package/verdict.ts';
+import {
+  type Arrangement,
+  appliesOrFails,
+  claimants,
+  patternsOverlap,
+  type ResolverProblem,
+} from './arrange-resolvers.ts';
+import { checkResolution, publicMessage, withTimeout } from './call-resolver.ts';
+import { WorkingPackage } from './working-package.ts';
+
+/** Rounds that may change something; the one after them must be quiet. */
+export const MAX_ROUNDS = 3;
+/** The name under which the renderer appears. */
+export const RENDERER = 'render';
+/** The condition that says that rendering failed; kpt's own. */
+const RENDERED_TYPE = 'Rendered';
+
+export interface RunOptions {
+  readonly context: ResolverContext;
+  readonly clock: Clock;
+  readonly renderer?: Renderer | undefined;
+  /** Milliseconds that one resolver may take. */
+  readonly timeout: number;
+  /** Runs this one alone. */
+  readonly only?: string | undefined;
+}
+
+export interface ResolverFailure {
+  readonly resolver: string;
+  /** One line, fit for everybody. */
+  readonly message: string;
+  readonly error: unknown;
+}
+
+/** Who wrote which files, and who last said what else about a package. `RENDERER` stands for the renderer. */
+export interface Contributions {
+  readonly files: ReadonlyMap<string, readonly string[]>;
+  readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: GivenCondition }>;
+  readonly withdrawn: ReadonlyMap<string, string>;
+  readonly gates: ReadonlyMap<string, string>;
+}
+
+export interface RunOutcome {
+  readonly package: WorkingPackage;
+  readonly contributions: Contributions;
+  /** Names of all resolvers that the package is the business of, sorted. */
+  readonly claimants: readonly string[];
+  /** Those of them that have answered for the package as it now is. */
+  readonly reported: ReadonlySet<string>;
+  /** Resolvers that were passed over, and the condition types (or prefixes) that they wait for. */
+  readonly waiting: ReadonlyMap<string, readonly string[]>;
+  readonly failures: readonly ResolverFailure[];
+  /** Problems of the configuration that concern this package. */
+  readonly problems: readonly ResolverProblem[];
+  /** What was still changing in the last round, and by whom, if nothing came to rest. */
+  readonly unsettled: string | undefined;
+  /** The shortest wait that a resolver asked for. Milliseconds. */
+  readonly requeueAfter: number | undefined;
+}
+
+/** Runs renderer and resolvers over a package in memory, round by round, until a whole round changes nothing. Writes nothing. */
+export async function runResolvers(
+  judgement: Judgement,
+  arrangement: Arrangement,
+  options: RunOptions,
+): Promise<RunOutcome> {
+  const run = new Run(judgement, options);
+  const { renderer, only } = options;
+  const steps: Step[] = arrangement.order
+    .filter(({ name }) => only === undefined || name === only)
+    .map((resolver) => ({ resolver, failureTypes: resolver.claims, rendering: false }));
+  if (renderer !== undefined && only === undefined) steps.unshift(renderStep(renderer));
+  const awaited = arrangement.all;
+  let unsettled: string | undefined;
+  for (let round = 0; round <= MAX_ROUNDS; round++) {
+    const before = run.state;
+    await run.round(steps, awaited);
+    unsettled = run.whatChanged(before);
+    if (unsettled === undefined) break;
+  }
+  const { subject } = run.state.package;
+  return {
+    ...run.state,
+    claimants: claimants(arrangement.all, subject),
+    reported: run.reported,
+    waiting: run.waiting,
+    failures: [...run.failures.values()],
+    problems: arrangement.problems.filter(({ stopped }) =>
+      stopped.some((resolver) => appliesOrFails(resolver, subject)),
+    ),
+    unsettled,
+    requeueAfter: run.requeueAfter,
+  };
+}
+
+interface Step {
+  readonly resolver: Resolver;
+  /** What becomes False if it fails. */
+  readonly failureTypes: readonly string[];
+  readonly rendering: boolean;
+}
+
+function renderStep(renderer: Renderer): Step {
+  const resolver: Resolver = {
+    name: RENDERER,
+    claims: ['*'],
+    applies: () => true,
+    resolve: (subject, context) => renderer.render(subject, context),
+  };
+  return { resolver, failureTypes: [RENDERED_TYPE], rendering: true };
+}
+
+interface State {
+  readonly package: WorkingPackage;
+  readonly contributions: Contributions;
+}
+
+class Run {
+  readonly #judgement: Judgement;
+  readonly #options: RunOptions;
+  readonly failures = new Map<string, ResolverFailure>();
+  state: State;
+  reported = new Set<string>();
+  waiting = new Map<string, readonly string[]>();
+  requeueAfter: number | undefined;
+
+  constructor(judgement: Judgement, options: RunOptions) {
+    this.#judgement = judgement;
+    this.#options = options;
+    const nothing = { files: new Map(), conditions: new Map(), withdrawn: new Map(), gates: new Map() };
+    this.state = { package: WorkingPackage.open(judgement.revision, judgement.content), contributions: nothing };
+  }
+
+  async round(steps: readonly Step[], all: readonly Resolver[]): Promise<void> {
+    this.reported = new Set();
+    this.waiting = new Map();
+    this.requeueAfter = undefined;
+    for (const step of steps) {
+      const { name, waitsFor = [] } = step.resolver;
+      // What is not rendered is not ready to be judged.
+      if (this.failures.has(RENDERER)) return;
+      if (this.failures.has(name)) continue;
+      try {
+        if (!step.resolver.applies(this.state.package.subject)) continue;
+        const missing = waitsFor.filter((pattern) => !this.#isMet(pattern, all));
+        if (missing.length > 0) this.waiting.set(name, missing);
+        else await this.#call(step.resolver);
+      } catch (error) {
+        // A run that is given up says nothing about the resolver.
+        this.#options.context.signal.throwIfAborted();
+        this.#fail(step, error);
+      }
+    }
+  }
+
+  async #call(resolver: Resolver): Promise<void> {
+    const { context, clock, timeout } = this.#options;
+    const { name, claims } = resolver;
+    const { subject } = this.state.package;
+    const resolution = await withTimeout((own) => resolver.resolve(subject, own), context, clock, timeout);
+    checkResolution(name, claims, resolution, this.state.package.inputs);
+    this.state = take(this.state, name, resolution);
+    this.reported.add(name);
+    const { requeueAfter } = resolution;
+    if (requeueAfter !== undefined) this.requeueAfter = Math.min(this.requeueAfter ?? requeueAfter, requeueAfter);
+  }
+
+  #fail(step: Step, error: unknown): void {
+    const { name } = step.resolver;
+    const message = publicMessage(error);
+    this.failures.set(name, { resolver: name, message, error });
+    const { kptfile, conditions } = this.state.package.subject;
+    const known = [...conditions.keys(), ...gatesOf(kptfile)];
+    const types = step.failureTypes.flatMap((claim) =>
+      claim.endsWith('*') ? known.filter((type) => matchesPattern(claim, type)) : [claim],
+    );
+    const reason = step.rendering ? 'RenderFailed' : 'ResolverFailed';
+    const text = step.rendering ? message : `resolver ${name}: ${message}`;
+    const given = [...new Set(types)].map((type) => ({ type, status: 'False', reason, message: text }) as const);
+    this.state = take(this.state, name, { conditions: given });
+  }
+
+  /** Whether a condition, or all of a prefix, is True for the package as it is now. */
+  #isMet(pattern: string, all: readonly Resolver[]): boolean {
+    const { subject } = this.state.package;
+    if (!pattern.endsWith('*')) return this.#isOpen(pattern);
+    // Who could still add a condition of this prefix must have had the chance.
+    const open = all.some(
+      (other) =>
+        this.#options.only === undefined &&
+        other.claims.some((claim) => patternsOverlap(claim, pattern)) &&
+        !this.reported.has(other.name) &&
+        appliesOrFails(other, subject),
+    );
+    if (open) return false;
+    return [...subject.conditions.keys()].every((type) => !matchesPattern(pattern, type) || this.#isOpen(type));
+  }
+
+  #isOpen(type: string): boolean {
+    const { package: current, contributions } = this.state;
+    const { conditions } = current.subject;
+    if (contributions.conditions.has(type)) return conditions.get(type)?.status === 'True';
+    const { record, policy } = this.#judgement;
+    const facts = { gates: [type], conditions, record, inputs: current.inputs };
+    return evaluateGates(facts, { ...policy, requiredGates: [] })[0]?.state === 'Open';
+  }
+
+  /** What differs from the state before a round and who touched it; undefined if nothing does. */
+  whatChanged(before: State): string | undefined {
+    const { package: now, contributions } = this.state;
+    const old = before.package.subject;
+    const changes = now
+      .changedSince(old.files)
+      .map((path) => `${contributions.files.get(path)?.join(' and ')} changes ${path}`);
+    for (const [type, { by, given }] of contributions.conditions) {
+      const told = before.contributions.conditions.get(type);
+      const sameInputs = told === undefined || String(told.given.inputs) === String(given.inputs);
+      if (sameInputs && sameStatement(old.conditions.get(type), now.subject.conditions.get(type))) continue;
+      changes.push(`${by} changes condition ${type}`);
+    }
+    for (const [type, by] of contributions.withdrawn)
+      if (old.conditions.has(type) && !now.subject.conditions.has(type))
+        changes.push(`${by} withdraws condition ${type}`);
+    const gates = gatesOf(old.kptfile);
+    for (const [type, by] of contributions.gates) if (!gates.includes(type)) changes.push(`${by} adds gate ${type}`);
+    return changes.length === 0 ? undefined : changes.join(', ');
+  }
+}
+
+/** The state after a resolver's answer. Throws what the Kptfile editor throws, with nothing taken. */
+function take(state: State, by: string, resolution: Resolution): State {
+  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = resolution;
+  const kptfileEdits: KptfileEdit[] = [
+    ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
+    ...conditions.map(({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const),
+    ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
+  ];
+  const before = state.package.subject.files;
+  const next = state.package.with(edits, kptfileEdits);
+  const { contributions: old } = state;
+  const gone = new Set(withdraw);
+  for (const { type } of conditions) gone.delete(type);
+  return {
+    package: next,
+    contributions: {
+      files: new Map([
+        ...old.files,
+        ...next.changedSince(before).map((path) => [path, [...new Set([...(old.files.get(path) ?? []), by])]] as const),
+      ]),
+      conditions: new Map([
+        ...[...old.conditions].filter(([type]) => !gone.has(type)),
+        ...conditions.map((given) => [given.type, { by, given }] as const),
+      ]),
+      withdrawn: new Map([...old.withdrawn, ...[...gone].map((type) => [type, by] as const)]),
+      gates: new Map([...old.gates, ...gates.map((type) => [type, by] as const)]),
+    },
+  };
+}
+
+interface Statement {
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+function sameStatement(a: Statement | undefined, b: Statement | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
+}
+
+/** The error that makes a controller try again later; undefined if nothing failed. */
+export function failureOf(failures: readonly ResolverFailure[]): SluiceError | undefined {
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  const text = failures.map(({ resolver, message }) => `${resolver}: ${message}`).join('; ');
+  return new SluiceError('Unavailable', `resolvers failed, to be tried again: ${text}`, { cause: first.error });
+}
