@@ -22,6 +22,8 @@ export interface FoldedRecord {
   readonly content: string;
   /** True where gates were not enforced (`sluice.dev/gates: warn` or `off`) and some gate was not open. */
   readonly gatesBypassed?: boolean;
+  /** Porch's word for how the revision was made. */
+  readonly task?: unknown;
 }
 
 export interface CommitFacts {
@@ -47,6 +49,7 @@ const foldedSchema = z.object({
   steps: z.array(stepSchema),
   content: z.string(),
   gatesBypassed: z.boolean().optional(),
+  task: z.unknown().optional(),
 });
 
 export function formatCommitMessage(

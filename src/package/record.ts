@@ -45,6 +45,8 @@ const recordSchema = z.object({
   steps: z.array(stepSchema),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
+  /** Porch's word for how the revision was made. */
+  task: z.unknown().optional(),
   /** The content at which pipeline and resolvers last came to rest, and which resolvers had claimed the package. */
   settled: z.object({ content: z.string(), resolvers: z.array(z.string()), at: z.string() }).optional(),
   /** Commits of controllers in the hour that began at `since`. */

@@ -2,12 +2,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { frozenCopy } from '../../resource/frozen-copy.ts';
-import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
-import {
-  LATEST_REVISION_LABEL,
-  packageRevisionKind,
-  type PackageRevision as RevisionObject,
-} from '../../resource/kinds/package-revision.ts';
+import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import type { ObjectKey, Stored } from '../../resource/object.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
@@ -21,13 +16,21 @@ import type {
   WatchOptions,
 } from '../../resource/storage.ts';
 import type { IndexChange } from '../index/revision-index.ts';
-import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
-import type { RevisionSource } from '../write/create.ts';
-import { OUT_OF_BAND_ANNOTATION, revisionObject } from './revision-object.ts';
+import {
+  changeOf,
+  invalid,
+  ownMetadata,
+  refuseLateFinalizer,
+  refuseManagedLabel,
+  sourceOf,
+  stepByApproval,
+  stepByUpdate,
+} from './asked-changes.ts';
+import { revisionObject } from './revision-object.ts';
 
 const TOPIC = 'porch.kpt.dev/v1alpha1/PackageRevision';
 
@@ -63,7 +66,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async create(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
-    const { spec, metadata } = object;
+    const { spec } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
       throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
     }
@@ -74,8 +77,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
         package: spec.packageName,
         workspace: spec.workspaceName,
         source: sourceOf(object),
-        ...(metadata.labels === undefined ? {} : { labels: metadata.labels }),
-        ...(metadata.annotations === undefined ? {} : { annotations: metadata.annotations }),
+        metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
       },
       context,
     );
@@ -86,6 +88,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   async update(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
     const { stored, revision } = this.#current(object);
     refuseManagedLabel(stored, object);
+    refuseLateFinalizer(stored, object);
     const action = stepByUpdate(stored, object);
     const change = changeOf(stored, object, revision);
     const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
@@ -198,138 +201,4 @@ function check(
       `Operation cannot be fulfilled on packagerevisions.porch.kpt.dev "${name}": the object has been modified; please apply your changes to the latest version and try again`,
     );
   }
-}
-
-function sourceOf(object: RevisionObject): RevisionSource {
-  const tasks = object.spec.tasks ?? [];
-  const [task] = tasks;
-  if (tasks.length > 1)
-    throw invalid(object, ['spec', 'tasks'], tasks.length, 'task list must not contain more than one task');
-  if (task === undefined) return { type: 'init' };
-  if (task.type === 'init') {
-    const { description, keywords, site } = task.init ?? {};
-    return {
-      type: 'init',
-      ...(description === undefined ? {} : { description }),
-      ...(keywords === undefined ? {} : { keywords }),
-      ...(site === undefined ? {} : { site }),
-    };
-  }
-  if (task.type === 'edit' && task.edit !== undefined) return { type: 'copy', source: task.edit.sourceRef.name };
-  throw new SluiceError(
-    'Unsupported',
-    `a package revision cannot be created by a task of type ${JSON.stringify(task.type)}`,
-  );
-}
-
-/** The step that a change of `spec.lifecycle` through the main resource asks for. */
-function stepByUpdate(stored: RevisionObject, object: RevisionObject): Action | undefined {
-  const before = stored.spec.lifecycle;
-  const after = object.spec.lifecycle ?? before;
-  if (before === after) return undefined;
-  if (before === 'Draft' && after === 'Proposed') return 'propose';
-  if (before === 'Proposed' && after === 'Draft') return 'reject';
-  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
-  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
-  throw invalid(
-    object,
-    ['spec', 'lifecycle'],
-    after,
-    `cannot change from ${before} here; publishing is done through the approval sub-resource`,
-  );
-}
-
-function stepByApproval(before: Lifecycle | undefined, object: RevisionObject): Action | undefined {
-  const after = object.spec.lifecycle;
-  if (before === 'Draft') return 'approve';
-  if (before === after) return undefined;
-  if (before === 'Proposed' && after === 'Published') return 'approve';
-  if (before === 'Proposed' && after === 'Draft') return 'reject';
-  if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
-  if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
-  throw invalid(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
-}
-
-/** What else differs; undefined if nothing. */
-function changeOf(
-  stored: RevisionObject,
-  object: RevisionObject,
-  revision: PackageRevision,
-): RevisionChange | undefined {
-  const kptfile = kptfileEdits(stored, object);
-  const metadata = metadataChange(stored, object);
-  if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
-    throw invalid(
-      object,
-      ['spec'],
-      '',
-      `the spec of a ${revision.lifecycle} package revision cannot change, besides its lifecycle`,
-    );
-  }
-  if (kptfile.length === 0 && metadata === undefined) return undefined;
-  return { kptfile, ...(metadata === undefined ? {} : { metadata }) };
-}
-
-function kptfileEdits(
-  stored: RevisionObject,
-  object: RevisionObject,
-): NonNullable<RevisionChange['kptfile']>[number][] {
-  const edits: NonNullable<RevisionChange['kptfile']>[number][] = [];
-  const before = (stored.spec.readinessGates ?? []).map((gate) => gate.conditionType);
-  const after = (object.spec.readinessGates ?? []).map((gate) => gate.conditionType);
-  for (const conditionType of after) if (!before.includes(conditionType)) edits.push({ op: 'addGate', conditionType });
-  for (const conditionType of before)
-    if (!after.includes(conditionType)) edits.push({ op: 'removeGate', conditionType });
-  const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? {};
-  const old = stored.spec.packageMetadata ?? {};
-  for (const [key, value] of differing(old.labels, labels)) {
-    edits.push(value === undefined ? { op: 'removeLabel', key } : { op: 'setLabel', key, value });
-  }
-  for (const [key, value] of differing(old.annotations, annotations)) {
-    edits.push(value === undefined ? { op: 'removeAnnotation', key } : { op: 'setAnnotation', key, value });
-  }
-  return edits;
-}
-
-function differing(
-  before: Readonly<Record<string, string>> = {},
-  after: Readonly<Record<string, string>>,
-): [string, string | undefined][] {
-  const changed = Object.entries(after).filter(([key, value]) => before[key] !== value);
-  const removed = Object.keys(before).filter((key) => after[key] === undefined);
-  return [...changed, ...removed.map((key): [string, undefined] => [key, undefined])];
-}
-
-function metadataChange(stored: RevisionObject, object: RevisionObject): RevisionChange['metadata'] | undefined {
-  const wanted = ownMetadata(object);
-  return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
-}
-
-/** Metadata without what the server itself puts there. */
-function ownMetadata(object: RevisionObject) {
-  const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
-  const { [OUT_OF_BAND_ANNOTATION]: _flag, ...annotations } = object.metadata.annotations ?? {};
-  return {
-    labels,
-    annotations,
-    ownerReferences: [...(object.metadata.ownerReferences ?? [])],
-    finalizers: [...(object.metadata.finalizers ?? [])],
-  };
-}
-
-function refuseManagedLabel(stored: RevisionObject | undefined, object: RevisionObject): void {
-  const before = stored?.metadata.labels?.[LATEST_REVISION_LABEL];
-  const after = object.metadata.labels?.[LATEST_REVISION_LABEL];
-  if (after !== undefined && after !== before) {
-    throw invalid(
-      object,
-      ['metadata', 'labels', LATEST_REVISION_LABEL],
-      after,
-      'Forbidden: the label is set by the server',
-    );
-  }
-}
-
-function invalid(object: RevisionObject, path: string[], value: unknown, message: string): SluiceError {
-  return invalidObject(`PackageRevision "${object.metadata.name}"`, [invalidValue(path, value, message)]);
 }

@@ -24,9 +24,7 @@ export function revisionObject(
   };
   const gates = kptfile === undefined ? [] : gatesOf(kptfile);
   const conditions = kptfile === undefined ? [] : [...conditionsOf(kptfile).values()];
-  const tasks = revision.tip.facts.annotations.flatMap((annotation) =>
-    annotation.task === undefined ? [] : [annotation.task],
-  );
+  const tasks = tasksOf(revision);
   return {
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'PackageRevision',
@@ -64,6 +62,13 @@ export function revisionObject(
       ...(conditions.length === 0 ? {} : { conditions }),
     },
   };
+}
+
+/** How the revision was made. Sluice keeps it in the record; of what Porch wrote, the tip's own commit tells. */
+function tasksOf(revision: PackageRevision): unknown[] {
+  const task = revision.record?.task ?? revision.tip.facts.record?.task;
+  if (task !== undefined) return [task];
+  return revision.tip.facts.annotations.flatMap((annotation) => annotation.task ?? []);
 }
 
 function objectMetadata(revision: PackageRevision) {

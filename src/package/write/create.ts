@@ -28,8 +28,8 @@ export interface NewRevision {
   readonly package: string;
   readonly workspace: string;
   readonly source: RevisionSource;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly annotations?: Readonly<Record<string, string>>;
+  /** Object metadata to begin with; it lives in the record. */
+  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
 }
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
@@ -67,8 +67,8 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
     ...start.record(commit),
     commit,
     createdAt: at,
-    ...(wanted.labels === undefined ? {} : { labels: { ...wanted.labels } }),
-    ...(wanted.annotations === undefined ? {} : { annotations: { ...wanted.annotations } }),
+    task: start.task,
+    ...wanted.metadata,
   };
   const before = bench.index.ref(bench.layout.recordPrefix + uid);
   const updates: RefUpdate[] = [

@@ -134,6 +134,7 @@ async function commitFor(
     verdicts: record.verdicts,
     steps: record.steps,
     content: content.content,
+    ...(record.task === undefined ? {} : { task: record.task }),
     ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
   };
   return bench.git.writeCommit({
