@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/foundation/clock.ts';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
-import { isSafePath } from '../../src/git/paths.ts';
+import { checkPath } from '../../src/git/paths.ts';
 import { bindInputs, type PackageInputs } from '../../src/package/inputs.ts';
 import { matchesPattern } from '../../src/package/policy.ts';
 import { oneLine } from '../../src/package/record.ts';
@@ -41,7 +41,11 @@ export function checkResolution(
   for (const path of resolution.edits?.keys() ?? []) {
     if (path === 'Kptfile')
       throw refuse('edited the Kptfile; conditions and gates are what a resolver may change there');
-    if (!isSafePath(path)) throw refuse(`edited ${JSON.stringify(path.slice(0, 200))}, which is no path of a package`);
+    try {
+      checkPath(path);
+    } catch (error) {
+      throw refuse(`edited a file that a package cannot have: ${messageOf(error)}`);
+    }
   }
   for (const type of [...(resolution.conditions ?? []).map((given) => given.type), ...(resolution.withdraw ?? [])]) {
     if (!claims.some((pattern) => matchesPattern(pattern, type)))
@@ -55,7 +59,7 @@ export function checkResolution(
 
 /** An error as one short line for a condition, which everybody may read: without stack, addresses' passwords and the like. */
 export function publicMessage(error: unknown): string {
-  const line = oneLine(messageOf(error).split('\n')[0] ?? '')
+  const line = oneLine(messageOf(error).replace(/^\s+at .*$/gm, ''))
     .replace(/\/\/[^/\s@]*@/g, '//***@')
     .replace(/\b(bearer|basic)\s+\S+/gi, '$1 ***')
     .replace(/\b(token|password|passwd|secret|api-?key)(["']?\s*[:=]\s*)\S+/gi, '$1$2***');

@@ -1,0 +1,84 @@
+import { conditionsOf, contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { canonicalJson, digest } from '../../src/package/canonical-json.ts';
+import { formatConditionType } from '../../src/package/condition-type.ts';
+import type { PackageContent } from '../../src/package/content.ts';
+import { evaluateGates } from '../../src/package/gates.ts';
+import { isYamlPath, readKrmFile } from '../../src/package/krm.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/policy.ts';
+import { emptyRecord, type RevisionRecord } from '../../src/package/record.ts';
+import type { Resolution, Resolver, ResolverContext, ResolverSubject } from '../../src/package/resolver.ts';
+import type { Judgement } from '../../src/package/revision-store.ts';
+import { arrangeResolvers } from './arrange-resolvers.ts';
+import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
+
+export const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+
+/** A draft as a value, for what needs no repository. */
+export function draftOf(
+  files: Readonly<Record<string, string>>,
+  options: { readonly policy?: Partial<EffectivePolicy>; readonly record?: Partial<RevisionRecord> } = {},
+): Judgement {
+  const data = new Map(Object.entries({ Kptfile: KPTFILE, ...files }).map(([path, text]) => [path, Buffer.from(text)]));
+  const read = readKptfile(data.get('Kptfile')?.toString() ?? '');
+  if (!read.ok) throw new Error(read.error.message);
+  const { kptfile } = read;
+  const objects = [...data].flatMap(([path, bytes]) => (isYamlPath(path) ? readKrmFile(path, bytes).objects : []));
+  const rest = [...data].filter(([path]) => path !== 'Kptfile').map(([path, bytes]) => `${path} ${digest(bytes)}`);
+  const content: PackageContent = {
+    tree: '',
+    files: data,
+    skipped: [],
+    content: digest([canonicalJson(contentOf(kptfile)), ...rest].join('\n')),
+    objects: () => objects,
+    object: (type) => {
+      const found = objects.filter((object) => formatConditionType(object) === type);
+      const bodies = found.map(({ value: { status: _status, ...body } }) => canonicalJson(body));
+      return bodies.length === 0 ? undefined : digest(bodies.join('\n'));
+    },
+    file: (path) => {
+      const bytes = data.get(path);
+      return bytes === undefined ? undefined : digest(bytes);
+    },
+  };
+  const policy = { ...DEFAULT_POLICY, ...options.policy };
+  const record = { ...emptyRecord('c0'), ...options.record };
+  const revision = { name: 'apps.app.w1', commit: 'c0', kptfile, lifecycle: 'Draft' } as PackageRevision;
+  const facts = { gates: gatesOf(kptfile), conditions: conditionsOf(kptfile), record, inputs: content };
+  return { revision, content, record, policy, gates: evaluateGates(facts, policy) };
+}
+
+/** A resolver for everything. `calls` are the names, in the order in which resolvers were called. */
+export function resolverOf(
+  name: string,
+  resolve: (subject: ResolverSubject, context: ResolverContext) => Resolution | Promise<Resolution>,
+  options: Partial<Resolver> & { readonly calls?: string[] } = {},
+): Resolver {
+  const { calls, ...rest } = options;
+  return {
+    name,
+    claims: [`test.dev/${name}`],
+    applies: () => true,
+    ...rest,
+    resolve: (subject, context) => {
+      calls?.push(name);
+      return resolve(subject, context);
+    },
+  };
+}
+
+/** A run without a controller around it. */
+export function runOf(
+  draft: Judgement,
+  resolvers: readonly Resolver[],
+  options: Partial<RunOptions> = {},
+): Promise<RunOutcome> {
+  const clock = options.clock ?? new ManualClock();
+  const context = { now: clock.now(), signal: new AbortController().signal };
+  return runResolvers(draft, arrangeResolvers(resolvers), { context, clock, timeout: 1000, ...options });
+}
+
+export function textOf(outcome: RunOutcome, path: string): string | undefined {
+  return outcome.package.subject.files.get(path)?.toString();
+}
