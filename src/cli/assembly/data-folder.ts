@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { DeliveryTarget } from '../../resource/kinds/delivery-target.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
+
+/** Used where neither --data nor SLUICE_DATA names another folder. */
+export const DEFAULT_DATA_FOLDER = '.sluice';
+
+/** The places in a data folder. */
+export interface DataFolder {
+  /** Absolute. */
+  readonly path: string;
+  /** As the user wrote it, for commands that a message proposes. */
+  readonly shown: string;
+  /** One file for each registered object. */
+  readonly objects: string;
+  /** Held by a running `sluice up`. */
+  readonly upLock: string;
+}
+
+export function dataFolder(path: string): DataFolder {
+  const absolute = resolve(path);
+  return { path: absolute, shown: path, objects: join(absolute, 'objects'), upLock: join(absolute, 'up.lock') };
+}
+
+/** Where the mirror of a remote delivery target is kept. */
+export function targetMirror({ path }: DataFolder, { metadata, spec }: DeliveryTarget): string {
+  const { name, namespace = DEFAULT_NAMESPACE } = metadata;
+  const id = createHash('sha256').update(`${namespace}/${name} ${spec.git.repo}`).digest('hex').slice(0, 8);
+  return join(path, 'git', `target-${name.slice(0, 100)}-${id}.git`);
+}
+
+/** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
+export async function createDataFolder(folder: DataFolder): Promise<void> {
+  await mkdir(folder.path, { recursive: true, mode: 0o700 });
+  await mkdir(folder.objects, { recursive: true, mode: 0o700 });
+}
+
+/** Throws NotFound with the next step if there is no data folder. */
+export async function expectDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    if ((await stat(folder.path)).isDirectory()) return;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new SluiceError('Unavailable', `cannot read the data folder ${folder.path}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+    throw new SluiceError(
+      'NotFound',
+      `there is no data folder ${folder.path}; name another one with --data or SLUICE_DATA, or register a first repository with "sluice repo reg"`,
+      { cause: error },
+    );
+  }
+  throw new SluiceError('InvalidInput', `${folder.path} is not a folder; name another one with --data or SLUICE_DATA`);
+}

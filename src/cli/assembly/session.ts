@@ -1,0 +1,135 @@
+import { credentialsOf } from '../../../controllers/credentials.ts';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { openPackageRepository } from '../../package/open-package-repository.ts';
+import { RevisionStore } from '../../package/revision-store.ts';
+import { PackageRevisionStorage } from '../../package/storage/package-revision-storage.ts';
+import type { Client } from '../../resource/client.ts';
+import { EventLog } from '../../resource/event-log.ts';
+import { eventKind } from '../../resource/kinds/event.ts';
+import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import { MemoryStorage } from '../../resource/memory-storage.ts';
+import type { Stored } from '../../resource/object.ts';
+import { Registry } from '../../resource/registry.ts';
+import { RegistryClient } from '../../resource/registry-client.ts';
+import type { Actor, RequestContext } from '../../resource/request-context.ts';
+import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
+import { ObjectFolder } from './object-folder.ts';
+import { policyOf } from './session-policy.ts';
+
+export interface SessionOptions {
+  readonly folder: DataFolder;
+  readonly actor: Actor;
+  /** Make the data folder if it is not there; otherwise that is NotFound. */
+  readonly create?: boolean;
+  readonly clock?: Clock;
+}
+
+/** A repository that could not be opened. */
+export interface OpenFailure {
+  readonly repository: string;
+  readonly error: unknown;
+}
+
+/** Objects, packages and the client to them, on the files of a data folder. Every command works through one. */
+export class Session {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly actor: Actor;
+  readonly log: EventLog;
+  readonly objects: ObjectFolder;
+  readonly store: RevisionStore;
+  readonly registry: Registry;
+  readonly client: Client;
+
+  private constructor(options: SessionOptions, clock: Clock, log: EventLog, objects: ObjectFolder) {
+    this.folder = options.folder;
+    this.actor = options.actor;
+    this.clock = clock;
+    this.log = log;
+    this.objects = objects;
+    this.store = new RevisionStore();
+    this.registry = new Registry();
+    for (const storage of objects.storages()) this.registry.register(storage);
+    this.registry.register(new MemoryStorage(eventKind, { clock, log }));
+    this.registry.register(new PackageRevisionStorage(this.store, log));
+    this.client = new RegistryClient(this.registry, options.actor, 'cli');
+  }
+
+  static async open(options: SessionOptions): Promise<Session> {
+    const { folder, clock = systemClock } = options;
+    if (options.create === true) await createDataFolder(folder);
+    else await expectDataFolder(folder);
+    const log = new EventLog({ clock });
+    // Events are for those who look while things happen; all other objects are kept.
+    const kinds = OBJECT_KINDS.filter((kind) => kind !== eventKind);
+    const objects = await ObjectFolder.open({ root: folder.objects, kinds, clock, log });
+    return new Session(options, clock, log, objects);
+  }
+
+  /** For calls of the store, with why. */
+  context(reason?: string): RequestContext {
+    return { actor: this.actor, face: 'cli', ...(reason === undefined ? {} : { reason }) };
+  }
+
+  repositories(): Stored<Repository>[] {
+    return this.objects.objects(repositoryKind).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  repository(name: string): Stored<Repository> | undefined {
+    return this.repositories().find((repository) => repository.metadata.name === name);
+  }
+
+  /** Opens one registered repository, with what its remote holds now. NotFound if it is not registered. */
+  async openRepository(name: string): Promise<void> {
+    if (this.store.repositories().some((open) => open.repository === name)) return;
+    const object = this.repository(name);
+    if (object === undefined) {
+      const known = this.repositories().map((repository) => repository.metadata.name);
+      const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
+      throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
+    }
+    const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
+    let added = false;
+    const repository = await openPackageRepository(object, {
+      dataFolder: this.folder.path,
+      clock: this.clock,
+      ...(credentials === undefined ? {} : { credentials }),
+      policyFor: (revision) => policyOf(this.objects, revision),
+      dependentsOf: (revision) => this.store.dependentsOf(revision),
+      // What it finds while it opens is announced when it is added.
+      onChange: (changes) => {
+        if (added) this.store.announce(changes);
+      },
+    });
+    this.store.add(repository);
+    added = true;
+  }
+
+  /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
+  async openAll(): Promise<OpenFailure[]> {
+    const failures: OpenFailure[] = [];
+    await Promise.all(
+      this.repositories().map(async ({ metadata: { name } }) => {
+        try {
+          await this.openRepository(name);
+        } catch (error) {
+          failures.push({ repository: name, error });
+        }
+      }),
+    );
+    return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** Saves caches and ends child processes. */
+  async close(): Promise<void> {
+    this.log.close();
+    await this.store.close();
+  }
+}
+
+/** One line for a repository that could not be opened. */
+export function describeFailure({ repository, error }: OpenFailure): string {
+  return `repository ${repository}: ${messageOf(error)}`;
+}

@@ -1,0 +1,106 @@
+import type { Command } from 'commander';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Invocation, Outcome } from '../program/invocation.ts';
+
+/** The words that may follow each command, by the words before: `rpkg get` to its options and sub-commands. */
+type Words = ReadonlyMap<string, readonly { readonly word: string; readonly help: string }[]>;
+
+const SCRIPTS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish };
+
+/** `sluice completion bash|zsh|fish`: a script that needs no sluice while it completes. */
+export function completion(shell: string, program: Command, { terminal }: Invocation): Outcome {
+  const script = SCRIPTS[shell];
+  if (script === undefined || !Object.hasOwn(SCRIPTS, shell)) {
+    throw new SluiceError(
+      'InvalidInput',
+      `there is completion for ${Object.keys(SCRIPTS).join(', ')}, not for ${shell}`,
+    );
+  }
+  const words = new Map<string, { word: string; help: string }[]>();
+  collect(program, '', words);
+  terminal.out.write(script(words));
+  return 0;
+}
+
+function collect(command: Command, path: string, words: Map<string, { word: string; help: string }[]>): void {
+  const help = command.createHelp();
+  const entries = help.visibleCommands(command).map((sub) => ({ word: sub.name(), help: sub.description() }));
+  for (const option of help.visibleOptions(command)) {
+    const word = option.long ?? option.short;
+    if (word !== undefined) entries.push({ word, help: option.description });
+  }
+  words.set(path, entries);
+  for (const sub of command.commands) {
+    for (const name of [sub.name(), ...sub.aliases()]) collect(sub, `${path} ${name}`.trim(), words);
+  }
+}
+
+function bash(words: Words): string {
+  const cases = [...words].map(
+    ([path, entries]) => `    ${quote(path)}) words=${quote(entries.map(({ word }) => word).join(' '))} ;;`,
+  );
+  const paths = [...words.keys()].map(quote).join(' ');
+  return `# Completion of sluice for bash: source <(sluice completion bash)
+_sluice() {
+  local path="" word words="" current="\${COMP_WORDS[COMP_CWORD]}"
+  local -a paths=(${paths})
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    local longer="\${path:+$path }$word" known
+    for known in "\${paths[@]}"; do
+      if [[ "$known" == "$longer" ]]; then path="$longer"; break; fi
+    done
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+  if [[ \${#COMPREPLY[@]} -eq 0 ]]; then COMPREPLY=($(compgen -f -- "$current")); fi
+}
+complete -F _sluice sluice
+`;
+}
+
+function zsh(words: Words): string {
+  const cases = [...words].map(([path, entries]) => {
+    const items = entries.map(({ word, help }) => quote(`${word.replaceAll(':', '\\:')}:${help}`));
+    return `    ${quote(path)}) items=(${items.join(' ')}) ;;`;
+  });
+  return `#compdef sluice
+# Completion of sluice for zsh: sluice completion zsh > "\${fpath[1]}/_sluice", or source <(sluice completion zsh)
+_sluice() {
+  local path="" word longer
+  local -a items paths
+  paths=(${[...words.keys()].map(quote).join(' ')})
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    longer="\${path:+$path }$word"
+    if (( \${paths[(Ie)$longer]} )); then path="$longer"; fi
+  done
+  case "$path" in
+${cases.join('\n')}
+  esac
+  _describe 'sluice' items || _files
+}
+if [[ "\${funcstack[1]}" == "_sluice" ]]; then _sluice "$@"; else compdef _sluice sluice; fi
+`;
+}
+
+function fish(words: Words): string {
+  const lines = ['# Completion of sluice for fish: sluice completion fish > ~/.config/fish/completions/sluice.fish'];
+  for (const [path, entries] of words) {
+    const steps = path === '' ? [] : path.split(' ');
+    const seen = steps.map((step) => `__fish_seen_subcommand_from ${step}`);
+    const deeper = entries.filter(({ word }) => !word.startsWith('-')).map(({ word }) => word);
+    if (deeper.length > 0) seen.push(`not __fish_seen_subcommand_from ${deeper.join(' ')}`);
+    const condition = seen.length === 0 ? '' : ` -n ${quote(seen.join('; and '))}`;
+    for (const { word, help } of entries) {
+      const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`;
+      lines.push(`complete -c sluice${condition} ${what} -d ${quote(help)}`);
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** In single quotes, for all three shells. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", `'"'"'`)}'`;
+}

@@ -1,0 +1,29 @@
+import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { printable, printableLines } from '../output/printable.ts';
+import type { Invocation, Outcome } from '../program/invocation.ts';
+
+/**
+ * Does one thing for each name, one after the other, and goes on after a failure; told as porchctl tells it: `<name> proposed`
+ * on stdout, `<name> failed (<error>)` on stderr, all errors once more at the end, exit code 1.
+ */
+export async function forEachName(
+  names: readonly string[],
+  { terminal }: Invocation,
+  action: (name: string) => Promise<string>,
+): Promise<Outcome> {
+  const failures: string[] = [];
+  for (const name of names) {
+    try {
+      terminal.line(`${printable(name)} ${await action(name)}`);
+    } catch (error) {
+      // What is no error of the domain is a defect and ends the command.
+      if (!isSluiceError(error) || error.code === 'Internal') throw error;
+      const message = printableLines(messageOf(error));
+      terminal.note(`${printable(name)} failed (${message})`);
+      failures.push(message);
+    }
+  }
+  if (failures.length === 0) return 0;
+  terminal.note(`Error: errors:\n  ${failures.join('\n  ')} `);
+  return 1;
+}

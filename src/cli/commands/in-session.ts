@@ -1,0 +1,76 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { PackageRevision } from '../../package/package-revision.ts';
+import { DEFAULT_DATA_FOLDER, dataFolder } from '../assembly/data-folder.ts';
+import { describeFailure, Session } from '../assembly/session.ts';
+import { nearMisses } from '../output/near-misses.ts';
+import { printable, printableLines } from '../output/printable.ts';
+import { actorOf } from '../program/actor.ts';
+import type { ActorOptions, DataOptions, Invocation } from '../program/invocation.ts';
+
+/** The data folder that a command line means. */
+export function folderOf(options: DataOptions, { environment }: Invocation) {
+  return dataFolder(options.data ?? (environment.SLUICE_DATA || DEFAULT_DATA_FOLDER));
+}
+
+/** Runs a command on the data folder and closes what it opened, whatever happens. */
+export async function inSession<Result>(
+  options: DataOptions & ActorOptions,
+  invocation: Invocation,
+  run: (session: Session) => Promise<Result>,
+  create = false,
+): Promise<Result> {
+  const actor = actorOf(options, invocation.environment);
+  const session = await Session.open({ folder: folderOf(options, invocation), actor, create });
+  try {
+    tellProblems(session, invocation);
+    return await run(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Files of the data folder that cannot be used. */
+export function tellProblems(session: Session, { terminal }: Invocation): void {
+  const label = terminal.style('yellow', 'warning:', terminal.err);
+  for (const { message } of session.objects.problems()) {
+    terminal.note(`${label} ${printableLines(message)}; the file is passed over`);
+  }
+}
+
+/** Opens every repository; those that cannot be opened are told. Returns how many these are. */
+export async function openAll(session: Session, { terminal }: Invocation): Promise<number> {
+  const failures = await session.openAll();
+  const label = terminal.style('yellow', 'warning:', terminal.err);
+  for (const failure of failures) terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
+  return failures.length;
+}
+
+/** The repository that the name of a revision begins with: names of repositories have no dot. */
+export function repositoryOf(revisionName: string): string {
+  const dot = revisionName.indexOf('.');
+  return dot === -1 ? revisionName : revisionName.slice(0, dot);
+}
+
+/** A revision by its full name, its repository opened. NotFound names what may have been meant. */
+export async function findRevision(session: Session, name: string): Promise<PackageRevision> {
+  const repository = repositoryOf(name);
+  try {
+    await session.openRepository(repository);
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') || session.repository(repository) !== undefined) throw error;
+    const known = session.repositories().map((object) => object.metadata.name);
+    throw notFound(
+      name,
+      nearMisses(repository, known).map((near) => `${near}${name.slice(repository.length)}`),
+    );
+  }
+  const found = session.store.find(name);
+  if (found !== undefined) return found;
+  const names = session.store.list({ repository }).map((revision) => revision.name);
+  throw notFound(name, nearMisses(name, names));
+}
+
+function notFound(name: string, near: readonly string[]): SluiceError {
+  const hint = near.length === 0 ? '"sluice rpkg get" lists what there is' : `did you mean ${near.join(' or ')}?`;
+  return new SluiceError('NotFound', `package revision "${printable(name)}" not found; ${hint}`);
+}

@@ -1,0 +1,133 @@
+import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { load } from 'js-yaml';
+import { z } from 'zod';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { printable } from '../output/printable.ts';
+import { toYaml } from '../output/structured.ts';
+
+/** Says in a pulled folder which revision it is, and at which commit. The name and form are kpt's. */
+export const METADATA_FILE = '.KptRevisionMetadata';
+
+const MAX_FILES = 10_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+const metadataSchema = z.object({
+  kind: z.literal('KptRevisionMetadata'),
+  metadata: z.object({ name: z.string(), resourceVersion: z.string() }),
+});
+
+/** The revision and commit that a folder was pulled from. */
+export interface PulledFrom {
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly commit: string;
+}
+
+export function metadataText({ name, namespace, uid, commit }: PulledFrom): string {
+  return toYaml({
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'KptRevisionMetadata',
+    metadata: { name, namespace, uid, resourceVersion: commit },
+  });
+}
+
+/** Reads what `metadataText` wrote. InvalidInput if the folder was not pulled. */
+export async function readPulledFrom(folder: string): Promise<{ name: string; commit: string }> {
+  const path = join(folder, METADATA_FILE);
+  try {
+    const { metadata } = metadataSchema.parse(load(await readFile(path, 'utf8')));
+    return { name: metadata.name, commit: metadata.resourceVersion };
+  } catch (error) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${path} does not say which revision and commit the folder is from; get a fresh one with "sluice rpkg pull"`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * Writes files into a folder that is new or empty. Every path is judged before the first byte is written: one that leaves the
+ * folder or that Git would take as its own is refused. No existing file is opened, so no link is followed.
+ */
+export async function writePackage(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  for (const path of files.keys()) checkPath(path);
+  await mkdir(folder, { recursive: true });
+  if ((await readdir(folder)).length > 0) {
+    throw new SluiceError('AlreadyExists', `${folder} is not empty; name a folder that does not exist yet`);
+  }
+  for (const [path, data] of files) {
+    const target = join(folder, path);
+    await mkdir(dirname(target), { recursive: true });
+    await writeNew(target, data);
+  }
+}
+
+/** Replaces a file of the folder that is ours. */
+export async function writeNew(target: string, data: Uint8Array | string): Promise<void> {
+  const handle = await open(target, 'wx').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    throw new SluiceError(
+      'InvalidInput',
+      `${printable(target)} exists already: two files of the package have the same name on this file system`,
+    );
+  });
+  try {
+    await handle.writeFile(data);
+  } finally {
+    await handle.close();
+  }
+}
+
+function checkPath(path: string): void {
+  const segments = path.split('/');
+  const bad = segments.some((segment) => segment === '' || segment === '.' || segment === '..' || isGitName(segment));
+  if (bad || path.includes('\0') || path.includes('\\')) {
+    throw new SluiceError(
+      'Refused',
+      `the package has a file named "${printable(path)}", which is not written to a folder`,
+    );
+  }
+}
+
+/** `.git` in the forms that file systems take for the same name. */
+function isGitName(segment: string): boolean {
+  return /^(\.git|git~\d+)[. ]*$/i.test(segment.replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, ''));
+}
+
+/** All files of a folder by their path in it, the metadata file and `.git` left out. Links and devices are refused. */
+export async function readLocalPackage(folder: string): Promise<Map<string, Buffer>> {
+  const stats = await lstat(folder).catch((error: NodeJS.ErrnoException) => {
+    throw new SluiceError('NotFound', `cannot read ${folder}: ${error.message}`, { cause: error });
+  });
+  if (!stats.isDirectory()) throw new SluiceError('InvalidInput', `${folder} is not a folder`);
+  const files = new Map<string, Buffer>();
+  let bytes = 0;
+  const visit = async (current: string): Promise<void> => {
+    for (const entry of await readdir(current, { withFileTypes: true })) {
+      const full = join(current, entry.name);
+      const path = relative(folder, full).split(sep).join('/');
+      if (path === METADATA_FILE || isGitName(entry.name)) continue;
+      if (entry.isDirectory()) await visit(full);
+      else if (entry.isFile()) {
+        bytes += (await lstat(full)).size;
+        if (files.size >= MAX_FILES || bytes > MAX_BYTES) {
+          throw new SluiceError(
+            'LimitExceeded',
+            `${folder} has more than ${MAX_FILES} files or ${MAX_BYTES} bytes; it does not look like one package`,
+          );
+        }
+        files.set(path, await readFile(full));
+      } else {
+        throw new SluiceError(
+          'InvalidInput',
+          `${printable(full)} is neither a file nor a folder; a package holds files only`,
+        );
+      }
+    }
+  };
+  await visit(folder);
+  return files;
+}

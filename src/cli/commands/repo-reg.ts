@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { keyOf, keyText } from '../../resource/object.ts';
+import type { Session } from '../assembly/session.ts';
+import { printable } from '../output/printable.ts';
+import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { inSession } from './in-session.ts';
+
+export interface RegOptions extends DataOptions, ActorOptions {
+  readonly name?: string;
+  readonly branch: string;
+  readonly createBranch?: boolean;
+  readonly directory: string;
+  readonly description?: string;
+  readonly deployment?: boolean;
+  readonly label?: readonly string[];
+  readonly gates?: string;
+  readonly repoBasicUsername?: string;
+  readonly repoBasicPassword?: string;
+  readonly repoBasicPasswordFile?: string;
+  readonly syncSchedule?: string;
+}
+
+/** Secrets that a registration makes are named like this. */
+export const AUTH_SECRET_SUFFIX = '-auth';
+
+/** `sluice repo reg`: writes the object and tries to open the repository, so that a mistake is told at once. */
+export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<Outcome> {
+  return inSession(
+    options,
+    invocation,
+    async (session) => {
+      const name = options.name ?? nameFrom(address);
+      const secret = await writeSecret(session, name, options);
+      const labels = labelsOf(options.label ?? []);
+      const created = await session.client.create(repositoryKind, {
+        metadata: {
+          name,
+          ...(labels === undefined ? {} : { labels }),
+          ...(options.gates === undefined ? {} : { annotations: { [GATES_ANNOTATION]: gatesMode(options.gates) } }),
+        },
+        spec: {
+          type: 'git',
+          ...(options.description === undefined ? {} : { description: options.description }),
+          ...(options.deployment === true ? { deployment: true } : {}),
+          ...(options.syncSchedule === undefined ? {} : { sync: { schedule: options.syncSchedule } }),
+          git: {
+            repo: isUrl(address) ? address : resolve(address),
+            branch: options.branch,
+            directory: options.directory,
+            ...(options.createBranch === true ? { createBranch: true } : {}),
+            ...(secret === undefined ? {} : { secretRef: { name: secret } }),
+          },
+        },
+      });
+      const other = await conflictingRepository(created, session.repositories(), () => true);
+      if (other !== undefined) {
+        await session.client.delete(repositoryKind, { name });
+        throw new SluiceError(
+          'AlreadyExists',
+          `Repository conflict with existing repository: ${keyText(keyOf(other))} holds the same packages; use another branch or folder`,
+        );
+      }
+      invocation.terminal.line(`${name} created`);
+      try {
+        await session.openRepository(name);
+      } catch (error) {
+        throw new SluiceError(
+          'Unavailable',
+          `${name} is registered, but cannot be used yet: ${messageOf(error)}; put that right, or forget it with "sluice repo unreg ${name}"`,
+          { cause: error },
+        );
+      }
+      const count = session.store.list({ repository: name }).length;
+      invocation.terminal.note(`${count} package revision${count === 1 ? '' : 's'} found`);
+      return 0;
+    },
+    true,
+  );
+}
+
+function isUrl(address: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(address);
+}
+
+function nameFrom(address: string): string {
+  const last = address.replace(/\/+$/, '').split('/').at(-1) ?? '';
+  const name = last.replace(/\.git$/, '').toLowerCase();
+  if (/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) return name;
+  throw new SluiceError(
+    'InvalidInput',
+    `"${printable(last)}" cannot be the name of a repository; choose one with --name (lower case letters, digits and "-")`,
+  );
+}
+
+function gatesMode(mode: string): string {
+  if (['enforce', 'warn', 'off'].includes(mode)) return mode;
+  throw new SluiceError('InvalidInput', `--gates must be enforce, warn or off, not ${JSON.stringify(mode)}`);
+}
+
+function labelsOf(pairs: readonly string[]): Record<string, string> | undefined {
+  if (pairs.length === 0) return undefined;
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 1) throw new SluiceError('InvalidInput', `--label ${JSON.stringify(pair)} must be <key>=<value>`);
+      return [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
+}
+
+/** Makes or replaces the secret with the credentials; its name, or undefined if none are given. */
+async function writeSecret(session: Session, name: string, options: RegOptions): Promise<string | undefined> {
+  const password = await passwordOf(options);
+  if (password === undefined) {
+    if (options.repoBasicUsername === undefined) return undefined;
+    throw new SluiceError('InvalidInput', '--repo-basic-username needs a password: give --repo-basic-password-file');
+  }
+  const secret = {
+    metadata: { name: `${name}${AUTH_SECRET_SUFFIX}` },
+    type: 'kubernetes.io/basic-auth',
+    stringData: { username: options.repoBasicUsername ?? 'git', password },
+  };
+  const known = await session.client.find(secretKind, { name: secret.metadata.name });
+  if (known === undefined) await session.client.create(secretKind, secret);
+  else await session.client.update(secretKind, secretKind.complete(secret));
+  return secret.metadata.name;
+}
+
+async function passwordOf(options: RegOptions): Promise<string | undefined> {
+  const { repoBasicPasswordFile: file, repoBasicPassword } = options;
+  if (file === undefined) return repoBasicPassword;
+  try {
+    const text = file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8');
+    return text.replace(/\r?\n$/, '');
+  } catch (error) {
+    throw new SluiceError('InvalidInput', `cannot read the password from ${file}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,34 @@
+import { toJson, toYaml } from '../output/structured.ts';
+import { table } from '../output/table.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { findRevision, inSession } from './in-session.ts';
+
+export interface HistoryOptions extends DataOptions {
+  readonly limit: number;
+  readonly output: 'table' | 'json' | 'yaml';
+  readonly headers: boolean;
+}
+
+const SHORT_COMMIT = 10;
+
+/** `sluice rpkg history` */
+export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<Outcome> {
+  return inSession(options, invocation, async (session) => {
+    const { terminal } = invocation;
+    const revision = await findRevision(session, name);
+    const entries = await session.store.history(revision.name, options.limit);
+    if (options.output === 'json') terminal.out.write(toJson(entries));
+    else if (options.output === 'yaml') terminal.out.write(toYaml(entries));
+    else {
+      const rows = entries.map((entry) => [
+        entry.at,
+        entry.face === '' ? entry.by : `${entry.by} (${entry.face})`,
+        entry.action,
+        entry.commit.slice(0, SHORT_COMMIT),
+        entry.reason === undefined ? entry.what : `${entry.what}: ${entry.reason}`,
+      ]);
+      terminal.out.write(table(['When', 'Who', 'Action', 'Commit', 'What'], rows, { headers: options.headers }));
+    }
+    return 0;
+  });
+}

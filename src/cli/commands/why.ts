@@ -1,0 +1,39 @@
+import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
+import { DEFAULT_DATA_FOLDER } from '../assembly/data-folder.ts';
+import { runningUp } from '../assembly/up-lock.ts';
+import { toJson, toYaml } from '../output/structured.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { commandLine } from '../why/command-line.ts';
+import { explain } from '../why/explain.ts';
+import { printExplanation } from '../why/print-explanation.ts';
+import { findRevision, inSession, openAll } from './in-session.ts';
+
+export interface WhyOptions extends DataOptions {
+  readonly output: 'text' | 'json' | 'yaml';
+}
+
+/** `sluice why`: reads the truth itself, so it works while `sluice up` runs and without it. */
+export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<Outcome> {
+  return inSession(options, invocation, async (session) => {
+    const { terminal } = invocation;
+    const revision = await findRevision(session, name);
+    // Packages of other repositories may come from it.
+    if (revision.lifecycle === 'DeletionProposed') await openAll(session, invocation);
+    const up = await runningUp(session.folder);
+    const folder = {
+      shown: session.folder.shown,
+      isDefault: options.data === undefined || options.data === DEFAULT_DATA_FOLDER,
+    };
+    const explanation = await explain(session, revision, {
+      resolvers: up?.resolvers ?? BUILT_IN_RESOLVERS,
+      running: up !== undefined,
+      disabled: up?.disabled ?? [],
+      now: session.clock.now(),
+      command: (...words) => commandLine(words, folder),
+    });
+    if (options.output === 'json') terminal.out.write(toJson(explanation));
+    else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));
+    else printExplanation(terminal, explanation, session.clock.now());
+    return 0;
+  });
+}

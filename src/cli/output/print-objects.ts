@@ -1,0 +1,60 @@
+import type { Kind, PrinterColumn } from '../../resource/kind.ts';
+import type { KubernetesObject } from '../../resource/object.ts';
+import { age } from './age.ts';
+import { printable } from './printable.ts';
+import { type OutputFormat, toJson, toYaml } from './structured.ts';
+import { table } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface PrintOptions {
+  readonly output: OutputFormat;
+  readonly headers: boolean;
+  /** For ages, milliseconds since the epoch. */
+  readonly now: number;
+  /** Print a single object as itself, not as a List. */
+  readonly single?: boolean;
+}
+
+/** Prints objects the way kubectl does: as the kind's table, as documents, or as `kind/name`. */
+export function printObjects<T extends KubernetesObject>(
+  terminal: Terminal,
+  kind: Kind<T>,
+  objects: readonly T[],
+  options: PrintOptions,
+): void {
+  const { output } = options;
+  if (output === 'name') {
+    const prefix = kind.group === '' ? kind.singular : `${kind.singular}.${kind.group}`;
+    for (const object of objects) terminal.line(`${prefix}/${printable(object.metadata.name)}`);
+    return;
+  }
+  if (output === 'json' || output === 'yaml') {
+    const [first] = objects;
+    const value = options.single === true && first !== undefined ? first : listOf(objects);
+    terminal.out.write(output === 'json' ? toJson(value) : toYaml(value));
+    return;
+  }
+  if (objects.length === 0) {
+    terminal.note('No resources found');
+    return;
+  }
+  const columns = kind.printerColumns.filter((column) => output === 'wide' || (column.priority ?? 0) === 0);
+  const rows = objects.map((object) => columns.map((column) => cell(column, object, options.now)));
+  terminal.out.write(
+    table(
+      columns.map((column) => column.name),
+      rows,
+      { headers: options.headers },
+    ),
+  );
+}
+
+function listOf(items: readonly KubernetesObject[]) {
+  return { apiVersion: 'v1', kind: 'List', items };
+}
+
+function cell<T>(column: PrinterColumn<T>, object: T, now: number): string {
+  const value = column.value(object);
+  if (value === undefined) return '';
+  return column.type === 'date' ? age(String(value), now) : String(value);
+}

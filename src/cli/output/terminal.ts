@@ -1,0 +1,51 @@
+import { styleText } from 'node:util';
+
+/** One of the two streams of a command. */
+export interface OutputStream {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+export type Style = Parameters<typeof styleText>[0];
+
+/** Where a command writes, and how. */
+export class Terminal {
+  readonly out: OutputStream;
+  readonly err: OutputStream;
+  readonly #environment: NodeJS.ProcessEnv;
+
+  constructor(out: OutputStream, err: OutputStream, environment: NodeJS.ProcessEnv) {
+    this.out = out;
+    this.err = err;
+    this.#environment = environment;
+  }
+
+  /** Writes one line to stdout. */
+  line(text = ''): void {
+    this.out.write(`${text}\n`);
+  }
+
+  /** Writes one line to stderr: what a program that reads stdout must not see. */
+  note(text: string): void {
+    this.err.write(`${text}\n`);
+  }
+
+  /** Colours a text where a person reads it; `text` must be printable already. */
+  style(style: Style, text: string, stream: OutputStream = this.out): string {
+    return this.#hasColour(stream) ? styleText(style, text, { validateStream: false }) : text;
+  }
+
+  /** NO_COLOR wins over FORCE_COLOR (https://no-color.org); otherwise a terminal that is not dumb has colour. */
+  #hasColour(stream: OutputStream): boolean {
+    const { NO_COLOR, FORCE_COLOR, TERM } = this.#environment;
+    if (NO_COLOR !== undefined && NO_COLOR !== '') return false;
+    if (FORCE_COLOR !== undefined) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
+    return stream.isTTY === true && TERM !== 'dumb';
+  }
+}
+
+/** The terminal of this process. */
+export function processTerminal(): Terminal {
+  return new Terminal(process.stdout, process.stderr, process.env);
+}

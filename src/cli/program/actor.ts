@@ -1,0 +1,27 @@
+import { userInfo } from 'node:os';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Actor } from '../../resource/request-context.ts';
+import type { ActorOptions } from './invocation.ts';
+
+const LONGEST_NAME = 253;
+
+/** Who asks: --as, else SLUICE_USER, else the user of the system. Nothing is proven by that; it is what the audit trail tells. */
+export function actorOf(options: ActorOptions, environment: NodeJS.ProcessEnv): Actor {
+  const name = options.as ?? (environment.SLUICE_USER || systemUser());
+  if (name === '' || name.length > LONGEST_NAME || /[\s\u0000-\u001f\u007f-\u009f]/.test(name)) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${JSON.stringify(name)} cannot be the name of an actor: use 1 to ${LONGEST_NAME} characters without spaces`,
+    );
+  }
+  return options.asGroup === undefined ? { name } : { name, groups: [...options.asGroup] };
+}
+
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A user id without an entry in the system's list, as containers have.
+    return `uid-${process.getuid?.() ?? 'unknown'}`;
+  }
+}

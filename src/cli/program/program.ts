@@ -1,0 +1,58 @@
+import { Command, CommanderError } from 'commander';
+import type { Invocation, Outcome } from './invocation.ts';
+import { addKptfileCommands } from './kptfile-commands.ts';
+import { addRepoCommands } from './repo-commands.ts';
+import { reportError } from './report-error.ts';
+import { addRevisionCommands } from './revision-commands.ts';
+import { addServiceCommands } from './service-commands.ts';
+
+const USAGE_ERROR = 2;
+
+/** Runs one command line; returns the exit code. Never throws. */
+export async function runProgram(words: readonly string[], invocation: Invocation): Promise<number> {
+  let outcome: Outcome;
+  const program = buildProgram(invocation, (result) => {
+    outcome = result;
+  });
+  try {
+    await program.parseAsync(words, { from: 'user' });
+    return outcome ?? 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
+    return reportError(error, invocation);
+  }
+}
+
+/** The tree of commands. What a command does is imported when it runs, so that --help and completion stay fast. */
+export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) => void): Command {
+  const { terminal } = invocation;
+  const program = new Command('sluice')
+    .description('Moves configuration packages in Git through readiness gates: Draft, Proposed, Published, delivered.')
+    .helpCommand('help [command]', 'show the help of a command')
+    .configureOutput({
+      writeOut: (text) => void terminal.out.write(text),
+      writeErr: (text) => void terminal.err.write(text),
+    })
+    .exitOverride()
+    .showHelpAfterError('(--help shows what the command takes)');
+  addServiceCommands(program, invocation, finish);
+  addRepoCommands(program, invocation, finish);
+  addRevisionCommands(program, invocation, finish);
+  addKptfileCommands(program, invocation, finish);
+  program.addHelpText(
+    'after',
+    `
+Environment:
+  SLUICE_DATA   data folder, where --data is not given (default .sluice)
+  SLUICE_USER   who asks, where --as is not given (default: the user of the system)
+  SLUICE_DEBUG  1 shows where an error comes from
+  NO_COLOR, FORCE_COLOR
+
+Examples:
+  sluice demo                          see packages move, and end
+  sluice up --config conf/             run all controllers
+  sluice rpkg get                      list package revisions
+  sluice why packages.web-shop.v1      what a revision waits for, and what to do next`,
+  );
+  return program;
+}

@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import type { Invocation } from './invocation.ts';
+import { examples, type Finish, several, withActor, withData, withHeaders, withOutput } from './options.ts';
+
+/** `sluice repo …` */
+export function addRepoCommands(program: Command, invocation: Invocation, finish: Finish): void {
+  const repo = program.command('repo').description('register and look at Git repositories with packages');
+
+  const reg = repo
+    .command('reg')
+    .alias('register')
+    .description('register a Git repository')
+    .argument('<address>', 'https:// or file:// URL, or the path of a bare repository')
+    .option('--name <name>', 'name of the repository (default: the last part of the address)')
+    .option('--branch <branch>', 'branch that published packages are on', 'main')
+    .option('--create-branch', 'create the branch if it is not there')
+    .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
+    .option('--description <text>', 'what it is for')
+    .option('--deployment', 'clusters sync from this repository')
+    .option('--label <key=value>', 'label of the repository; can be given several times', several)
+    .option('--gates <mode>', 'enforce, warn or off: how far gates are enforced')
+    .option('--repo-basic-username <name>', 'user name for https')
+    .option('--repo-basic-password-file <file>', 'file with the password or token for https; - reads it from stdin')
+    .option(
+      '--repo-basic-password <text>',
+      'the password itself; others on this machine can see it while the command runs',
+    )
+    .option('--sync-schedule <cron>', 'when everything is read anew');
+  examples(
+    withActor(withData(reg)),
+    'sluice repo reg /srv/git/blueprints.git',
+    'sluice repo reg https://git.example.com/edge.git --name edge --deployment --repo-basic-username ci --repo-basic-password-file token.txt',
+  ).action(async (address, options) => {
+    finish(await (await import('../commands/repo-reg.ts')).repoReg(address, options, invocation));
+  });
+
+  const get = repo
+    .command('get')
+    .description('list registered repositories, and whether they can be read')
+    .argument('[names...]', 'only these');
+  examples(withHeaders(withOutput(withData(get))), 'sluice repo get', 'sluice repo get blueprints -o yaml').action(
+    async (names, options) => {
+      finish(await (await import('../commands/repo-get.ts')).repoGet(names, options, invocation));
+    },
+  );
+
+  const unreg = repo
+    .command('unreg')
+    .alias('unregister')
+    .description('forget repositories; their content stays as it is')
+    .argument('<names...>', 'names of repositories')
+    .option('--keep-auth-secret', 'keep the secret with the credentials');
+  examples(withActor(withData(unreg)), 'sluice repo unreg blueprints').action(async (names, options) => {
+    finish(await (await import('../commands/repo-unreg.ts')).repoUnreg(names, options, invocation));
+  });
+
+  const sync = repo
+    .command('sync')
+    .description('read repositories again now')
+    .argument('[names...]', 'names of repositories')
+    .option('--all', 'all registered repositories');
+  examples(withActor(withData(sync)), 'sluice repo sync blueprints', 'sluice repo sync --all').action(
+    async (names, options) => {
+      finish(await (await import('../commands/repo-sync.ts')).repoSync(names, options, invocation));
+    },
+  );
+}

@@ -1,0 +1,19 @@
+import { ERROR_CODES, isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { printableLines } from '../output/printable.ts';
+import type { Invocation } from './invocation.ts';
+
+/** Tells an error on stderr; returns the exit code. The stack is for SLUICE_DEBUG=1 only. */
+export function reportError(error: unknown, { terminal, environment }: Invocation): number {
+  const debug = environment.SLUICE_DEBUG === '1';
+  const expected = isSluiceError(error) && error.code !== 'Internal';
+  const label = terminal.style('red', 'error:', terminal.err);
+  terminal.note(`${label} ${printableLines(messageOf(error))}`);
+  if (debug && error instanceof Error) terminal.note(printableLines(stackOf(error)));
+  else if (!expected) terminal.note('This is a defect of sluice. SLUICE_DEBUG=1 shows where it happened.');
+  return isSluiceError(error) ? ERROR_CODES[error.code].exit : 1;
+}
+
+function stackOf(error: Error): string {
+  const cause = error.cause instanceof Error ? `\ncaused by ${stackOf(error.cause)}` : '';
+  return `${error.stack ?? error.message}${cause}`;
+}

@@ -1,0 +1,98 @@
+import { SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import type { Gate } from '../../package/gates.ts';
+import { matchesPattern } from '../../package/policy.ts';
+import type { Judgement } from '../../package/revision-store.ts';
+import { UNREADABLE_POLICY } from '../assembly/session-policy.ts';
+import type { GateExplanation } from './explanation.ts';
+
+/** What is known about who runs, for the question who can settle a gate. */
+export interface Surroundings {
+  /** Name and claims of the resolvers that run, or would run in `sluice up`. */
+  readonly resolvers: readonly { readonly name: string; readonly claims: readonly string[] }[];
+  /** Whether controllers work on this data folder now. */
+  readonly running: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** A command line of this CLI for the data folder at hand. */
+  command(...words: string[]): string;
+}
+
+export function explainGates(judgement: Judgement, around: Surroundings): GateExplanation[] {
+  return judgement.gates.map((gate) => explainGate(gate, judgement, around));
+}
+
+function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): GateExplanation {
+  const { condition, verdict, type } = gate;
+  const settler = settlerOf(type, judgement, around);
+  const deadline = deadlineOf(gate, judgement, around.now);
+  const open = gate.state === 'Open';
+  const editable = ['Draft', 'Proposed'].includes(judgement.revision.lifecycle);
+  return {
+    type,
+    open,
+    state: gate.state,
+    requiredBy: gate.requiredBy,
+    approveOnly: gate.approveOnly,
+    ...(condition === undefined
+      ? {}
+      : {
+          condition: {
+            status: condition.status,
+            ...(condition.reason === undefined ? {} : { reason: condition.reason }),
+            ...(condition.message === undefined ? {} : { message: condition.message }),
+          },
+        }),
+    ...(gate.since === undefined ? {} : { since: gate.since }),
+    explanation: type === UNREADABLE_POLICY ? 'the file of a policy cannot be read' : gate.explanation,
+    boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
+    changed: gate.changed,
+    ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
+    settledBy: settler.who,
+    ...(deadline === undefined || open ? {} : { deadline }),
+    ...(open || !editable ? {} : { next: settler.next }),
+  };
+}
+
+/** Who can settle a condition type, and what to do for that. */
+function settlerOf(
+  type: string,
+  { policy, revision }: Judgement,
+  { resolvers, running, command }: Surroundings,
+): { who: string; next: string } {
+  const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
+  if (type === UNREADABLE_POLICY) {
+    const file = policy.requiredGates.find((gate) => gate.conditionType === type)?.policy ?? '';
+    return { who: `whoever repairs or removes ${file}`, next: `repair or remove ${file}` };
+  }
+  const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
+  const name = type === SETTLED_TYPE ? 'revision controller' : resolver && `resolver ${resolver.name}`;
+  if (name !== undefined) {
+    return running
+      ? { who: name, next: `${name} works on it; what it waits for stands in the message above` }
+      : { who: `${name}, which does not run now`, next: command('up') };
+  }
+  const rules = policy.givers.filter((rule) => matchesPattern(rule.conditionType, type));
+  const [first, ...others] = rules;
+  if (first === undefined) return { who: 'anyone', next: give() };
+  // Every rule that names the type must allow the actor.
+  const actors = first.actors.filter((actor) => others.every((rule) => rule.actors.includes(actor)));
+  const policies = [...new Set(rules.map((rule) => rule.policy))].join(', ');
+  const [actor] = actors;
+  if (actor === undefined) return { who: `nobody: ${policies} allow no common actor`, next: `change ${policies}` };
+  const as = actor.startsWith('group:') ? ['--as-group', actor.slice('group:'.length)] : ['--as', actor];
+  return { who: `${actors.join(', ')} (policy ${policies})`, next: give(...as) };
+}
+
+function deadlineOf(
+  gate: Gate,
+  { policy, revision, record }: Judgement,
+  now: number,
+): { due: string; overdue: boolean } | undefined {
+  const limit = policy.gateDeadlines[gate.type];
+  if (limit === undefined || !Number.isFinite(limit)) return undefined;
+  const since = gate.state === 'Missing' ? record.createdAt : gate.state === 'NotTrue' ? gate.since : undefined;
+  const start = since === undefined ? revision.tip.time : Date.parse(since);
+  if (Number.isNaN(start)) return undefined;
+  return { due: timestamp(start + limit), overdue: now >= start + limit };
+}

@@ -1,0 +1,190 @@
+import {
+  APPROVAL_ACTOR,
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+} from '../../../controllers/approval/approval-controller.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../../controllers/proposal/proposal-controller.ts';
+import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
+import { isMarked, SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import type { Refusal } from '../../package/kernel/types.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../package/package-revision.ts';
+import type { Judgement } from '../../package/revision-store.ts';
+import { parseDuration } from '../../resource/duration.ts';
+import type { Surroundings } from './explain-gates.ts';
+import type { Reason } from './explanation.ts';
+
+export interface LifecycleFacts {
+  readonly judgement: Judgement;
+  /** All revisions of the same package. */
+  readonly siblings: readonly PackageRevision[];
+  /** What the kernel says to the next step (propose or approve) now, gates left out. */
+  readonly refusals: readonly Refusal[];
+  /** Revisions that have this one as their upstream. */
+  readonly dependents: readonly string[];
+  readonly disabled: readonly string[];
+}
+
+interface Account {
+  readonly reasons: Reason[];
+  readonly next: string[];
+}
+
+const HOUR = 3_600_000;
+
+/** Why a revision is in its state, and what moves it on; gates are told elsewhere. */
+export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): Account {
+  const { revision, record } = facts.judgement;
+  const account: Account = { reasons: [], next: [] };
+  if (revision.outOfBand !== undefined) {
+    const { reason, message } = revision.outOfBand;
+    account.reasons.push({ reason: 'OutOfBand', message: `it did not come through the gates (${reason}): ${message}` });
+  }
+  if (record.deletionTimestamp !== undefined) {
+    const finalizers = record.finalizers?.join(', ') ?? '';
+    account.reasons.push({
+      reason: 'BeingDeleted',
+      message: `it is being deleted since ${record.deletionTimestamp} and waits for the finalizers ${finalizers}`,
+    });
+  }
+  if (isPlaceholder(revision)) explainPlaceholder(facts, account, around);
+  else if (revision.lifecycle === 'Draft') explainDraft(facts, account, around);
+  else if (revision.lifecycle === 'Proposed') explainProposed(facts, account, around);
+  else if (revision.lifecycle === 'DeletionProposed') explainDeletion(facts, account, around);
+  return account;
+}
+
+function explainPlaceholder({ siblings }: LifecycleFacts, { reasons }: Account, _around: Surroundings): void {
+  const latest = siblings.find((sibling) => sibling.latest);
+  const more =
+    latest === undefined ? 'no revision of it is published' : `the latest published revision is ${latest.name}`;
+  reasons.push({ reason: 'MainBranch', message: `it stands for the package on the main branch; ${more}` });
+}
+
+function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around: Surroundings): void {
+  const { judgement, refusals, disabled } = facts;
+  const { revision } = judgement;
+  const { name } = revision;
+  for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
+  if (revision.problem !== undefined) {
+    if (refusals.length === 0)
+      reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
+    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
+    return;
+  }
+  explainBudget(judgement, reasons, around);
+  const settled = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
+  const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly);
+  const marked = isMarked(judgement);
+  // Told also before the resolvers have reported on the copy.
+  const { source } = judgement.record;
+  if (source !== undefined && source.content === judgement.content.content) {
+    const message = `the content is still that of ${source.name}, which is published; no controller proposes that`;
+    reasons.push({ reason: 'SameAsSource', message });
+    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
+  } else if (obstacle?.reason === 'Rejected') {
+    reasons.push({ reason: obstacle.reason, message: obstacle.message });
+  } else if (obstacle?.reason === 'NotSettled' && (marked || settled !== undefined)) {
+    const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
+    reasons.push({ reason: obstacle.reason, message: `${obstacle.message}${said}` });
+    if (!around.running) next.push(around.command('up'));
+  }
+  const closed = judgement.gates.some((gate) => gate.state !== 'Open' && !gate.approveOnly);
+  if (closed) {
+    const message =
+      judgement.policy.enforcement === 'enforce'
+        ? 'a gate that is asked for at proposal is closed'
+        : `a gate is closed; the repository lets it be proposed all the same (sluice.dev/gates: ${judgement.policy.enforcement})`;
+    reasons.push({ reason: 'GatesClosed', message });
+  }
+  if (!marked) {
+    reasons.push({
+      reason: 'NotMarked',
+      message: `it is not marked to be proposed by itself (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so somebody has to propose it`,
+    });
+  } else if (disabled.includes('proposal')) {
+    reasons.push({ reason: 'Disabled', message: 'the proposal controller is switched off' });
+  } else if (obstacle === undefined && refusals.length === 0) {
+    reasons.push({
+      reason: 'Ready',
+      message: around.running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs',
+    });
+    if (!around.running) next.push(around.command('up'));
+  }
+  if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
+}
+
+function explainBudget({ record, policy }: Judgement, reasons: Reason[], { now }: Surroundings): void {
+  const { budget } = record;
+  if (budget === undefined || budget.commits < policy.commitBudgetPerHour) return;
+  const until = Date.parse(budget.since) + HOUR;
+  if (now >= until) return;
+  reasons.push({
+    reason: 'BudgetExhausted',
+    message: `controllers made ${budget.commits} commits since ${budget.since}, the budget of an hour; they make none before ${timestamp(until)}. Something keeps changing the package`,
+  });
+}
+
+function explainProposed(facts: LifecycleFacts, { reasons, next }: Account, around: Surroundings): void {
+  const { judgement, refusals } = facts;
+  const { revision, record, policy, gates } = judgement;
+  for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
+  const closed = gates.filter((gate) => gate.state !== 'Open');
+  const proposed = record.steps.findLast((step) => step.action === 'propose');
+  const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
+  const not = policy.forbidSelfApproval && proposed !== undefined ? ` other than ${proposed.by}` : '';
+  const automatic = automaticApproval(facts, around);
+  const who = automatic === undefined ? `somebody${not}` : `${APPROVAL_ACTOR} (${automatic})`;
+  reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
+  if (closed.length > 0 && policy.enforcement === 'enforce') {
+    reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so nobody can approve it yet' });
+  } else {
+    const as = not === '' ? [] : ['--as', 'somebody-else'];
+    next.push(around.command('rpkg', 'approve', revision.name, ...as));
+  }
+  next.push(around.command('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));
+}
+
+/** What the approval controller waits for, if the revision is its business. */
+function automaticApproval(
+  { judgement, siblings, disabled }: LifecycleFacts,
+  around: Surroundings,
+): string | undefined {
+  const policy = annotation(judgement, APPROVAL_POLICY_ANNOTATION);
+  if (policy === undefined) return undefined;
+  const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
+  if (disabled.includes('approval')) return undefined;
+  if (policy !== 'initial' && policy !== 'always') return undefined;
+  const published = siblings.find(isPublished);
+  if (policy === 'initial' && published !== undefined) return undefined;
+  const obstacle = obstacleTo(judgement, () => true);
+  if (obstacle !== undefined) return `${named}; held back: ${obstacle.message}`;
+  const delay = parseDuration(annotation(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0') ?? 0;
+  const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
+  if (created + delay > around.now) return `${named}; not before ${timestamp(created + delay)}`;
+  return around.running ? named : `${named}; as soon as "sluice up" runs`;
+}
+
+function annotation({ record, revision }: Judgement, key: string): string | undefined {
+  return record.annotations?.[key] ?? revision.kptfile?.metadata?.annotations?.[key];
+}
+
+function explainDeletion(
+  { judgement, dependents }: LifecycleFacts,
+  { reasons, next }: Account,
+  around: Surroundings,
+): void {
+  const { name } = judgement.revision;
+  if (dependents.length > 0) {
+    reasons.push({
+      reason: 'InUse',
+      message: `it cannot be deleted while other packages come from it: ${dependents.join(', ')}`,
+    });
+  }
+  reasons.push({
+    reason: 'WaitsForDeletion',
+    message: 'it is proposed for deletion and waits for somebody to delete or to keep it',
+  });
+  if (dependents.length === 0) next.push(around.command('rpkg', 'del', name));
+  next.push(around.command('rpkg', 'reject', name));
+}

@@ -1,0 +1,59 @@
+/** What `sluice why` says about one revision, as data. */
+export interface Explanation {
+  readonly name: string;
+  readonly repository: string;
+  readonly package: string;
+  readonly workspace: string;
+  readonly lifecycle: string;
+  /** -1 placeholder on the main branch, 0 before publication. */
+  readonly revision: number;
+  readonly latest: boolean;
+  readonly commit: string;
+  /** The last one who moved or changed it. */
+  readonly last: { readonly by: string; readonly at: string; readonly action: string };
+  /** `enforce`, `warn` or `off`: how far its repository enforces gates. */
+  readonly enforcement: string;
+  readonly gates: readonly GateExplanation[];
+  /** Why it is where it is, besides gates. */
+  readonly reasons: readonly Reason[];
+  readonly delivery: readonly DeliveryExplanation[];
+  /** Commands that would move it on, the most likely first. */
+  readonly next: readonly string[];
+}
+
+export interface GateExplanation {
+  readonly type: string;
+  readonly open: boolean;
+  /** Open, Missing, NotTrue, Unproven, Stale or NotAllowed. */
+  readonly state: string;
+  readonly requiredBy: readonly string[];
+  /** Asked for at approval, not at proposal. */
+  readonly approveOnly: boolean;
+  readonly condition?: { readonly status: string; readonly reason?: string; readonly message?: string };
+  /** Since when it is as it is, RFC 3339. */
+  readonly since?: string;
+  readonly explanation: string;
+  /** What the verdict was given for. */
+  readonly boundTo: readonly string[];
+  /** Of these, what has changed since. */
+  readonly changed: readonly string[];
+  readonly givenBy?: string;
+  readonly givenAt?: string;
+  readonly settledBy: string;
+  readonly deadline?: { readonly due: string; readonly overdue: boolean };
+  readonly next?: string;
+}
+
+export interface Reason {
+  /** One CamelCase word for programs. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface DeliveryExplanation {
+  /** Name of the DeliveryTarget, or the repository itself if it is a deployment repository. */
+  readonly target: string;
+  readonly state: 'Delivered' | 'OtherRevision' | 'NotDelivered' | 'Unknown';
+  readonly commit?: string;
+  readonly message: string;
+}

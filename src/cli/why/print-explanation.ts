@@ -1,0 +1,87 @@
+import { age } from '../output/age.ts';
+import { printable } from '../output/printable.ts';
+import type { Style, Terminal } from '../output/terminal.ts';
+import type { DeliveryExplanation, Explanation, GateExplanation } from './explanation.ts';
+
+const LIFECYCLE_STYLES: Readonly<Record<string, Style>> = {
+  Draft: 'yellow',
+  Proposed: 'cyan',
+  Published: 'green',
+  DeletionProposed: 'red',
+};
+
+/** Prints an explanation for people. `now` in milliseconds since the epoch. */
+export function printExplanation(terminal: Terminal, explanation: Explanation, now: number): void {
+  const { name, lifecycle, gates, reasons, delivery, next } = explanation;
+  const number = explanation.revision > 0 ? ` v${explanation.revision}${explanation.latest ? ' (latest)' : ''}` : '';
+  const state = terminal.style(LIFECYCLE_STYLES[lifecycle] ?? 'white', `${lifecycle}${number}`);
+  terminal.line(`${terminal.style('bold', printable(name))}  ${state}`);
+  const { last } = explanation;
+  terminal.line(
+    `  package ${printable(explanation.package)} in repository ${printable(explanation.repository)}, workspace ${printable(explanation.workspace)}`,
+  );
+  terminal.line(
+    `  commit ${explanation.commit.slice(0, 12)}, last ${printable(last.action)} by ${printable(last.by)} ${since(last.at, now)}`,
+  );
+  if (explanation.enforcement !== 'enforce') {
+    terminal.line(
+      `  gates are not enforced in this repository (sluice.dev/gates: ${printable(explanation.enforcement)})`,
+    );
+  }
+  terminal.line();
+  if (gates.length === 0) terminal.line('It has no gates.');
+  else {
+    const open = gates.filter((gate) => gate.open).length;
+    terminal.line(`Gates: ${open} of ${gates.length} open`);
+    for (const gate of gates) printGate(terminal, gate, now);
+  }
+  if (reasons.length > 0) {
+    terminal.line();
+    terminal.line('Why it is here:');
+    for (const { message } of reasons) terminal.line(`  - ${printable(message)}`);
+  }
+  if (delivery.length > 0) {
+    terminal.line();
+    terminal.line('Delivery:');
+    for (const target of delivery) printDelivery(terminal, target);
+  }
+  if (next.length > 0) {
+    terminal.line();
+    terminal.line('Next:');
+    for (const command of next) terminal.line(`  ${terminal.style('bold', printable(command))}`);
+  }
+}
+
+function printGate(terminal: Terminal, gate: GateExplanation, now: number): void {
+  const word = terminal.style(gate.open ? 'green' : 'yellow', gate.open ? 'open  ' : 'closed');
+  const status = gate.condition?.status ?? 'not given';
+  const sinceText = gate.since === undefined ? '' : `, since ${printable(gate.since)} (${age(gate.since, now)})`;
+  terminal.line(`  ${word}  ${terminal.style('bold', printable(gate.type))}`);
+  const detail = (label: string, text: string) => terminal.line(`          ${label.padEnd(11)} ${printable(text)}`);
+  const message = [gate.condition?.reason, gate.condition?.message].filter((text) => text !== undefined && text !== '');
+  detail('condition', `${status}${sinceText}${message.length === 0 ? '' : `: ${message.join(': ')}`}`);
+  if (!gate.open) detail('why closed', gate.explanation);
+  detail('asked by', `${gate.requiredBy.join(', ')}${gate.approveOnly ? ', at approval only' : ''}`);
+  if (gate.boundTo.length > 0) {
+    const stale = gate.changed.length === 0 ? 'unchanged since' : `changed since: ${gate.changed.join(', ')}`;
+    detail('given for', `${gate.boundTo.join(', ')} (${stale})`);
+  }
+  if (gate.givenBy !== undefined) detail('given by', `${gate.givenBy} at ${gate.givenAt}`);
+  detail('settled by', gate.settledBy);
+  if (gate.deadline !== undefined) {
+    detail('deadline', `${gate.deadline.due}${gate.deadline.overdue ? ', overdue' : ''}`);
+  }
+  if (gate.next !== undefined) detail('next', gate.next);
+}
+
+function printDelivery(terminal: Terminal, { target, state, commit, message }: DeliveryExplanation): void {
+  const style = state === 'Delivered' ? 'green' : state === 'Unknown' ? 'white' : 'yellow';
+  const id = commit === undefined ? '' : ` commit ${commit.slice(0, 12)}`;
+  terminal.line(
+    `  ${terminal.style('bold', printable(target))}: ${terminal.style(style, state)}${id}: ${printable(message)}`,
+  );
+}
+
+function since(time: string, now: number): string {
+  return `${age(time, now)} ago`;
+}
