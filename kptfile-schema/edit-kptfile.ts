@@ -7,7 +7,7 @@ import { KptfileReadFailure } from './kptfile-error.ts';
 import type { Kptfile } from './kptfile-schema.ts';
 import { type LoadedKptfile, loadKptfile } from './read-kptfile.ts';
 import { spliceMapping } from './splice-model.ts';
-import { type Splice, SpliceSheet } from './splice-sheet.ts';
+import { SpliceSheet } from './splice-sheet.ts';
 import { YamlLayout } from './yaml-layout.ts';
 import { styleOf } from './yaml-render.ts';
 
@@ -19,17 +19,14 @@ import { styleOf } from './yaml-render.ts';
  * Throws KptfileEditError: nothing is half done.
  */
 export function editKptfile(text: string, edits: readonly KptfileEdit[]): string {
-  let current = text;
   let loaded = load(text);
   for (const edit of edits) {
     checkEdit(edit);
     const model = applyKptfileEdit(loaded.kptfile, edit);
     if (deepEqual(model, loaded.kptfile)) continue;
-    const next = spliced(loaded, model);
-    current = next.text;
-    loaded = next.loaded;
+    loaded = spliced(loaded, model);
   }
-  return current;
+  return loaded.tree.source.text;
 }
 
 function load(text: string): LoadedKptfile {
@@ -65,39 +62,32 @@ function checkStrings(value: unknown): void {
   }
 }
 
-interface Spliced {
-  readonly text: string;
-  readonly loaded: LoadedKptfile;
-}
-
-function spliced({ tree, root, kptfile }: LoadedKptfile, model: Kptfile): Spliced {
+function spliced({ tree, root, kptfile }: LoadedKptfile, model: Kptfile): LoadedKptfile {
   const { source } = tree;
   const layout = new YamlLayout(source, root);
-  const style = styleOf(root, source.lineBreak, (offset) => source.indentOf(offset));
-  const sheet = new SpliceSheet(layout, style);
-  spliceMapping(sheet, root, kptfile, model, { from: root.start, column: 0, flow: root.flow, shape: kptfileShape });
-  const result = sheet.apply(closedBlockScalar(sheet));
-  // A block text that becomes the end of the file needs its line break, even if the file had no final one before.
-  for (const candidate of result === undefined ? [] : [result, result + style.lineBreak]) {
-    const loaded = reload(candidate);
-    if (loaded !== undefined && deepEqual(loaded.kptfile, model)) return { text: candidate, loaded };
+  const found = styleOf(root, source.lineBreak, (offset) => source.indentOf(offset));
+  let place = source.text.length;
+  // The second try writes texts of several lines in quotes: a comment that follows could become part of a block text.
+  for (const style of [found, { ...found, blockText: false }]) {
+    const sheet = new SpliceSheet(layout, style);
+    spliceMapping(sheet, root, kptfile, model, { from: root.start, column: 0, flow: root.flow, shape: kptfileShape });
+    const result = sheet.apply();
+    const next = result === undefined ? undefined : reload(closed(result, layout));
+    if (next !== undefined && deepEqual(next.kptfile, model)) return next;
+    place = Math.min(...sheet.splices.map(({ start }) => start));
   }
-  const place = Math.min(...sheet.splices.map(({ start }) => start));
   throw layout.unsupported(place, 'it is written in a way that no safe change is known for');
 }
 
 /**
- * A block text at the end of a file without a final line break says nothing about one. If lines are added behind it
- * the break appears, so its header must say that it does not count.
+ * The text with a final line break if the edit moved a block text to an end that has none: kpt's reader counts the
+ * break as part of the block text, js-yaml does not look for it.
  */
-function closedBlockScalar({ splices, layout }: SpliceSheet): Splice[] {
-  const { length } = layout.source.text;
-  if (!splices.some(({ start, text }) => start === length && text !== '')) return [];
-  const last = layout.lastBlockScalar();
-  if (last === undefined || last.strip || /[\r\n]$/.test(layout.source.text)) return [];
-  const { header, headerEnd } = last;
-  const indicator = layout.source.text.slice(header, headerEnd).replace('+', '');
-  return [{ start: header, end: headerEnd, text: `${indicator}-` }];
+function closed(text: string, before: YamlLayout): string {
+  if (/[\r\n]$/.test(text) || before.endsInBlockScalar()) return text;
+  const loaded = reload(text);
+  const ends = loaded !== undefined && new YamlLayout(loaded.tree.source, loaded.root).endsInBlockScalar();
+  return ends ? text + before.source.lineBreak : text;
 }
 
 function reload(text: string): LoadedKptfile | undefined {

@@ -13,11 +13,18 @@ export type ListChange =
  */
 export function listChanges(before: readonly unknown[], after: readonly unknown[]): ListChange[] {
   const changes: ListChange[] = [];
+  let tail = 0;
+  while (tail < Math.min(before.length, after.length) && deepEqual(before.at(-1 - tail), after.at(-1 - tail))) tail++;
   let from = 0;
   let to = 0;
   while (from < before.length || to < after.length) {
-    const left = before.length - from;
-    const right = after.length - to;
+    const left = before.length - from - tail;
+    const right = after.length - to - tail;
+    if (left === 0 && right === 0) {
+      tail--;
+      changes.push({ kind: 'keep', from: from++, to: to++ });
+      continue;
+    }
     if (left > 0 && right > 0 && deepEqual(before[from], after[to])) {
       changes.push({ kind: 'keep', from: from++, to: to++ });
     } else if (left > 0 && right > 0 && (left === right || sameSubject(before[from], after[to]))) {

@@ -30,7 +30,7 @@ function spliceBlockScalar(sheet: SpliceSheet, node: ScalarNode, after: unknown,
   const start = node.tagStart === -1 ? header : layout.startOf(node);
   const headerLine = source.lineEnd(headerEnd);
   const end = layout.endOf(node, slot.from);
-  const block = typeof after === 'string' ? literalBlock(after) : undefined;
+  const block = style.blockText && typeof after === 'string' ? literalBlock(after) : undefined;
   if (block === undefined || end <= headerLine) {
     sheet.replace(start, headerEnd, renderInline(after, undefined, false, style));
     sheet.replace(headerLine, end, '');

@@ -40,17 +40,17 @@ export class SpliceSheet {
   removeLines(start: number, end: number): void {
     const { source } = this.layout;
     const lineStart = source.lineStart(start);
-    // Comments that stay behind would become part of a block text that ends right above.
-    const exposed = this.layout.endsBlockScalar(lineStart);
-    const lineEnd = exposed ? this.layout.endWithComments(end, source.indentOf(start)) : source.lineEnd(end);
+    // Comments below that are indented like a block text that ends right above would become part of it.
+    const indent = this.layout.blockScalarIndentAt(lineStart);
+    const lineEnd = indent === undefined ? source.lineEnd(end) : this.layout.endWithComments(end, indent - 1);
     if (source.lineOf(start) === 0) this.replace(lineStart, source.nextLine(lineEnd), '');
     else this.replace(source.text.startsWith('\r\n', lineStart - 2) ? lineStart - 2 : lineStart - 1, lineEnd, '');
   }
 
   /** The text with all splices made; undefined if two overlap. Insertions at one place keep their order. */
-  apply(more: readonly Splice[] = []): string | undefined {
+  apply(): string | undefined {
     const { text } = this.layout.source;
-    const ordered = [...this.#splices, ...more].sort((left, right) => left.start - right.start || left.end - right.end);
+    const ordered = [...this.#splices].sort((left, right) => left.start - right.start || left.end - right.end);
     let result = '';
     let position = 0;
     for (const { start, end, text: replacement } of ordered) {

@@ -20,7 +20,7 @@ export class YamlLayout {
   readonly source: SourceText;
   readonly #root: YamlNode;
   readonly #dashes = new Map<SequenceNode, number[]>();
-  #blockScalarEnds: Set<number> | undefined;
+  #blockScalars: Map<number, number> | undefined;
 
   constructor(source: SourceText, root: YamlNode) {
     this.source = source;
@@ -141,27 +141,32 @@ export class YamlLayout {
     return end;
   }
 
-  /** True if the body of a block scalar, with the blank lines below it, ends at `offset`. */
-  endsBlockScalar(offset: number): boolean {
-    if (this.#blockScalarEnds === undefined) {
-      const ends = new Set<number>();
+  /** The indentation of the block scalar whose body, with the blank lines below it, ends at `offset`, if one does. */
+  blockScalarIndentAt(offset: number): number | undefined {
+    if (this.#blockScalars === undefined) {
+      const found = new Map<number, number>();
       const visit = (node: YamlNode): void => {
         if (node.kind === 'sequence') for (const item of node.items) visit(item);
         else if (node.kind === 'mapping') for (const { value } of node.entries.values()) visit(value);
-        else if (node.form === 'literal' || node.form === 'folded') ends.add(node.end);
+        else if (node.form === 'literal' || node.form === 'folded') found.set(node.end, this.#bodyIndent(node));
       };
       visit(this.#root);
-      this.#blockScalarEnds = ends;
+      this.#blockScalars = found;
     }
-    return this.#blockScalarEnds.has(offset);
+    return this.#blockScalars.get(offset);
   }
 
-  /** The header of the block scalar that is the last value of the text, if it is one. */
-  lastBlockScalar(): BlockScalarParts | undefined {
+  #bodyIndent(node: ScalarNode): number {
+    const firstText = this.source.text.slice(node.start, node.end).search(/[^\s]/);
+    return firstText === -1 ? 0 : this.source.indentOf(node.start + firstText);
+  }
+
+  /** Whether the text ends with the body of a block scalar that keeps a line break at its end. */
+  endsInBlockScalar(): boolean {
     let node = this.#root;
     let from = node.start;
     while (node.kind !== 'scalar') {
-      if (node.flow) return undefined;
+      if (node.flow) return false;
       if (node.kind === 'sequence') {
         from = (this.dashesOf(node).at(-1) ?? node.start) + 1;
         node = node.items.at(-1) as YamlNode;
@@ -171,7 +176,8 @@ export class YamlLayout {
         node = last.value;
       }
     }
-    return node.form === 'literal' || node.form === 'folded' ? this.blockScalarParts(node, from) : undefined;
+    if (node.form !== 'literal' && node.form !== 'folded') return false;
+    return !this.blockScalarParts(node, from).strip && this.endOf(node, from) === this.source.text.length;
   }
 
   unsupported(offset: number, what: string): KptfileEditError {

@@ -11,6 +11,8 @@ export interface YamlStyle {
   readonly lineBreak: string;
   /** Keys and texts in double quotes, as in JSON. */
   readonly quoted: boolean;
+  /** Write texts of several lines as block texts, not in quotes. */
+  readonly blockText: boolean;
 }
 
 /** The style of a tree: its first nested mapping and first list decide; kpt's own style where there is none. */
@@ -35,7 +37,13 @@ export function styleOf(root: MappingNode, lineBreak: string, indentOf: (offset:
   };
   visit(root);
   const first = root.entries.values().next().value;
-  return { step: step ?? 2, listOffset: listOffset ?? 2, lineBreak, quoted: root.flow && first?.key.form === 'double' };
+  return {
+    step: step ?? 2,
+    listOffset: listOffset ?? 2,
+    lineBreak,
+    quoted: root.flow && first?.key.form === 'double',
+    blockText: true,
+  };
 }
 
 /** A mapping that a new one is modelled on: its order of keys and its quotes. */
@@ -73,7 +81,7 @@ export function renderEntry(
     const [first, ...rest] = renderMapping(value, column, style, shape, undefined);
     return [`${name}:`, `${' '.repeat(column)}${first}`, ...rest];
   }
-  const block = typeof value === 'string' ? literalBlock(value) : undefined;
+  const block = style.blockText && typeof value === 'string' ? literalBlock(value) : undefined;
   if (block !== undefined) {
     return [`${name}: ${block.indicator}`, ...indented(block.lines, indent + style.step)];
   }

@@ -1,14 +1,16 @@
-import { isMap, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import { deepEqual } from '../deep-equal.ts';
 import type { Kptfile } from '../kptfile-schema.ts';
 
 type Path = readonly (string | number)[];
 
-/** Lines `from` (inclusive) to `to` (exclusive), from 0. An insertion has `from === to` and may be anywhere. */
+/** Lines `from` (inclusive) to `to` (exclusive), from 0. */
 interface LineRange {
   readonly from: number;
   readonly to: number;
 }
+
+const NONE: LineRange = { from: 0, to: 0 };
 
 /**
  * The lines of the old text, by number from 0, that an edit had no business to change but did. Which lines an edit
@@ -16,37 +18,47 @@ interface LineRange {
  * the part of the text in which they differ.
  */
 export function wronglyChangedLines(text: string, result: string, before: Kptfile, after: Kptfile): number[] {
-  const old = linesOf(text);
-  const fresh = linesOf(result);
+  const open = !text.endsWith('\n');
+  const old = linesOf(text, open);
+  const fresh = linesOf(result, open);
   const allowed = allowedLines(text, before, after);
-  if (allowed === undefined) {
-    // An insertion: the old lines stand in the new text in two runs.
-    let prefix = 0;
-    while (prefix < old.length && old[prefix] === fresh[prefix]) prefix++;
-    let suffix = 0;
-    while (suffix < old.length - prefix && old.at(-1 - suffix) === fresh.at(-1 - suffix)) suffix++;
-    return range(prefix, old.length - suffix);
-  }
+  const from = allowed.from;
+  let to = allowed.to;
+  // The one exception: comments that would become part of the block text above, once the lines between are gone.
+  if (endsBlockText(text, from)) while (/^\s+#/.test(old[to] ?? '')) to++;
   const wrong: number[] = [];
-  for (let index = 0; index < allowed.from; index++) if (old[index] !== fresh[index]) wrong.push(index);
-  for (let index = old.length - 1; index >= allowed.to; index--) {
-    if (old[index] !== fresh[index - old.length + fresh.length]) wrong.push(index);
+  let next = 0;
+  for (const [index, line] of old.entries()) {
+    if (index >= from && index < to) continue;
+    const found = fresh.indexOf(line, next);
+    if (found === -1) wrong.push(index);
+    else next = found + 1;
   }
   return wrong;
 }
 
-/** Lines with their breaks. A last line without one is given one, since what is added behind it must. */
-function linesOf(text: string): string[] {
-  const closed = /\n$/.test(text) ? text : `${text}${text.includes('\r\n') ? '\r\n' : '\n'}`;
-  return closed.split(/(?<=\n)/);
+/** Whether a block text, with the blank lines below it, ends right above a line. */
+function endsBlockText(text: string, line: number): boolean {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
+  let found = false;
+  visit(document, {
+    Scalar(_, { type, range }) {
+      if (type !== 'BLOCK_LITERAL' && type !== 'BLOCK_FOLDED') return;
+      found ||= lines.linePos(range?.[1] ?? 0).line - 1 === line;
+    },
+  });
+  return found;
 }
 
-function range(from: number, to: number): number[] {
-  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+/** Lines with their breaks. If the old text has no final break, both texts are given one. */
+function linesOf(text: string, open: boolean): string[] {
+  const lineBreak = text.includes('\r\n') ? '\r\n' : '\n';
+  return (open ? text + lineBreak : text).split(/(?<=\n)/);
 }
 
-/** Undefined if the change only adds lines. */
-function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange | undefined {
+/** No lines at all if the change only adds some. */
+function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange {
   const { path, exists } = changedPart(before, after);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
@@ -63,7 +75,7 @@ function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange 
       const pair = node.items[index];
       if (pair === undefined) {
         // A new key: only a flow mapping, or the first key of a list item, lets lines of others change.
-        return flow || typeof path[depth - 1] === 'number' ? covering(node, from, lineOf) : undefined;
+        return flow || typeof path[depth - 1] === 'number' ? covering(node, from, lineOf) : NONE;
       }
       // Removing the first key of a list item moves the next one up to the dash.
       if (index === 0 && depth > 0 && typeof path[depth - 1] === 'number') return covering(node, from, lineOf);
@@ -72,8 +84,8 @@ function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange 
     } else if (isSeq(node)) {
       flow ||= node.flow === true;
       const item = node.items[Number(step)];
-      if (item === undefined) return flow ? covering(node, from, lineOf) : undefined;
-      if (!exists && depth === path.length - 1) return flow ? covering(node, from, lineOf) : undefined;
+      if (item === undefined) return flow ? covering(node, from, lineOf) : NONE;
+      if (!exists && depth === path.length - 1) return flow ? covering(node, from, lineOf) : NONE;
       from = lineOf((item as { range: [number, number, number] }).range[0]);
       node = item;
     } else break;
