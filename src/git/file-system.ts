@@ -1,4 +1,5 @@
-import { open, readFile, rm } from 'node:fs/promises';
+import type { Dirent } from 'node:fs';
+import { open, readdir, readFile, rm } from 'node:fs/promises';
 
 /** The code of a system error (`ENOENT`), or undefined. */
 export function errnoOf(error: unknown): string | undefined {
@@ -20,6 +21,16 @@ export async function readFileIfPresent(path: string): Promise<Buffer | undefine
     return await readFile(path);
   } catch (error) {
     if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** What is in a folder; nothing if there is no such folder. */
+export async function readFolder(path: string): Promise<Dirent[]> {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    if (isMissing(error)) return [];
     throw error;
   }
 }

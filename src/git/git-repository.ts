@@ -74,7 +74,7 @@ export interface GitRepository {
 
   /** Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file). */
   maintain(): Promise<void>;
-  /** Ends child processes. Using the repository afterwards is an error. */
+  /** Waits for transactions that were started and ends child processes. Using the repository afterwards is an error. */
   close(): Promise<void>;
 }
 

@@ -1,10 +1,11 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, rename, unlink, utimes } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, rename, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
-import { errnoOf } from './file-system.ts';
+import { errnoOf, removeFile } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
+import { mapLimited } from './map-limited.ts';
 import { objectHeader } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
 import { SyncedFolders } from './synced-folders.ts';
@@ -14,6 +15,9 @@ const deflateInBackground = promisify(deflate);
 const BACKGROUND_BYTES = 32 * 1024;
 /** Speed before size: maintenance packs the objects anyway. */
 const LEVEL = 1;
+const ATTEMPTS = 10;
+/** Files that are written at once: each waits for the disk. */
+const PARALLEL = 8;
 
 let lastNumber = 0;
 function nextNumber(): number {
@@ -51,16 +55,17 @@ export class LooseObjectWriter {
 
   /** Writes objects; those that an object refers to must stand before it. */
   async write(objects: readonly NewObject[]): Promise<void> {
-    const results = await Promise.allSettled(objects.map((object) => this.#writeTemporary(object)));
-    const files = results.map((result) => (result.status === 'fulfilled' ? result.value : undefined));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed !== undefined) {
-      // Best effort: a temporary file that stays does no harm and is swept by maintenance.
-      await Promise.allSettled(files.map((file) => (file === undefined ? undefined : unlink(file))));
-      throw failed.reason;
+    const files = new Map<Oid, string>();
+    try {
+      await mapLimited(objects, PARALLEL, async (object) => {
+        files.set(object.oid, await this.#writeTemporary(object));
+      });
+    } catch (error) {
+      await mapLimited([...files.values()], PARALLEL, removeFile);
+      throw error;
     }
-    for (const [index, { oid }] of objects.entries()) {
-      const file = files[index];
+    for (const { oid } of objects) {
+      const file = files.get(oid);
       if (file === undefined) continue;
       await rename(file, this.#path(oid));
       this.#folders.add(this.#folder(oid));
@@ -85,7 +90,7 @@ export class LooseObjectWriter {
       await handle.writeFile(compressed);
       await handle.sync();
     } catch (error) {
-      await unlink(file);
+      await removeFile(file);
       throw error;
     } finally {
       await handle.close();
@@ -93,14 +98,16 @@ export class LooseObjectWriter {
     return file;
   }
 
-  async #create(file: string, oid: Oid) {
-    try {
-      return await open(file, 'wx', 0o444);
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') throw error;
-      await mkdir(this.#folder(oid), { recursive: true });
-      this.#folders.add(this.#objects);
-      return await open(file, 'wx', 0o444);
+  /** Creates a file in the folder of an object. Git removes such folders when they become empty, also at this moment. */
+  async #create(file: string, oid: Oid): Promise<FileHandle> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await open(file, 'wx', 0o444);
+      } catch (error) {
+        if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+        await mkdir(this.#folder(oid), { recursive: true });
+        this.#folders.add(this.#objects);
+      }
     }
   }
 

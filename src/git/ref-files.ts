@@ -1,10 +1,18 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { type Dirent, readdirSync, readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { errnoOf, isMissing } from './file-system.ts';
 import type { Oid, Ref } from './git-repository.ts';
 import { PackedRefs } from './packed-refs.ts';
 import { isRefName } from './ref-name.ts';
+
+/**
+ * Loose refs are tiny and many: read synchronously they take a quarter of the time. So long, in milliseconds, the event loop is held
+ * up before others get their turn.
+ */
+const SLICE_MS = 4;
 
 /**
  * Reads refs from Git's files: loose files first, then `packed-refs`, so that a ref that is packed in between is found in one of the
@@ -22,36 +30,34 @@ export class RefFiles {
   async list(prefixes: readonly string[]): Promise<Ref[]> {
     const wanted = prefixes.length === 0 ? ['refs/'] : withoutCovered(prefixes);
     const loose = new Map<string, Oid | undefined>();
-    await Promise.all(wanted.map((prefix) => this.#walk(prefix.slice(0, prefix.lastIndexOf('/')), prefix, loose)));
+    for (const prefix of wanted) await this.#readLooseBelow(prefix, loose);
     const packed = await this.packed();
-    const refs: Ref[] = [];
-    for (const prefix of wanted) for (const ref of packed.withPrefix(prefix)) if (!loose.has(ref.name)) refs.push(ref);
-    if (loose.size === 0 && wanted.length === 1) return refs;
-    for (const [name, oid] of loose) if (oid !== undefined) refs.push({ name, oid });
-    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+    const stillPacked = wanted.flatMap((prefix) => packed.withPrefix(prefix).filter(({ name }) => !loose.has(name)));
+    const changed = [...loose].flatMap(([name, oid]) => (oid === undefined ? [] : [{ name, oid }]));
+    return mergeSorted(stillPacked, changed.sort(byName));
   }
 
   /** The refs below a folder (`refs/`) that have a loose file, in no order. */
   async listLoose(prefix: string): Promise<Ref[]> {
     const loose = new Map<string, Oid | undefined>();
-    await this.#walk(prefix.slice(0, -1), prefix, loose);
+    await this.#readLooseBelow(prefix, loose);
     return [...loose].flatMap(([name, oid]) => (oid === undefined ? [] : [{ name, oid }]));
   }
 
   /** What a ref points to; undefined if it does not exist or is symbolic. */
   async resolve(name: string): Promise<Oid | undefined> {
-    const loose = await this.readLoose(name);
+    const loose = this.readLoose(name);
     if (loose !== undefined) return loose === 'symbolic' ? undefined : loose;
     return (await this.packed()).get(name);
   }
 
   /** The loose value of a ref; undefined if there is no file (or a folder in its place). */
-  async readLoose(name: string): Promise<Oid | 'symbolic' | undefined> {
+  readLoose(name: string): Oid | 'symbolic' | undefined {
     let text: string;
     try {
-      text = await readFile(join(this.#gitDir, name), 'latin1');
+      text = readFileSync(join(this.#gitDir, name), 'latin1');
     } catch (error) {
-      if (['ENOENT', 'EISDIR', 'ENOTDIR'].includes(errnoOf(error) ?? '')) return undefined;
+      if (isMissing(error) || errnoOf(error) === 'EISDIR') return undefined;
       throw error;
     }
     if (text.startsWith('ref:')) return 'symbolic';
@@ -76,30 +82,52 @@ export class RefFiles {
     }
   }
 
-  async #walk(folder: string, prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
-    const entries = await readFolder(join(this.#gitDir, folder));
-    await Promise.all(
-      entries.map(async (entry) => {
+  /** Adds the loose refs with a prefix (undefined for a symbolic one). */
+  async #readLooseBelow(prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
+    const folders = [prefix.slice(0, prefix.lastIndexOf('/'))];
+    let sliceEnd = performance.now() + SLICE_MS;
+    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      for (const entry of readFolder(join(this.#gitDir, folder))) {
         const name = `${folder}/${entry.name}`;
         if (entry.isDirectory()) {
-          if (`${name}/`.startsWith(prefix) || prefix.startsWith(`${name}/`)) await this.#walk(name, prefix, found);
+          if (`${name}/`.startsWith(prefix) || prefix.startsWith(`${name}/`)) folders.push(name);
         } else if (name.startsWith(prefix) && isRefName(name)) {
-          const value = await this.readLoose(name);
+          const value = this.readLoose(name);
           // A file that vanished since was deleted or packed. What was packed is in packed-refs, which is read later.
           if (value !== undefined) found.set(name, value === 'symbolic' ? undefined : value);
         }
-      }),
-    );
+        if (performance.now() < sliceEnd) continue;
+        await setImmediate();
+        sliceEnd = performance.now() + SLICE_MS;
+      }
+    }
   }
 }
 
-async function readFolder(path: string) {
+function readFolder(path: string): Dirent[] {
   try {
-    return await readdir(path, { withFileTypes: true });
+    return readdirSync(path, { withFileTypes: true });
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;
   }
+}
+
+function byName(a: Ref, b: Ref): number {
+  return a.name < b.name ? -1 : 1;
+}
+
+function mergeSorted(many: readonly Ref[], few: readonly Ref[]): Ref[] {
+  const merged: Ref[] = [];
+  let next = 0;
+  for (const ref of few) {
+    for (let other = many[next]; other !== undefined && byName(other, ref) < 0; other = many[next]) {
+      merged.push(other);
+      next += 1;
+    }
+    merged.push(ref);
+  }
+  return merged.concat(many.slice(next));
 }
 
 /** Changes whenever the file is replaced; undefined if there is none. */

@@ -118,6 +118,11 @@ export abstract class RepositoryBase {
     });
   }
 
+  /** Returns when the transactions that were started have ended. */
+  protected settle(): Promise<void> {
+    return this.#refQueue.run(async () => {});
+  }
+
   /** Tries once more if a lock was in the way that a killed writer left behind. */
   protected async despiteStaleLocks<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
     try {

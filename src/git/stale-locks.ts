@@ -20,8 +20,9 @@ export class StaleLocks {
 
   /** To be called when a writer found one of these refs locked. True if a stale lock was removed and trying again makes sense. */
   async release(refs: readonly string[]): Promise<boolean> {
+    const files = new Set([...refs.map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new']);
     let released = false;
-    for (const name of new Set([...refs, 'packed-refs'])) released = (await this.#release(`${name}.lock`)) || released;
+    for (const file of files) released = (await this.#release(file)) || released;
     return released;
   }
 

@@ -1,4 +1,5 @@
 import { syncFolder } from './file-system.ts';
+import { mapLimited } from './map-limited.ts';
 
 /** Folders in which names changed. Until a folder is synced, a power cut may take the new names back. */
 export class SyncedFolders {
@@ -11,10 +12,11 @@ export class SyncedFolders {
   async flush(): Promise<void> {
     const folders = [...this.#changed];
     this.#changed = new Set();
-    const results = await Promise.allSettled(folders.map(syncFolder));
-    const failed = results.find((result) => result.status === 'rejected');
-    if (failed === undefined) return;
-    for (const folder of folders) this.#changed.add(folder);
-    throw failed.reason;
+    try {
+      await mapLimited(folders, 8, syncFolder);
+    } catch (error) {
+      for (const folder of folders) this.#changed.add(folder);
+      throw error;
+    }
   }
 }

@@ -201,7 +201,7 @@ export function registerTrees(subject: Subject): void {
           const fresh = new Map([...model].map(([path, content]) => [path, text(content)]));
           expect(await repository.editTree(undefined, fresh)).toBe(tree);
         }),
-        { numRuns: 60 },
+        { numRuns: 40 },
       );
       subject.fsck(subject.path);
     });

@@ -53,6 +53,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   }
 
   async close(): Promise<void> {
+    await this.settle();
     this.#source.close();
   }
 }

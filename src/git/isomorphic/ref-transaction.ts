@@ -40,11 +40,11 @@ export class RefTransaction {
       const locks: Locked[] = [];
       try {
         for (const update of updates) {
-          await this.#compare(update, packed);
+          this.#compare(update, packed);
           if (expectedValue(update) === null) await this.#checkNames(update, packed);
           locks.push({ update, file: await lockRef(this.#gitDir, update.ref) });
           // Again, now that no process that keeps to Git's protocol can change it.
-          await this.#compare(update, packed);
+          this.#compare(update, packed);
         }
         for (const lock of locks) await this.#prepare(lock);
         await this.#commit(updates, packed);
@@ -72,21 +72,21 @@ export class RefTransaction {
 
   /** Refuses a ref that would be the folder of another one, or the other way round. */
   async #checkNames({ ref }: RefUpdate, packed: LockedPackedRefs): Promise<void> {
-    for (const name of ancestors(ref)) if ((await this.#current(name, packed)) !== null) throw collision(ref, name);
+    for (const name of ancestors(ref)) if (this.#current(name, packed) !== null) throw collision(ref, name);
     const [below] = [...packed.refs.withPrefix(`${ref}/`), ...(await this.#refs.listLoose(`${ref}/`))];
     if (below !== undefined) throw collision(ref, below.name);
   }
 
-  async #compare(update: RefUpdate, packed: LockedPackedRefs): Promise<void> {
-    const current = await this.#current(update.ref, packed);
+  #compare(update: RefUpdate, packed: LockedPackedRefs): void {
+    const current = this.#current(update.ref, packed);
     if (current === 'symbolic')
       throw new SluiceError('Unsupported', `${update.ref} is a symbolic ref: it is not changed here`);
     const expected = expectedValue(update);
     if (current !== expected) throw moved(update.ref, expected, current);
   }
 
-  async #current(ref: string, packed: LockedPackedRefs): Promise<Oid | 'symbolic' | null> {
-    return (await this.#refs.readLoose(ref)) ?? packed.refs.get(ref) ?? null;
+  #current(ref: string, packed: LockedPackedRefs): Oid | 'symbolic' | null {
+    return this.#refs.readLoose(ref) ?? packed.refs.get(ref) ?? null;
   }
 
   /** Puts the new value, durably, into the lock file that will become the ref. */

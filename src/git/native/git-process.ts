@@ -51,7 +51,7 @@ export interface GitCommand {
 }
 
 export interface GitRun extends GitCommand {
-  /** Milliseconds after which the whole process group is killed. */
+  /** Milliseconds after which the whole process group is ended. */
   readonly timeout: number;
   readonly clock: Clock;
   readonly signal?: AbortSignal | undefined;
@@ -72,23 +72,42 @@ export interface GitResult {
 const MAX_OUTPUT = 256 * 1024 * 1024;
 const MAX_STDERR = 64 * 1024;
 
+/** What Git gets to remove its lock files before it is killed, in milliseconds. */
+const GRACE = 1_000;
+
+/** Processes that are gone with all that held their output: their number may belong to others by now. */
+const ended = new WeakSet<ChildProcess>();
+
 /** Starts git without a shell, as the leader of a process group of its own, with pipes as standard streams. */
 export function spawnGit(command: GitCommand, withSecret = false): ChildProcess {
   const settings = [...SETTINGS, ...(command.settings ?? [])].flatMap((setting) => ['-c', setting]);
   const place = command.gitDir === undefined ? [] : [`--git-dir=${command.gitDir}`];
-  return spawn('git', [...place, ...settings, ...command.arguments], {
+  const child = spawn('git', [...place, ...settings, ...command.arguments], {
     cwd: '/',
     env: environment(command.allowedProtocol ?? ''),
     detached: true,
     stdio: withSecret ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
   });
+  child.once('close', () => ended.add(child));
+  return child;
 }
 
 /** Kills a process that spawnGit started, and all that it started. */
 export function killGroup(child: ChildProcess): void {
-  if (child.pid === undefined) return;
+  signalGroup(child, 'SIGKILL');
+}
+
+/** Ends a process that may hold locks: Git removes them when it is asked to end. What does not end is killed. */
+export function endGroup(child: ChildProcess, clock: Clock): void {
+  signalGroup(child, 'SIGTERM');
+  const cancel = clock.schedule(GRACE, () => signalGroup(child, 'SIGKILL'));
+  child.once('close', cancel);
+}
+
+function signalGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
+  if (child.pid === undefined || ended.has(child)) return;
   try {
-    process.kill(-child.pid, 'SIGKILL');
+    process.kill(-child.pid, signal);
   } catch {
     // ESRCH: the whole group has ended already, which is what was wanted.
   }
@@ -129,8 +148,9 @@ export function runGit(run: GitRun): Promise<GitResult> {
     let size = 0;
     let failure: SluiceError | undefined;
     const stop = (error: SluiceError) => {
-      failure ??= error;
-      killGroup(child);
+      if (failure !== undefined) return;
+      failure = error;
+      endGroup(child, run.clock);
     };
     const maxOutput = run.maxOutput ?? MAX_OUTPUT;
     const onAbort = () => stop(cancelled(name));

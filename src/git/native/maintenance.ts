@@ -1,8 +1,8 @@
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { errnoOf, removeFile } from '../file-system.ts';
+import { isMissing, readFolder, removeFile } from '../file-system.ts';
 import { runGit } from './git-process.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -25,9 +25,9 @@ export async function packObjects(gitDir: string, clock: Clock, timeout: number)
 /** Removes temporary files that writers left behind when they were killed, once they are a day old. */
 export async function sweepTemporaryFiles(gitDir: string, clock: Clock): Promise<void> {
   const objects = join(gitDir, 'objects');
-  for (const folder of await readdir(objects)) {
+  for (const { name: folder } of await readFolder(objects)) {
     if (!/^(?:[0-9a-f]{2}|pack)$/.test(folder)) continue;
-    for (const name of await readdir(join(objects, folder))) {
+    for (const { name } of await readFolder(join(objects, folder))) {
       if (!name.startsWith('tmp_') && !name.startsWith('.tmp-')) continue;
       const path = join(objects, folder, name);
       const age = clock.now() - (await modified(path, clock));
@@ -41,7 +41,7 @@ async function modified(path: string, clock: Clock): Promise<number> {
   try {
     return (await stat(path)).mtimeMs;
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return clock.now();
+    if (isMissing(error)) return clock.now();
     throw error;
   }
 }

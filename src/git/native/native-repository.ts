@@ -69,6 +69,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   async close(): Promise<void> {
+    await this.settle();
     this.#catFile.close();
     this.#updateRef.close();
   }

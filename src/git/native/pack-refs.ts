@@ -53,7 +53,7 @@ async function removePacked(gitDir: string, refFiles: RefFiles, { name, oid }: R
     throw error;
   }
   try {
-    if ((await refFiles.readLoose(name)) === oid) await removeFile(join(gitDir, name));
+    if (refFiles.readLoose(name) === oid) await removeFile(join(gitDir, name));
   } finally {
     await unlockRef(gitDir, name);
   }

@@ -10,7 +10,7 @@ export function updateRefError(text: string, updates: readonly RefUpdate[]): Slu
   const said = text.replace(/^fatal: (?:prepare: |commit: )?/, '').trim();
   const ref = /^cannot (?:lock|update) ref '([^']+)'/.exec(said)?.[1];
   const update = updates.find((candidate) => candidate.ref === ref);
-  if (/Unable to create '.*\.lock'(?:: File exists)?/.test(said))
+  if (/[Uu]nable to create .*(?:\.lock|packed-refs\.new)': File exists/.test(said))
     return locked(ref ?? updates.find(({ type }) => type === 'delete')?.ref ?? updates[0]?.ref ?? 'a ref');
   if (ref === undefined) return new SluiceError('Internal', `git update-ref failed: ${said.slice(0, 500)}`);
 

@@ -2,11 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
-import { cannotStart, collectStderr, killGroup, spawnGit } from './git-process.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
 import { updateRefError } from './update-ref-error.ts';
 
 /** The process keeps every commit it has seen in memory, so it is replaced after this many transactions. */
 const TRANSACTIONS_PER_PROCESS = 5_000;
+
+/** What each ref of a transaction adds to the time limit: two files and two syncs on a slow disk. */
+const TIME_PER_REF = 20;
 
 interface Process {
   readonly child: ChildProcess;
@@ -83,9 +86,10 @@ export class UpdateRef {
         this.#forget(process);
         reject(cannotStart(cause));
       };
-      const cancelTimer = clock.schedule(timeout, () => {
+      const cancelTimer = clock.schedule(timeout + updates.length * TIME_PER_REF, () => {
         settle();
-        this.#stop();
+        this.#forget(process);
+        endGroup(child, clock);
         reject(unknownOutcome('Timeout', `gave no answer within ${timeout / 1000} s`));
       });
       child.stdout?.on('data', onData);
