@@ -9,7 +9,12 @@ import {
 } from './kptfile-schema.ts';
 
 const type = z.string().min(1);
-const key = z.string().min(1);
+// YAML limits a key to 1024 characters; __proto__ would change objects that programs build from the file.
+const key = z
+  .string()
+  .min(1)
+  .max(1000)
+  .refine((text) => text !== '__proto__', 'is not allowed as a key');
 const value = z.string();
 const list = z.enum(['mutators', 'validators']);
 const index = z.int().min(0);
@@ -50,7 +55,7 @@ export const kptfileEditSchema = z.discriminatedUnion('op', [
 export type KptfileEdit = z.infer<typeof kptfileEditSchema>;
 
 export type KptfileEditErrorCode =
-  /** The text is not a readable Kptfile; `cause` and `readError` say why. */
+  /** The text is not a readable Kptfile; `readCode` says why. */
   | 'Unreadable'
   /** The edit itself is wrong: an empty type, a value that YAML cannot hold. */
   | 'InvalidEdit'

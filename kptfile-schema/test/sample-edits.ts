@@ -1,6 +1,6 @@
 import type { Kptfile, KptfileEdit } from '../index.ts';
 
-const TEXT_FIELDS = ['description', 'site', 'license', 'licenseFile', 'man'] as const;
+const TEXT_FIELDS = ['description', 'site'] as const;
 const LIST_FIELDS = ['emails', 'keywords'] as const;
 const FUNCTION = { image: 'ghcr.io/example/set-labels:v0.2.0', configMap: { tier: 'backend', replicas: '3' } };
 

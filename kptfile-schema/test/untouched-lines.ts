@@ -1,4 +1,4 @@
-import { isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml';
 import { deepEqual } from '../deep-equal.ts';
 import type { Kptfile } from '../kptfile-schema.ts';
 
@@ -37,10 +37,27 @@ export function wronglyChangedLines(text: string, result: string, before: Kptfil
   return wrong;
 }
 
+interface Parsed {
+  readonly text: string;
+  readonly document: Document.Parsed;
+  readonly lines: LineCounter;
+}
+
+let latest: Parsed | undefined;
+
+/** Many edits of one text follow each other, and parsing is the slow part. */
+function parsed(text: string): Parsed {
+  if (latest?.text !== text) {
+    const lines = new LineCounter();
+    const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
+    latest = { text, document, lines };
+  }
+  return latest;
+}
+
 /** Whether a block text, with the blank lines below it, ends right above a line. */
 function endsBlockText(text: string, line: number): boolean {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
+  const { document, lines } = parsed(text);
   let found = false;
   visit(document, {
     Scalar(_, { type, range }) {
@@ -60,8 +77,7 @@ function linesOf(text: string, open: boolean): string[] {
 /** No lines at all if the change only adds some. */
 function allowedLines(text: string, before: Kptfile, after: Kptfile): LineRange {
   const { path, exists } = changedPart(before, after);
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, strict: false, uniqueKeys: false });
+  const { document, lines } = parsed(text);
   const lineOf = (offset: number): number => Math.max(0, lines.linePos(offset).line - 1);
   let node: unknown = document.contents;
   let from = 0;
