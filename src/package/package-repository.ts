@@ -5,6 +5,7 @@ import { RefConflictError } from '../git/errors.ts';
 import type { GitRemote, GitRepository, RefChange, RefUpdate } from '../git/git-repository.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { type PackageContent, readPackage } from './content.ts';
+import { revisionName } from './identity.ts';
 import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import { type RepositoryLayout, watchedPrefixes } from './layout.ts';
@@ -97,7 +98,8 @@ export class PackageRepository implements Workbench {
 
   /** The package of a revision, read once for each version of it. */
   content(revision: PackageRevision): Promise<PackageContent> {
-    const key = `${revision.tip.tree} ${revision.tip.kptfileBlob}`;
+    const { tree = `${revision.commit}:${revision.path}`, kptfileBlob } = revision.tip;
+    const key = `${tree} ${kptfileBlob}`;
     const known = this.#contents.get(key);
     if (known !== undefined) return known;
     const read = readPackage(this.git, `${revision.commit}:${revision.path}`, revision.kptfile);
@@ -129,13 +131,11 @@ export class PackageRepository implements Workbench {
   }
 
   create(wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
-    return this.#exclusive(
-      `${this.repository}.${wanted.package.replaceAll('/', '.')}.${wanted.workspace}`,
-      async (name) => {
-        await this.#commit(await planCreate(this, wanted, context));
-        return this.#expect(name);
-      },
-    );
+    const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
+    return this.#exclusive(revisionName(key), async (name) => {
+      await this.#commit(await planCreate(this, wanted, context));
+      return this.#expect(name);
+    });
   }
 
   /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */

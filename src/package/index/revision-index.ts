@@ -1,5 +1,6 @@
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { digest } from '../canonical-json.ts';
+import { parseCommitMessage } from '../commit-message.ts';
 import { type RevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { mainRef, packagePath, parseRef, type RefMeaning, type RepositoryLayout } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
@@ -13,6 +14,8 @@ export interface IndexChange {
 }
 
 type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
+
+const NO_FACTS = parseCommitMessage('');
 
 /**
  * The revisions of one repository, derived from its refs. It is brought up to date with ref changes, and the work follows the
@@ -128,6 +131,19 @@ export class RevisionIndex {
 
   /** Takes ref changes in and returns the revisions that changed by them. */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
+    try {
+      return await this.#apply(changes);
+    } catch (error) {
+      // What could not be read counts as not seen, so that the next look finds the same changes again.
+      for (const { name, before } of changes) {
+        if (before === undefined) this.#refs.delete(name);
+        else this.#refs.set(name, before);
+      }
+      throw error;
+    }
+  }
+
+  async #apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const touched = new Set<string>();
     const toRead: { ref: string; oid: Oid; meaning: RevisionRef }[] = [];
     const recordOids: Oid[] = [];
@@ -247,7 +263,8 @@ export class RevisionIndex {
         path: packagePath(this.#layout, folder.path),
         kptfile: fact?.kptfile,
         problem: fact === undefined ? 'the Kptfile is missing from the object store' : fact.problem,
-        tip: { ...info, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
+        // What the head commit says is about the package that was published last, which may be another one.
+        tip: { ...info, facts: NO_FACTS, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
       });
     }
     return [...changed];
