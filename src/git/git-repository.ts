@@ -5,9 +5,12 @@
  * - nothing is ever checked out, no hook and no system or user configuration is read, no shell is used;
  * - a write is durable when its promise resolves;
  * - `transaction` and `push` change all refs or none;
- * - paths are `/`-separated, relative, without empty, `.`, `..` or `.git`-like segments; others are refused (InvalidInput);
- * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository),
- *   Unsupported (see `capabilities`).
+ * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
+ *   reading, whatever a tree holds can be named, except empty, `.` and `..` segments and line breaks (read those by object id).
+ *   Names in trees of others are data: check them (`isSafePath`) before making files of them;
+ * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository: what is
+ *   damaged is never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
+ *   `capabilities`); methods with a remote also Refused (credentials, rights, redirects) and NotFound.
  */
 export interface GitRepository {
   /** Absolute path of the bare repository. */
@@ -46,9 +49,11 @@ export interface GitRepository {
   /** Writes one blob; writing what exists costs nothing. */
   writeBlob(data: Uint8Array): Promise<Oid>;
   /**
-   * A new tree from `base` (undefined is the empty tree) with the edits applied: a path gets a blob, an object that exists, or is
-   * removed (null; removing what is absent is no error). Only the trees along the edited paths are read and written; trees that
-   * become empty vanish. Returns the id of the root, `EMPTY_TREE` if nothing is left.
+   * A new tree from `base` (a tree or commit; undefined is the empty tree) with the edits applied: a path gets a blob, an object
+   * that exists, or is removed (null; removing what is absent is no error). A tree that is given by its id can be edited below in
+   * the same call; a file and a folder never replace each other unless one is removed in the same call (InvalidInput). Data without
+   * a mode keeps a file executable that was. Only the trees along the edited paths are read and written; trees that become empty
+   * vanish. Returns the id of the root, `EMPTY_TREE` if nothing is left.
    */
   editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid>;
   /** Writes a commit, signed by the repository's signer if there is one. */
@@ -56,11 +61,17 @@ export interface GitRepository {
 
   /**
    * Changes refs all-or-nothing; each change states what it expects. Throws RefConflictError, with nothing changed, if an
-   * expectation does not hold, a ref is locked, or names collide (`a/b` against `a/b/c`).
+   * expectation does not hold, a ref is locked, or names collide (`a/b` against `a/b/c`, also where one of them is deleted in the
+   * same transaction). New values come before removals on disk: should the machine stop between the two, both are there. After
+   * Timeout or Unavailable the outcome is not known: read the refs again.
    */
   transaction(updates: readonly RefUpdate[]): Promise<void>;
 
-  /** Brings refs from a remote. Returns the refs (local names) that changed. */
+  /**
+   * Brings refs from a remote, all or none. Returns the refs (local names) that changed meanwhile. With `prune`, a ref that takes
+   * the place of a folder is brought in a second attempt that is not atomic. Throws RefConflictError for refs that collide, are
+   * locked, or do not descend from the local ones under a refspec without `+`.
+   */
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]>;
   /** Lists refs of a remote, without fetching. */
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;

@@ -13,13 +13,21 @@ const SLICE = 256;
 const ATTEMPTS = 2;
 
 type Command = 'contents' | 'info';
+/** A GitObject for `contents`, an ObjectStat for `info`. */
+type Answer = GitObject | ObjectStat | undefined;
 
 interface Request {
   readonly command: Command;
   readonly specification: string;
-  readonly resolve: (answer: GitObject | ObjectStat | undefined) => void;
+  readonly resolve: (answer: Answer) => void;
   readonly reject: (error: SluiceError) => void;
+  /** What all requests of one call may still read, in bytes. */
+  readonly budget: Budget;
   attempts: number;
+}
+
+interface Budget {
+  bytes: number;
 }
 
 interface Process {
@@ -53,26 +61,12 @@ export class CatFile {
 
   /** Contents, in the order asked. */
   async contents(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
-    const objects: (GitObject | undefined)[] = [];
-    let total = 0;
-    for (let start = 0; start < specifications.length; start += SLICE) {
-      const slice = specifications.slice(start, start + SLICE);
-      const answers = await this.#ask('contents', slice);
-      for (const answer of answers) {
-        total += answer?.size ?? 0;
-        if (total > MAX_BATCH_BYTES) throw batchTooLarge();
-        objects.push(answer as GitObject | undefined);
-      }
-    }
-    return objects;
+    return (await this.#inSlices('contents', specifications)) as (GitObject | undefined)[];
   }
 
   /** Ids, types and sizes, in the order asked. */
-  async info(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
-    const stats: (ObjectStat | undefined)[] = [];
-    for (let start = 0; start < specifications.length; start += SLICE)
-      stats.push(...(await this.#ask('info', specifications.slice(start, start + SLICE))));
-    return stats;
+  info(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    return this.#inSlices('info', specifications);
   }
 
   close(): void {
@@ -81,13 +75,22 @@ export class CatFile {
     this.#stop();
   }
 
+  async #inSlices(command: Command, specifications: readonly string[]): Promise<Answer[]> {
+    const budget = { bytes: MAX_BATCH_BYTES };
+    const answers: Answer[] = [];
+    for (let start = 0; start < specifications.length; start += SLICE)
+      for (const answer of await this.#ask(command, specifications.slice(start, start + SLICE), budget))
+        answers.push(answer);
+    return answers;
+  }
+
   /**
    * Git says of what it cannot read that it is missing, and the reason on its standard error. Taking the damaged for the absent
    * would look like a removal, so then it is asked again: a pack that another process has just replaced is found anew.
    */
-  async #ask(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
+  async #ask(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
     for (let attempt = 1; ; attempt += 1) {
-      const answers = await this.#answers(command, specifications);
+      const answers = await this.#answers(command, specifications, budget);
       if (!answers.includes(undefined)) return answers;
       // What Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
       await setImmediate();
@@ -97,12 +100,12 @@ export class CatFile {
     }
   }
 
-  #answers(command: Command, specifications: readonly string[]): Promise<(GitObject | ObjectStat | undefined)[]> {
+  #answers(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
     if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
     const answers = specifications.map(
       (specification) =>
-        new Promise<GitObject | ObjectStat | undefined>((resolve, reject) => {
-          this.#waiting.push({ command, specification, resolve, reject, attempts: 0 });
+        new Promise<Answer>((resolve, reject) => {
+          this.#waiting.push({ command, specification, resolve, reject, budget, attempts: 0 });
         }),
     );
     this.#send(this.#waiting.slice(-answers.length));
@@ -169,14 +172,22 @@ export class CatFile {
       return true;
     }
     const stat = { oid, type: type as ObjectType, size: Number(digits) };
-    if (request.command === 'contents' && stat.size > MAX_OBJECT_BYTES) {
-      // The contents are on their way already; a new process is cheaper than reading them to throw them away.
-      this.#restart(objectTooLarge(request.specification, stat.size));
-      return false;
+    if (request.command === 'info') {
+      this.#waiting.shift()?.resolve(stat);
+      return true;
     }
-    if (request.command === 'contents') process.awaited = stat;
-    else this.#waiting.shift()?.resolve(stat);
-    return true;
+    request.budget.bytes -= stat.size;
+    if (stat.size <= MAX_OBJECT_BYTES && request.budget.bytes >= 0) {
+      process.awaited = stat;
+      return true;
+    }
+    // The contents are on their way already; a new process is cheaper than reading them to throw them away.
+    const tooLarge = stat.size > MAX_OBJECT_BYTES ? objectTooLarge(request.specification, stat.size) : batchTooLarge();
+    for (const other of this.#waiting) if (other.budget === request.budget) other.reject(tooLarge);
+    this.#waiting = this.#waiting.filter((other) => other.budget !== request.budget);
+    this.#stop();
+    this.#send(this.#waiting);
+    return false;
   }
 
   /** Fails the first request with `error` and asks the others of a new process. */
@@ -197,10 +208,7 @@ export class CatFile {
       this.#restart(
         said === ''
           ? new SluiceError('Unavailable', 'git cat-file ended unexpectedly')
-          : new SluiceError(
-              'Corrupt',
-              `${JSON.stringify(first.specification)} cannot be read: ${said}. Run "git fsck"`,
-            ),
+          : unreadable(JSON.stringify(first.specification), said),
       );
     else this.#send(this.#waiting);
   }
