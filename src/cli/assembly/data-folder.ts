@@ -3,7 +3,6 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { DeliveryTarget } from '../../resource/kinds/delivery-target.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
 
 /** Used where neither --data nor SLUICE_DATA names another folder. */
 export const DEFAULT_DATA_FOLDER = '.sluice';
@@ -25,11 +24,10 @@ export function dataFolder(path: string): DataFolder {
   return { path: absolute, shown: path, objects: join(absolute, 'objects'), upLock: join(absolute, 'up.lock') };
 }
 
-/** Where the mirror of a remote delivery target is kept. */
-export function targetMirror({ path }: DataFolder, { metadata, spec }: DeliveryTarget): string {
-  const { name, namespace = DEFAULT_NAMESPACE } = metadata;
-  const id = createHash('sha256').update(`${namespace}/${name} ${spec.git.repo}`).digest('hex').slice(0, 8);
-  return join(path, 'git', `target-${name.slice(0, 100)}-${id}.git`);
+/** Where a mirror of a remote delivery target is kept for those who only look; it may be deleted at any time. */
+export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): string {
+  const id = createHash('sha256').update(spec.git.repo).digest('hex').slice(0, 16);
+  return join(path, 'cache', 'targets', `${id}.git`);
 }
 
 /** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */

@@ -156,8 +156,11 @@ export class FileStorage<T extends KubernetesObject = KubernetesObject> implemen
       const actual = keyOf(written);
       const path = this.#path(actual);
       const text = keyText(actual);
+      const before = this.#objects.get(text);
       try {
         const stored = await this.#note(actual);
+        // Nothing differs, so the file says it already.
+        if (stored !== undefined && stored === before) return written;
         if (stored === undefined) await removeObjectFile(path);
         else await writeObjectFile(path, stored);
       } catch (error) {

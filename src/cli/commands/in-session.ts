@@ -2,6 +2,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
 import { DEFAULT_DATA_FOLDER, dataFolder } from '../assembly/data-folder.ts';
 import { describeFailure, Session } from '../assembly/session.ts';
+import { commandLine } from '../output/command-line.ts';
 import { nearMisses } from '../output/near-misses.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
@@ -10,6 +11,15 @@ import type { ActorOptions, DataOptions, Invocation } from '../program/invocatio
 /** The data folder that a command line means. */
 export function folderOf(options: DataOptions, { environment }: Invocation) {
   return dataFolder(options.data ?? (environment.SLUICE_DATA || DEFAULT_DATA_FOLDER));
+}
+
+/** Makes commands that a person can copy, for the data folder that a command line means. */
+export function commandFor(options: DataOptions, { environment }: Invocation): (...words: string[]) => string {
+  // Under npm the program is not on the path.
+  const underNpm = environment.npm_command !== undefined || environment.npm_lifecycle_event !== undefined;
+  const program = underNpm ? ['npx', 'sluice'] : ['sluice'];
+  const named = options.data === undefined || options.data === DEFAULT_DATA_FOLDER ? [] : ['--data', options.data];
+  return (...words) => commandLine([...program, ...words, ...named]);
 }
 
 /** Runs a command on the data folder and closes what it opened, whatever happens. */

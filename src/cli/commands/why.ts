@@ -1,12 +1,10 @@
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
-import { DEFAULT_DATA_FOLDER } from '../assembly/data-folder.ts';
 import { runningUp } from '../assembly/up-lock.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { commandLine } from '../why/command-line.ts';
 import { explain } from '../why/explain.ts';
 import { printExplanation } from '../why/print-explanation.ts';
-import { findRevision, inSession, openAll } from './in-session.ts';
+import { commandFor, findRevision, inSession, openAll } from './in-session.ts';
 
 export interface WhyOptions extends DataOptions {
   readonly output: 'text' | 'json' | 'yaml';
@@ -20,16 +18,12 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
     // Packages of other repositories may come from it.
     if (revision.lifecycle === 'DeletionProposed') await openAll(session, invocation);
     const up = await runningUp(session.folder);
-    const folder = {
-      shown: session.folder.shown,
-      isDefault: options.data === undefined || options.data === DEFAULT_DATA_FOLDER,
-    };
     const explanation = await explain(session, revision, {
       resolvers: up?.resolvers ?? BUILT_IN_RESOLVERS,
       running: up !== undefined,
       disabled: up?.disabled ?? [],
       now: session.clock.now(),
-      command: (...words) => commandLine(words, folder),
+      command: commandFor(options, invocation),
     });
     if (options.output === 'json') terminal.out.write(toJson(explanation));
     else if (options.output === 'yaml') terminal.out.write(toYaml(explanation));

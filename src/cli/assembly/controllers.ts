@@ -1,0 +1,48 @@
+import { approvalController } from '../../../controllers/approval/approval-controller.ts';
+import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
+import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
+import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import { revisionController } from '../../../controllers/revision/revision-controller.ts';
+import type { ControllerOptions } from '../../controller/controller.ts';
+import type { Manager } from '../../controller/manager.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Resolver } from '../../package/resolver.ts';
+import { builtInResolvers } from './built-in-resolvers.ts';
+import type { Session } from './session.ts';
+import { policyOf } from './session-policy.ts';
+
+export const CONTROLLERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+
+export interface ControllerChoice {
+  /** Besides those that are built in. */
+  readonly resolvers: readonly Resolver[];
+  readonly disabled: readonly string[];
+}
+
+/** Throws InvalidInput for a name that no controller has. */
+export function checkDisabled(names: readonly string[]): void {
+  for (const name of names) {
+    if ((CONTROLLERS as readonly string[]).includes(name)) continue;
+    throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${CONTROLLERS.join(', ')}`);
+  }
+}
+
+/** Puts all controllers that are not switched off into a manager. */
+export function addControllers(manager: Manager, session: Session, choice: ControllerChoice): void {
+  const { client, store, clock, folder, objects } = session;
+  const dataFolder = folder.path;
+  const { resolvers, sources } = builtInResolvers(session, choice.resolvers);
+  const options: Readonly<Record<(typeof CONTROLLERS)[number], () => ControllerOptions>> = {
+    repository: () =>
+      repositoryController({
+        ...{ client, store, clock, dataFolder },
+        policyFor: (revision) => policyOf(objects, revision),
+        dependentsOf: (revision) => store.dependentsOf(revision),
+      }),
+    revision: () => revisionController({ client, store, clock, resolvers, sources }),
+    proposal: () => proposalController({ client, store, clock }),
+    approval: () => approvalController({ client, store, clock }),
+    delivery: () => deliveryController({ client, store, clock, dataFolder }),
+  };
+  for (const name of CONTROLLERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
+}

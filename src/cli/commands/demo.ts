@@ -1,0 +1,117 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { systemClock } from '../../foundation/clock.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { applyConfig, readConfig } from '../assembly/apply-config.ts';
+import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
+import type { Session } from '../assembly/session.ts';
+import { makeRepositories } from '../demo/quickstart-repositories.ts';
+import { printable } from '../output/printable.ts';
+import { actorOf } from '../program/actor.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { timelineSink } from '../up/log-sinks.ts';
+import { type Running, runService } from '../up/run-service.ts';
+import { aborted } from '../up/until-stopped.ts';
+import { printWaitReport, waitReport } from '../up/wait-report.ts';
+import { commandFor, folderOf } from './in-session.ts';
+import { packageRoot } from './package-root.ts';
+
+export interface DemoOptions extends DataOptions {
+  readonly serve?: boolean;
+}
+
+/** Stands in examples/quickstart/config for the data folder. */
+const DATA_PLACEHOLDER = /\$\{DATA\}/g;
+
+/** `sluice demo`: examples/quickstart with all controllers, told as a time line. */
+export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal, environment } = invocation;
+  // What a demonstration leaves behind is there to be looked at.
+  const data = options.data ?? (options.serve === true ? undefined : await mkdtemp(join(tmpdir(), 'sluice-demo-')));
+  const shown: DataOptions = data === undefined ? {} : { data };
+  const folder = data === undefined ? folderOf({}, invocation) : dataFolder(data);
+  const source = new URL('examples/quickstart/', packageRoot());
+  const start = systemClock.now();
+  const log = timelineSink(terminal, start);
+  const at = () => systemClock.now();
+  await createDataFolder(folder);
+  return runService(
+    { folder, actor: actorOf({}, environment), terminal, log, resolvers: [], disabled: [] },
+    async (session) => {
+      terminal.line(`Quick start in ${printable(folder.path)}`);
+      terminal.line();
+      const made = await makeRepositories({ source, folder: join(folder.path, 'git'), clock: session.clock });
+      for (const name of made) {
+        log({ at: at(), level: 'info', event: 'Pushed', subject: name, message: 'draft pushed to packages.git' });
+      }
+      // In a file:// address the path stands as a URL wants it.
+      const path = pathToFileURL(folder.path).pathname;
+      const manifests = await readConfig([fileURLToPath(new URL('config', source))], (text) =>
+        text.replaceAll(DATA_PLACEHOLDER, () => path),
+      );
+      const applied = await applyConfig(session, manifests);
+      const changed = applied.filter(({ outcome }) => outcome !== 'unchanged').length;
+      const message = `${applied.length} objects of examples/quickstart/config, ${changed} of them new or changed`;
+      log({ at: at(), level: 'info', event: 'Config', subject: 'config', message });
+    },
+    async (running) => {
+      const ended = await firstRest(running, shown, invocation);
+      if (options.serve !== true || !ended) return 0;
+      terminal.line();
+      terminal.line('Serving until Ctrl-C; what moves from here on is told below.');
+      await aborted(running.stop.signal);
+      return 0;
+    },
+  );
+}
+
+/** Waits until nothing moves and tells what came of it. False if the user ended it before. */
+async function firstRest(
+  { session, service, stop, about }: Running,
+  options: DataOptions,
+  invocation: Invocation,
+): Promise<boolean> {
+  const { terminal } = invocation;
+  try {
+    await service.idle(stop.signal);
+  } catch (error) {
+    if (stop.signal.aborted) return false;
+    throw error;
+  }
+  const command = commandFor(options, invocation);
+  const report = await waitReport(session, service, {
+    resolvers: about.resolvers,
+    disabled: about.disabled,
+    running: true,
+    now: session.clock.now(),
+    command,
+  });
+  terminal.line();
+  await printDelivered(session, invocation);
+  terminal.line();
+  printWaitReport(terminal, report);
+  terminal.line();
+  terminal.line('Look further:');
+  const [waiting] = report.revisions;
+  const [example] = session.store.list();
+  const name = waiting?.name ?? example?.name;
+  const lines = [command('rpkg', 'get')];
+  if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));
+  const east = join(session.folder.path, 'git', 'edge-east.git');
+  lines.push(`git --git-dir ${east} log --stat main`);
+  for (const line of lines) terminal.line(`  ${printable(line)}`);
+  return true;
+}
+
+async function printDelivered(session: Session, { terminal }: Invocation): Promise<void> {
+  const { items } = await session.client.list(deliveryTargetKind);
+  terminal.line('Delivered:');
+  for (const { metadata, spec, status } of items) {
+    const packages = (status?.packages ?? []).map((one) => `${one.package} v${one.revision}`);
+    const commit = status?.lastCommit === undefined ? 'nothing' : `commit ${status.lastCommit.slice(0, 12)}`;
+    const what = packages.length === 0 ? '' : `: ${packages.join(', ')}`;
+    terminal.line(`  ${printable(metadata.name)}  ${commit} on ${printable(spec.git.branch)}${printable(what)}`);
+  }
+}

@@ -1,0 +1,38 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { printable } from '../output/printable.ts';
+import type { Style, Terminal } from '../output/terminal.ts';
+import type { LogEntry, LogSink } from './log-entry.ts';
+
+const EVENT_STYLES: Readonly<Record<string, Style>> = {
+  Published: 'green',
+  GateOpened: 'green',
+  Delivered: 'green',
+  Proposed: 'cyan',
+  Draft: 'blue',
+};
+
+/** One JSON object a line. */
+export function jsonSink(terminal: Terminal): LogSink {
+  return ({ at, level, event, subject, message, fields }) => {
+    terminal.line(JSON.stringify({ time: new Date(at).toISOString(), level, event, subject, message, ...fields }));
+  };
+}
+
+/** One line for people, with the time of the day. */
+export function textSink(terminal: Terminal): LogSink {
+  return (entry) => terminal.line(`${timestamp(entry.at).slice(11, 19)}  ${line(terminal, entry)}`);
+}
+
+/** One line for people, with the seconds since `start` (milliseconds since the epoch). */
+export function timelineSink(terminal: Terminal, start: number): LogSink {
+  return (entry) => {
+    const seconds = (Math.max(0, entry.at - start) / 1000).toFixed(2).padStart(6);
+    terminal.line(`${terminal.style('dim', `${seconds}s`)}  ${line(terminal, entry)}`);
+  };
+}
+
+function line(terminal: Terminal, { level, event, subject, message }: LogEntry): string {
+  const style = level === 'warn' ? 'yellow' : EVENT_STYLES[event];
+  const text = printable(message);
+  return `${printable(subject).padEnd(28)}  ${style === undefined ? text : terminal.style(style, text)}`;
+}

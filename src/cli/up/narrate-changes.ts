@@ -1,0 +1,115 @@
+import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import type { IndexChange } from '../../package/index/revision-index.ts';
+import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
+import { verdictOf } from '../../package/record.ts';
+import type { LogEntry } from './log-entry.ts';
+
+/** From how many revisions on that appear together only their number is told. */
+const MANY = 6;
+
+/** What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. */
+export function narrateChanges(changes: readonly IndexChange[], now: number): LogEntry[] {
+  const real = changes.filter(({ before, after }) => {
+    const row = after ?? before;
+    return row !== undefined && !isPlaceholder(row);
+  });
+  const found = real.filter(({ before, after }) => before === undefined && after !== undefined);
+  const entries = found.length >= MANY ? summarise(found, now) : [];
+  for (const change of real) {
+    if (found.length >= MANY && change.before === undefined) continue;
+    entries.push(...narrate(change, now));
+  }
+  return entries;
+}
+
+function summarise(found: readonly IndexChange[], at: number): LogEntry[] {
+  const rows = found.flatMap(({ after }) => after ?? []);
+  return [...Map.groupBy(rows, (row) => row.key.repository)].map(([repository, revisions]) => {
+    const counts = [...Map.groupBy(revisions, (row) => row.lifecycle)].map(([name, list]) => `${list.length} ${name}`);
+    const message = `${revisions.length} package revisions found (${counts.join(', ')})`;
+    return { at, level: 'info', event: 'Found', subject: repository, message, fields: { count: revisions.length } };
+  });
+}
+
+function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
+  const row = after ?? before;
+  if (row === undefined) return [];
+  const entry = (
+    event: string,
+    message: string,
+    fields: Record<string, unknown> = {},
+    level: 'info' | 'warn' = 'info',
+  ) => ({ at, level, event, subject: row.name, message, fields: { ...fields, commit: row.commit } }) satisfies LogEntry;
+  if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
+  const entries: LogEntry[] = [];
+  if (before === undefined) {
+    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: authorOf(after) }));
+  } else if (before.lifecycle !== after.lifecycle) {
+    entries.push(entry(after.lifecycle, moved(before, after), movedFields(before, after)));
+  } else if (before.commit !== after.commit) entries.push(...edited(before, after, entry));
+  if (after.problem !== undefined && after.problem !== before?.problem) {
+    entries.push(entry('Unreadable', `the Kptfile cannot be read: ${after.problem}`, {}, 'warn'));
+  }
+  if (after.outOfBand !== undefined && before?.outOfBand === undefined) {
+    const { reason, message } = after.outOfBand;
+    entries.push(entry('OutOfBand', `did not come through the gates: ${message}`, { reason }, 'warn'));
+  }
+  return entries;
+}
+
+type MakeEntry = (event: string, message: string, fields?: Record<string, unknown>) => LogEntry;
+
+/** Conditions that changed, each told by itself; an edit without such is told by the subject of its commit. */
+function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntry): LogEntry[] {
+  const [old, next] = [conditionsOfRow(before), conditionsOfRow(after)];
+  const gates = new Set(after.kptfile === undefined ? [] : gatesOf(after.kptfile));
+  const entries: LogEntry[] = [];
+  for (const type of new Set([...next.keys(), ...old.keys()])) {
+    const [from, to] = [old.get(type), next.get(type)];
+    if (from?.status === to?.status && from?.reason === to?.reason && from?.message === to?.message) continue;
+    const by = verdictOf(after.record, type)?.by ?? authorOf(after);
+    const what = gates.has(type) ? 'gate' : 'condition';
+    const said = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
+    const opened = what === 'gate' && to?.status === 'True' && from?.status !== 'True';
+    const state = to === undefined ? 'withdrawn' : opened ? 'open' : to.status;
+    const message = `${what} ${type} ${state}, by ${by}${said === '' ? '' : `: ${said}`}`;
+    entries.push(entry(opened ? 'GateOpened' : 'Condition', message, { type, status: to?.status ?? 'withdrawn', by }));
+  }
+  if (entries.length > 0) return entries;
+  return [entry('Edited', `changed by ${authorOf(after)}: ${after.tip.subject}`, { by: authorOf(after) })];
+}
+
+function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
+  return kptfile === undefined ? new Map() : conditionsOf(kptfile);
+}
+
+function found(row: PackageRevision): string {
+  const number = row.revision > 0 ? ` v${row.revision}` : '';
+  return `found as ${row.lifecycle}${number}, last by ${authorOf(row)}`;
+}
+
+function moved(before: PackageRevision, after: PackageRevision): string {
+  const { by, reason } = lastStep(after);
+  const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `${before.lifecycle} → ${after.lifecycle}${number}, by ${by}${why}`;
+}
+
+function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
+  const { by, reason } = lastStep(after);
+  return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Who moved it: the last step of the record, or of an approval the commit itself. */
+function lastStep(row: PackageRevision): { by: string; reason: string | undefined } {
+  const { facts } = row.tip;
+  const step = row.record?.steps.at(-1);
+  if (row.lifecycle === 'Published' && facts.actor !== undefined && step === undefined) {
+    return { by: facts.actor, reason: facts.reason };
+  }
+  return step === undefined ? { by: authorOf(row), reason: undefined } : { by: step.by, reason: step.reason };
+}
+
+function authorOf(row: PackageRevision): string {
+  return row.tip.facts.actor ?? row.tip.author;
+}

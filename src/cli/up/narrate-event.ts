@@ -1,0 +1,21 @@
+import type { Event } from '../../resource/kinds/event.ts';
+import type { LogEntry } from './log-entry.ts';
+
+/** Told better by the change of the revision itself, or, where nothing changed, by `sluice why`. */
+const NOT_TOLD: ReadonlySet<string> = new Set(['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved']);
+
+/** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
+export function narrateEvent(event: Event, now: number): LogEntry | undefined {
+  const { involvedObject, reason, message, type } = event;
+  if (type === 'Normal' && NOT_TOLD.has(reason)) return undefined;
+  const { kind, name = '' } = involvedObject;
+  const isTarget = kind === 'DeliveryTarget';
+  return {
+    at: now,
+    level: type === 'Warning' ? 'warn' : 'info',
+    event: reason,
+    subject: isTarget ? `target ${name}` : name,
+    message: reason === 'Delivered' ? `delivered in ${message}` : `${reason}: ${message}`,
+    fields: { kind, component: event.reportingComponent },
+  };
+}

@@ -1,0 +1,81 @@
+import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Resolver } from '../../package/resolver.ts';
+import type { Actor } from '../../resource/request-context.ts';
+import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
+import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
+import { ProcessLock } from '../assembly/process-lock.ts';
+import { Session } from '../assembly/session.ts';
+import type { UpAbout } from '../assembly/up-lock.ts';
+import type { Terminal } from '../output/terminal.ts';
+import type { LogSink } from './log-entry.ts';
+import { Service } from './service.ts';
+import { type StopSignal, untilStopped } from './until-stopped.ts';
+
+export interface RunOptions {
+  readonly folder: DataFolder;
+  readonly actor: Actor;
+  readonly terminal: Terminal;
+  readonly log: LogSink;
+  readonly resolvers: readonly Resolver[];
+  readonly disabled: readonly string[];
+}
+
+export interface Running {
+  readonly session: Session;
+  readonly service: Service;
+  readonly stop: StopSignal;
+  readonly about: UpAbout;
+}
+
+/**
+ * Holds the data folder and runs the service around `run`; whatever happens, work in progress is finished, caches are saved and
+ * the lock is given back. `prepare` comes before the controllers start.
+ */
+export async function runService<Result>(
+  options: RunOptions,
+  prepare: (session: Session) => Promise<void>,
+  run: (running: Running) => Promise<Result>,
+): Promise<Result> {
+  const { folder, actor, terminal, log, resolvers, disabled } = options;
+  await createDataFolder(folder);
+  const about: UpAbout = {
+    resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims }) => ({ name, claims: [...claims] })),
+    disabled: [...disabled],
+  };
+  const lock = await takeLock(folder, about);
+  const stop = untilStopped(() => terminal.note('stopping: what runs is finished first; once more ends at once'));
+  try {
+    const session = await Session.open({ folder, actor, create: true });
+    try {
+      await session.objects.removeLeftovers();
+      await prepare(session);
+      const onLost = (message: string) => stop.stop(message);
+      const service = new Service({ session, lock, log, resolvers, disabled, onLost });
+      try {
+        await service.start();
+        const result = await run({ session, service, stop, about });
+        if (stop.signal.aborted && stop.signal.reason !== 'stopped') {
+          throw new SluiceError('Unavailable', `${stop.signal.reason}; another process may work on ${folder.path} now`);
+        }
+        return result;
+      } finally {
+        await service.stop();
+      }
+    } finally {
+      await session.close();
+    }
+  } finally {
+    stop.release();
+    await lock.release();
+  }
+}
+
+async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {
+  try {
+    return await ProcessLock.acquire(folder.upLock, { since: timestamp(systemClock.now()), about });
+  } catch (error) {
+    if (!isSluiceError(error, 'Busy')) throw error;
+    throw new SluiceError('Busy', `another "sluice up" works on ${folder.path}: ${error.message}`, { cause: error });
+  }
+}

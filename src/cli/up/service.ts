@@ -1,0 +1,128 @@
+import { sleep } from '../../controller/backoff.ts';
+import type { ReconcileRecord } from '../../controller/controller.ts';
+import { Manager } from '../../controller/manager.ts';
+import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { eventKind } from '../../resource/kinds/event.ts';
+import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
+import type { ProcessLock } from '../assembly/process-lock.ts';
+import type { Session } from '../assembly/session.ts';
+import type { LogSink } from './log-entry.ts';
+import { narrateChanges } from './narrate-changes.ts';
+import { narrateEvent } from './narrate-event.ts';
+
+export interface ServiceOptions extends ControllerChoice {
+  readonly session: Session;
+  readonly lock: ProcessLock;
+  readonly log: LogSink;
+  /** Told when the service cannot go on. */
+  readonly onLost: (message: string) => void;
+}
+
+/** Milliseconds between two looks at the files of the objects. */
+const FILE_INTERVAL = 1000;
+/** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
+const RACES = 5;
+
+/** All controllers on one data folder, and a log of what they move. */
+export class Service {
+  readonly manager: Manager;
+  readonly #options: ServiceOptions;
+  readonly #last = new Map<string, ReconcileRecord>();
+  readonly #told = new Set<string>();
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: ServiceOptions) {
+    const { session } = options;
+    this.#options = options;
+    this.manager = new Manager({
+      client: session.client,
+      clock: session.clock,
+      onReconcile: (record) => this.#note(record),
+      onError: (error, where) => this.#warn('Error', where, messageOf(error)),
+    });
+    this.manager.add({ name: 'objects folder', start: (signal) => void this.#watchFiles(signal) });
+    addControllers(this.manager, session, options);
+  }
+
+  async start(): Promise<void> {
+    const { session, log } = this.#options;
+    const now = () => session.clock.now();
+    this.#unsubscribe.push(
+      session.store.subscribe((changes) => {
+        for (const entry of narrateChanges(changes, now())) log(entry);
+      }),
+      this.manager.informer(eventKind).addHandler((event) => {
+        if (event.type === 'delete') return;
+        const entry = narrateEvent(event.object, now());
+        if (entry !== undefined) log(entry);
+      }),
+    );
+    this.#tellProblems();
+    await this.manager.start();
+  }
+
+  /** Resolves when nothing is queued, running or retrying; what keeps failing, and what waits for a time, is not waited for. */
+  async idle(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.session;
+    for (;;) {
+      await this.manager.idle({ signal, failureLimit: 1 });
+      const retried = this.manager.failing().some(({ controller, key, failures }) => {
+        const error = this.#last.get(`${controller} ${key}`)?.error;
+        return failures < RACES && (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy'));
+      });
+      if (!retried) return;
+      await sleep(clock, 20, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** Finishes what runs, up to `grace` milliseconds, and keeps the caches. */
+  async stop(grace?: number): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    await this.manager.stop(grace);
+  }
+
+  #note(record: ReconcileRecord): void {
+    const key = `${record.controller} ${record.key}`;
+    const before = this.#last.get(key);
+    this.#last.set(key, record);
+    const { error } = record;
+    if (error === undefined || isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) return;
+    // These two report on their object, which is told as an event.
+    if (record.controller === 'repository' || record.controller === 'delivery') return;
+    const message = messageOf(error);
+    if (before?.error !== undefined && messageOf(before.error) === message) return;
+    this.#warn('Failed', record.key, `${record.controller}: ${message}`);
+  }
+
+  #warn(event: string, subject: string, message: string): void {
+    const { session, log } = this.#options;
+    log({ at: session.clock.now(), level: 'warn', event, subject, message });
+  }
+
+  /** Takes in objects that other processes wrote. */
+  async #watchFiles(signal: AbortSignal): Promise<void> {
+    const { session, lock, onLost } = this.#options;
+    while (!signal.aborted) {
+      await sleep(session.clock, FILE_INTERVAL, signal);
+      if (signal.aborted) return;
+      try {
+        await session.objects.refresh();
+        this.#tellProblems();
+        if (!(await lock.isHeld())) onLost(`the lock ${session.folder.upLock} was taken away`);
+      } catch (error) {
+        this.#warn('Error', session.folder.objects, messageOf(error));
+      }
+    }
+  }
+
+  #tellProblems(): void {
+    const problems = this.#options.session.objects.problems();
+    for (const { path, message } of problems) {
+      const key = `${path} ${message}`;
+      if (this.#told.has(key)) continue;
+      this.#told.add(key);
+      this.#warn('UnreadableFile', path, `${message}; the file is passed over`);
+    }
+  }
+}

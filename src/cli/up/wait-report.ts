@@ -1,0 +1,97 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { isPlaceholder } from '../../package/package-revision.ts';
+import { findCondition } from '../../resource/condition.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import type { Session } from '../assembly/session.ts';
+import { printable } from '../output/printable.ts';
+import type { Terminal } from '../output/terminal.ts';
+import { explain } from '../why/explain.ts';
+import type { Surroundings } from '../why/explain-gates.ts';
+import type { Explanation } from '../why/explanation.ts';
+import type { Service } from './service.ts';
+
+export interface WaitReport {
+  /** Revisions that are not published, or wait for deletion. */
+  readonly revisions: readonly Explanation[];
+  /** How many more there are than are told. */
+  readonly more: number;
+  readonly timers: readonly { readonly what: string; readonly due: string; readonly reason: string }[];
+  /** Repositories that are not ready. */
+  readonly repositories: readonly { readonly name: string; readonly message: string }[];
+  /** Delivery targets that did not get everything. */
+  readonly targets: readonly { readonly name: string; readonly message: string }[];
+}
+
+/** So many revisions are explained one by one. */
+const MAX_TOLD = 50;
+
+/** What stays, and what each of it waits for. */
+export async function waitReport(
+  session: Session,
+  service: Service,
+  around: Surroundings & { readonly disabled: readonly string[] },
+): Promise<WaitReport> {
+  const staying = session.store.list().filter((row) => row.lifecycle !== 'Published' && !isPlaceholder(row));
+  const revisions: Explanation[] = [];
+  for (const row of staying.slice(0, MAX_TOLD)) revisions.push(await explain(session, row, around));
+  const timers = service.manager
+    .waiting()
+    // Looking again from time to time is not waiting for something.
+    .filter(({ controller }) => controller !== 'repository' && controller !== 'delivery')
+    .map(({ controller, key, due, reason }) => ({
+      what: `${controller} ${key}`,
+      due: timestamp(due),
+      reason: reason ?? '',
+    }));
+  const notReady = (items: readonly Parameters<typeof readiness>[0][]) =>
+    items.flatMap((item) => {
+      const message = readiness(item);
+      return message === undefined ? [] : [{ name: item.metadata.name, message }];
+    });
+  return {
+    revisions,
+    more: staying.length - revisions.length,
+    timers,
+    repositories: notReady((await session.client.list(repositoryKind)).items),
+    targets: notReady((await session.client.list(deliveryTargetKind)).items),
+  };
+}
+
+interface WithConditions {
+  readonly metadata: { readonly name: string };
+  readonly status?: { readonly conditions?: Parameters<typeof findCondition>[0] } | undefined;
+}
+
+/** Why an object is not ready; undefined if it is, or if nobody has judged it. */
+function readiness({ status }: WithConditions): string | undefined {
+  const ready = findCondition(status?.conditions, 'Ready');
+  return ready?.status === 'False' ? [ready.reason, ready.message].filter((text) => text !== '').join(': ') : undefined;
+}
+
+export function printWaitReport(terminal: Terminal, report: WaitReport): void {
+  const { revisions, more, timers, repositories, targets } = report;
+  if (repositories.length > 0) terminal.line('Repositories that cannot be used:');
+  for (const { name, message } of repositories) terminal.line(`  ${printable(name)}: ${printable(message)}`);
+  if (targets.length > 0) terminal.line('Targets that did not get everything:');
+  for (const { name, message } of targets) terminal.line(`  ${printable(name)}: ${printable(message)}`);
+  if (revisions.length === 0) terminal.line('No revision waits.');
+  else terminal.line('What waits:');
+  for (const revision of revisions) printRevision(terminal, revision);
+  if (more > 0) terminal.line(`  and ${more} more; "sluice why <revision>" explains each`);
+  if (timers.length > 0) terminal.line('What comes later by itself:');
+  for (const { what, due, reason } of timers) terminal.line(`  ${due}  ${printable(what)}: ${printable(reason)}`);
+}
+
+function printRevision(terminal: Terminal, { name, lifecycle, gates, reasons, next }: Explanation): void {
+  terminal.line(`  ${terminal.style('bold', printable(name))}  ${lifecycle}`);
+  const closed = gates.filter((gate) => !gate.open);
+  for (const gate of closed) {
+    const gateName = terminal.style('yellow', `gate ${printable(gate.type)}`);
+    terminal.line(`    ${gateName}: ${printable(gate.explanation)}; settled by ${printable(gate.settledBy)}`);
+  }
+  for (const { message } of reasons) terminal.line(`    ${printable(message)}`);
+  const commands = [...closed.flatMap((gate) => gate.next ?? []), ...next];
+  const [first] = commands;
+  if (first !== undefined) terminal.line(`    next: ${printable(first)}`);
+}
