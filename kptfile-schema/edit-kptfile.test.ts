@@ -79,6 +79,16 @@ describe('style of what is added', () => {
     expect(result.split('\n').slice(0, 3)).toEqual(text.split('\n').slice(0, 3));
   });
 
+  test('in flow style, whatever libyaml would stumble over is quoted', () => {
+    const text = `${HEAD}  labels: {x: y}\n`;
+    const edits: KptfileEdit[] = ['a?b', 'a:b', 'plain text'].map((value, index) => ({
+      op: 'setLabel',
+      key: `k${index}`,
+      value,
+    }));
+    expect(editKptfile(text, edits)).toBe(`${HEAD}  labels: {x: y, k0: "a?b", k1: "a:b", k2: plain text}\n`);
+  });
+
   test('empty braces, null and nothing are filled, comments stay', () => {
     for (const empty of ['', ' {}', ' ~', ' null']) {
       expect(editKptfile(`${HEAD}status:${empty} # by controllers\n`, [TRUE_A])).toBe(

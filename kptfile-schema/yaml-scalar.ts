@@ -17,7 +17,8 @@ function isPlainSafe(value: string, flow: boolean): boolean {
   if (!PLAIN.test(value) || RESERVED.test(value) || value.length > 1000) return false;
   if (/^\p{N}/u.test(value) && !NO_NUMBER.test(value)) return false;
   if (/: | #|[ :]$/.test(value)) return false;
-  return !flow || !/[,[\]{}]|:(?![\w/])/.test(value);
+  // libyaml and its ports end or reject a plain text in a flow collection at each of these.
+  return !flow || !/[,[\]{}?:]/.test(value);
 }
 
 /** No control characters, no line breaks of any YAML version, no byte order mark. */
