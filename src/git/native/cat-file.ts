@@ -117,11 +117,12 @@ export class CatFile {
     this.#process ??= this.#start();
     this.#watch();
     const lines = requests.map((request) => `${request.command} ${request.specification}\0`);
-    this.#process.child.stdin?.write(lines.join(''));
+    // Without --buffer Git would write each answer by itself, which costs more than reading the objects.
+    this.#process.child.stdin?.write(`${lines.join('')}flush\0`);
   }
 
   #start(): Process {
-    const child = spawnGit({ gitDir: this.#options.gitDir, arguments: ['cat-file', '--batch-command', '-z'] });
+    const child = spawnGit({ gitDir: this.#options.gitDir, arguments: ['cat-file', '--batch-command', '--buffer', '-z'] });
     const process = { child, stderr: collectStderr(child), output: new OutputBuffer(), awaited: undefined };
     child.stdin?.on('error', () => {
       // EPIPE: the process has ended; "close" follows and decides about the requests.
