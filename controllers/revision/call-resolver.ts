@@ -8,22 +8,32 @@ import type { Resolution, ResolverContext } from '../../src/package/resolver.ts'
 
 const LONGEST_MESSAGE = 300;
 
+/** What one resolver is called with, the same object in all rounds of a run, and the means to make it stop. */
+export interface Call {
+  readonly context: ResolverContext;
+  readonly end: AbortController;
+}
+
+export function newCall(context: ResolverContext): Call {
+  const end = new AbortController();
+  return { context: { ...context, signal: AbortSignal.any([context.signal, end.signal]) }, end };
+}
+
 /** Waits for an answer no longer than `timeout` milliseconds or until the run is given up, whether the resolver heeds its signal or not. */
 export async function withTimeout(
-  call: (context: ResolverContext) => Resolution | Promise<Resolution>,
-  context: ResolverContext,
+  answer: (context: ResolverContext) => Resolution | Promise<Resolution>,
+  { context, end }: Call,
   clock: Clock,
   timeout: number,
 ): Promise<Resolution> {
-  const end = new AbortController();
-  const signal = AbortSignal.any([context.signal, end.signal]);
+  const { signal } = context;
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);
   signal.addEventListener('abort', onAbort, { once: true });
   const cancel = clock.schedule(timeout, () => end.abort(new SluiceError('Timeout', `no answer within ${timeout} ms`)));
   try {
     signal.throwIfAborted();
-    return await Promise.race([call({ ...context, signal }), aborted.promise]);
+    return await Promise.race([answer(context), aborted.promise]);
   } finally {
     cancel();
     signal.removeEventListener('abort', onAbort);

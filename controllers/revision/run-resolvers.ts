@@ -13,7 +13,7 @@ import {
   patternsOverlap,
   type ResolverProblem,
 } from './arrange-resolvers.ts';
-import { checkResolution, publicMessage, withTimeout } from './call-resolver.ts';
+import { type Call, checkResolution, newCall, publicMessage, withTimeout } from './call-resolver.ts';
 import { WorkingPackage } from './working-package.ts';
 
 /** Rounds that may change something; the one after them must be quiet. */
@@ -126,6 +126,7 @@ interface State {
 class Run {
   readonly #judgement: Judgement;
   readonly #options: RunOptions;
+  readonly #calls = new Map<string, Call>();
   readonly failures = new Map<string, ResolverFailure>();
   state: State;
   reported = new Set<string>();
@@ -165,7 +166,9 @@ class Run {
     const { context, clock, timeout } = this.#options;
     const { name, claims } = resolver;
     const { subject } = this.state.package;
-    const resolution = await withTimeout((own) => resolver.resolve(subject, own), context, clock, timeout);
+    const call = this.#calls.get(name) ?? newCall(context);
+    this.#calls.set(name, call);
+    const resolution = await withTimeout((own) => resolver.resolve(subject, own), call, clock, timeout);
     checkResolution(name, claims, resolution, this.state.package.inputs);
     this.state = take(this.state, name, resolution);
     this.reported.add(name);

@@ -1,0 +1,472 @@
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { git as gitCli } from '../../test/support/git/git-cli.ts';
+import { startGitServer } from '../../test/support/git/git-server.ts';
+import { APPROVAL_POLICY_ANNOTATION, approvalController } from '../approval/approval-controller.ts';
+import { repositoryController } from '../repository/repository-controller.ts';
+import { type DeliveryOptions, deliveryController } from './delivery-controller.ts';
+
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+type TargetSpec = Parameters<typeof deliveryTargetKind.complete>[0]['spec'];
+
+function configMap(name: string, value = '1'): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: apps\ndata:\n  value: "${value}"\n`;
+}
+
+function controllerOn(world: Fixture, options: Partial<DeliveryOptions> = {}): ControllerOptions {
+  const { client, store, clock, folder } = world;
+  const recorder = world.recorder('controller:delivery');
+  return deliveryController({
+    client,
+    store,
+    clock,
+    recorder,
+    dataFolder: join(folder, 'data'),
+    window: 0,
+    ...options,
+  });
+}
+
+/** A published revision of a package with one ConfigMap. */
+async function publish(world: Fixture, path: string, value = '1', more: Record<string, string> = {}): Promise<string> {
+  const { name } = await world.draft(`apps/${path}/w1`, { 'cm.yaml': configMap(path, value), ...more });
+  await world.publish(name);
+  return name;
+}
+
+async function publishNext(world: Fixture, source: string, workspace: string, value: string): Promise<string> {
+  const { key } = world.store.get(source);
+  const copy = { type: 'copy', source } as const;
+  const { name } = await world.store.create('apps', { package: key.package, workspace, source: copy }, ANNA);
+  const files = new Map([['cm.yaml', Buffer.from(configMap(key.package, value))]]);
+  await world.store.change(name, { files }, ANNA);
+  await world.publish(name);
+  return name;
+}
+
+async function remove(world: Fixture, name: string): Promise<void> {
+  await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+  await world.store.transition(name, { action: 'delete' }, ANNA);
+}
+
+async function statusOf(world: Fixture, name = 'edge') {
+  const { status } = await world.client.get(deliveryTargetKind, { name });
+  const ready = findCondition(status?.conditions, 'Ready');
+  return { status, reason: ready?.reason, message: ready?.message ?? '' };
+}
+
+function filesOf(path: string, branch = 'main'): string[] {
+  const files = gitCli(path, ['ls-tree', '-r', '--name-only', branch]).split('\n');
+  return files.filter((file) => file !== 'README.md');
+}
+
+describe('delivery controller', () => {
+  let world: Fixture;
+  let controller: ControllerOptions;
+  let site: string;
+  beforeEach(async () => {
+    world = await fixture(new ManualClock());
+    await world.register('apps');
+    site = await world.bare('site');
+    controller = controllerOn(world);
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const reconcile = (name = 'edge') => controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>
+    world.client.create(deliveryTargetKind, {
+      metadata: { name },
+      spec: { selector: {}, git: { repo: site, directory: 'clusters/edge' }, ...spec },
+    });
+  const commits = () => Number(gitCli(site, ['rev-list', '--count', 'main']));
+  const show = (path: string) => gitCli(site, ['show', `main:${path}`]);
+
+  test('commits what is published, says so, and makes no second commit', async () => {
+    const name = await publish(world, 'web');
+    await create();
+    expect(await reconcile()).toMatchObject({ requeueAfter: 300_000 });
+    const folder = 'clusters/edge/web';
+    expect(filesOf(site)).toEqual([`${folder}/cm.yaml`, `${folder}/kustomization.yaml`]);
+    const message = gitCli(site, ['log', '-1', '--format=%B', 'main']);
+    const { commit, tip } = world.store.get(name);
+    expect(message).toContain('Deliver web v1');
+    expect(message).toContain(`Sluice-Source-Commit: ${commit}`);
+    expect(message).toContain(`Sluice-Source-Tree: ${tip.tree}`);
+    const head = gitCli(site, ['rev-parse', 'main']);
+    const { status, reason } = await statusOf(world);
+    expect(reason).toBe('Delivered');
+    expect(status).toMatchObject({
+      lastCommit: head,
+      observedGeneration: 1,
+      packages: [{ repository: 'apps', package: 'web', revision: 1, commit, tree: tip.tree }],
+    });
+    expect(await world.events('edge')).toEqual([`Delivered: commit ${head}: web v1`]);
+    const { metadata } = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    await reconcile();
+    await controllerOn(world).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+    expect(commits()).toBe(2);
+    const after = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    expect(after.metadata.resourceVersion).toBe(metadata.resourceVersion);
+  });
+
+  test('gate verdicts go into the trailers', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    const type = 'test.dev/v1.Review.ok';
+    const condition = { type, status: 'True' } as const;
+    await world.store.change(
+      name,
+      { kptfile: [{ op: 'addGate', conditionType: type }], conditions: [condition] },
+      ANNA,
+    );
+    await world.publish(name);
+    await create();
+    await reconcile();
+    expect(gitCli(site, ['log', '-1', '--format=%B', 'main'])).toContain(`Sluice-Gates: ${type}=True by anna`);
+  });
+
+  test('a crash between the commit and the status only repeats a no-op', async () => {
+    await publish(world, 'web');
+    const before = await create();
+    await reconcile();
+    const { status } = await statusOf(world);
+    const now = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    await world.client.updateStatus(deliveryTargetKind, { ...now, status: before.status });
+    await controllerOn(world).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+    expect(commits()).toBe(2);
+    expect((await statusOf(world)).status).toMatchObject({
+      lastCommit: status?.lastCommit,
+      packages: status?.packages,
+    });
+  });
+
+  test('the highest revision or the pinned one, to two targets', async () => {
+    const first = await publish(world, 'web');
+    await publish(world, 'db');
+    await publishNext(world, first, 'w2', '2');
+    await create({ pins: [{ repository: 'apps', package: 'web', revision: 1 }] });
+    await create({ selector: { packages: ['web'] }, git: { repo: site, directory: '/clusters/core' } }, 'core');
+    await reconcile('edge');
+    await reconcile('core');
+    expect(filesOf(site)).toEqual([
+      'clusters/core/web/cm.yaml',
+      'clusters/core/web/kustomization.yaml',
+      'clusters/edge/db/cm.yaml',
+      'clusters/edge/db/kustomization.yaml',
+      'clusters/edge/web/cm.yaml',
+      'clusters/edge/web/kustomization.yaml',
+    ]);
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    expect(show('clusters/core/web/cm.yaml')).toContain('value: "2"');
+  });
+
+  test('what is deleted or no longer selected is removed, by emptying or by deleting its folder', async () => {
+    const web = await publish(world, 'web');
+    await publish(world, 'db');
+    await create({ onRemoval: 'empty' });
+    await create({ git: { repo: site, directory: 'clusters/core' } }, 'core');
+    for (const name of ['edge', 'core']) await reconcile(name);
+    await world.store.transition(web, { action: 'propose-deletion' }, ANNA);
+    for (const name of ['edge', 'core']) await reconcile(name);
+    expect(filesOf(site)).toHaveLength(8);
+    await world.store.transition(web, { action: 'delete' }, ANNA);
+    for (const name of ['edge', 'core']) await reconcile(name);
+    expect(filesOf(site)).toEqual([
+      'clusters/core/db/cm.yaml',
+      'clusters/core/db/kustomization.yaml',
+      'clusters/edge/db/cm.yaml',
+      'clusters/edge/db/kustomization.yaml',
+      'clusters/edge/web/kustomization.yaml',
+    ]);
+    expect(show('clusters/edge/web/kustomization.yaml')).toContain('resources: []');
+    expect((await world.events('edge')).at(-1)).toMatch(/^Delivered: commit [0-9a-f]{40}: web removed$/);
+    const { status } = await statusOf(world);
+    expect(status?.packages?.map((one) => one.package)).toEqual(['db']);
+  });
+
+  test('the last package goes only if the target allows it', async () => {
+    const web = await publish(world, 'web');
+    await create();
+    await reconcile();
+    await remove(world, web);
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    expect(await statusOf(world)).toMatchObject({ reason: 'PruneHeld' });
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowPrune: true } });
+    await reconcile();
+    expect(filesOf(site)).toEqual([]);
+    expect((await statusOf(world)).reason).toBe('Delivered');
+  });
+
+  test('folders of repositories that are not known stay', async () => {
+    await publish(world, 'web');
+    await create({ allowPrune: true });
+    await reconcile();
+    await world.store.remove('apps');
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    expect(await statusOf(world)).toMatchObject({
+      reason: 'Partial',
+      message: '0 packages are delivered; repository apps is not known or not ready, so its folders stay',
+    });
+  });
+
+  test('a Secret is refused once and in words, and the other packages are delivered', async () => {
+    const secret = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  key: hunter2\n';
+    await publish(world, 'web', '1', { 'secret.yaml': secret });
+    await publish(world, 'db');
+    await create();
+    await reconcile();
+    await reconcile();
+    expect(filesOf(site).every((file) => file.includes('/db/'))).toBe(true);
+    const { reason, message } = await statusOf(world);
+    expect(reason).toBe('Partial');
+    expect(message).toContain('apps/web: UnencryptedSecret');
+    expect(message).not.toContain('hunter2');
+    const refused = (await world.events('edge')).filter((event) => event.startsWith('Refused'));
+    expect(refused).toHaveLength(1);
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowSecrets: true } });
+    await reconcile();
+    expect(filesOf(site)).toContain('clusters/edge/web/secret.yaml');
+    expect((await statusOf(world)).reason).toBe('Delivered');
+  });
+
+  test('a tag that did not come through the gates is delivered only where the target allows it', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const { path } = world.store.repository('apps').git;
+    const pushed = await world.push(path, { 'web/cm.yaml': configMap('web', '9') }, 'elsewhere', 'refs/heads/main');
+    gitCli(path, ['tag', 'web/v2', pushed]);
+    gitCli(path, ['tag', 'db/v1', pushed]);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    const { reason, message, status } = await statusOf(world);
+    expect([reason, status?.packages?.[0]?.revision]).toEqual(['Partial', 1]);
+    expect(message).toContain('v1 is delivered instead');
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowOutOfBand: true } });
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
+  });
+
+  test('a package whose pinned revision is missing keeps its folder', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const pins = [{ repository: 'apps', package: 'web', revision: 7 }];
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { pins } });
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    const { reason, message } = await statusOf(world);
+    expect(reason).toBe('Partial');
+    expect(message).toContain('PinnedRevisionMissing');
+  });
+
+  test('labels of packages and of repositories select', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    await world.store.change(name, { metadata: { labels: { tier: 'front' } } }, ANNA);
+    await world.publish(name);
+    await publish(world, 'db');
+    await create({ selector: { packageSelector: { matchLabels: { tier: 'front' } } } });
+    const git = { repo: site, directory: 'clusters/core' };
+    await create({ selector: { repositorySelector: { matchLabels: { team: 'a' } } }, git }, 'core');
+    await reconcile('edge');
+    await reconcile('core');
+    expect((await statusOf(world, 'edge')).status?.packages?.map((one) => one.package)).toEqual(['web']);
+    expect((await statusOf(world, 'core')).status?.packages).toEqual([]);
+    await world.client.patch(repositoryKind, { name: 'apps' }, { metadata: { labels: { team: 'a' } } });
+    await reconcile('core');
+    expect((await statusOf(world, 'core')).status?.packages).toHaveLength(2);
+  });
+
+  test('a branch that moves on meanwhile is read anew, and what others wrote stays', async () => {
+    await publish(world, 'web');
+    await create({ git: { repo: site, directory: '/' } });
+    const { store } = world;
+    let pushed = 0;
+    controller = controllerOn(world, {
+      store: {
+        // Asked between reading the branch and committing to it.
+        repositories: () => {
+          if (pushed++ < 2) gitCli(site, ['update-ref', 'refs/heads/main', commitOnTop(`note ${pushed}`)]);
+          return store.repositories();
+        },
+      },
+    });
+    await reconcile();
+    expect(pushed).toBe(3);
+    expect((await statusOf(world)).reason).toBe('Delivered');
+    expect(filesOf(site)).toContain('web/cm.yaml');
+    expect(gitCli(site, ['log', '--format=%s', 'main']).split('\n')).toEqual([
+      'Deliver web v1',
+      'note 2',
+      'note 1',
+      'pushed',
+    ]);
+  });
+  const commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
+
+  test('an empty repository gets its first commit, a missing branch only if it is asked for', async () => {
+    await publish(world, 'web');
+    const empty = await world.bare('empty', { empty: true });
+    await create({ git: { repo: empty } });
+    await reconcile();
+    expect(filesOf(empty)).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);
+    await create({ git: { repo: site, branch: 'live' } }, 'live');
+    await reconcile('live');
+    expect(await statusOf(world, 'live')).toMatchObject({
+      reason: 'BranchMissing',
+      message: `branch live does not exist in ${site}; create it, or set spec.git.createBranch: true`,
+    });
+    await world.client.patch(deliveryTargetKind, { name: 'live' }, { spec: { git: { createBranch: true } } });
+    await reconcile('live');
+    expect(filesOf(site, 'live')).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);
+    expect(commits()).toBe(1);
+  });
+
+  test('it never writes where packages live', async () => {
+    await publish(world, 'web');
+    const { path } = world.store.repository('apps').git;
+    await create({ git: { repo: `file://${path}`, directory: 'elsewhere' } });
+    await create({ git: { repo: path, branch: 'drafts/web/x' } }, 'draft');
+    for (const name of ['edge', 'draft']) {
+      await reconcile(name);
+      const { reason, message } = await statusOf(world, name);
+      expect(reason).toBe('TargetIsPackages');
+      expect(message).toContain('belongs to the packages of Repository default/apps');
+    }
+    expect(gitCli(path, ['log', '-1', '--format=%s', 'main'])).toBe('Approving package revision web/1');
+  });
+
+  test('a suspended target delivers nothing', async () => {
+    await publish(world, 'web');
+    await create({ suspend: true });
+    await reconcile();
+    expect((await statusOf(world)).reason).toBe('Suspended');
+    expect(commits()).toBe(1);
+  });
+
+  test('what becomes ready within the window shares a commit', async () => {
+    const clock = world.clock as ManualClock;
+    controller = controllerOn(world, { window: 200 });
+    await create();
+    await publish(world, 'web');
+    const running = reconcile();
+    await settle();
+    await publish(world, 'db');
+    clock.advance(200);
+    await running;
+    expect(commits()).toBe(2);
+    expect(gitCli(site, ['log', '-1', '--format=%s', 'main'])).toBe('Deliver db v1, web v1');
+  });
+});
+
+describe('remote targets', () => {
+  test('are pushed to with the expected old value, and refusals by the server are told', async () => {
+    await using world = await fixture();
+    await world.register('apps');
+    const first = await publish(world, 'web');
+    const site = await world.bare('site');
+    const hooks = {
+      'pre-receive': '#!/bin/sh\ntest ! -e "$GIT_PROJECT_ROOT/closed" || { echo "branch is frozen"; exit 1; }\n',
+    };
+    const server = await startGitServer({ root: dirname(site), hooks });
+    try {
+      const { client } = world;
+      await client.create(deliveryTargetKind, {
+        metadata: { name: 'edge' },
+        spec: { selector: {}, git: { repo: `${server.url}/site.git` } },
+      });
+      let onRead = () => {};
+      const { store } = world;
+      const controller = controllerOn(world, {
+        store: {
+          repositories: () => {
+            onRead();
+            return store.repositories();
+          },
+        },
+      });
+      const reconcile = () => controller.reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+      await reconcile();
+      expect(filesOf(site)).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);
+      await publishNext(world, first, 'w2', '2');
+      onRead = () => {
+        onRead = () => {};
+        gitCli(site, [
+          'update-ref',
+          'refs/heads/main',
+          gitCli(site, ['commit-tree', '-p', 'main', '-m', 'note', 'main^{tree}']),
+        ]);
+      };
+      await reconcile();
+      expect(gitCli(site, ['log', '--format=%s', 'main']).split('\n')).toEqual([
+        'Deliver web v2',
+        'note',
+        'Deliver web v1',
+        'pushed',
+      ]);
+      const pushes = server.requests.filter(({ url }) => url.endsWith('/git-receive-pack')).length;
+      await reconcile();
+      expect(server.requests.filter(({ url }) => url.endsWith('/git-receive-pack'))).toHaveLength(pushes);
+      expect((await statusOf(world)).reason).toBe('Delivered');
+
+      await writeFile(join(world.folder, 'closed'), '');
+      await publishNext(world, first, 'w3', '3');
+      await expect(reconcile()).rejects.toMatchObject({ code: 'Conflict' });
+      expect(await statusOf(world)).toMatchObject({ reason: 'Error' });
+      expect((await statusOf(world)).message).toContain('branch is frozen');
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+test('under a manager: publications, new targets and deletions are delivered by events alone', async () => {
+  await using world = await fixture();
+  await world.register('apps');
+  const site = await world.bare('site');
+  const { client, manager } = world;
+  manager.addController(controllerOn(world, { window: 20 }));
+  await manager.start();
+  const web = await publish(world, 'web');
+  await client.create(deliveryTargetKind, { metadata: { name: 'edge' }, spec: { selector: {}, git: { repo: site } } });
+  await manager.idle();
+  expect(filesOf(site)).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);
+  await publish(world, 'db');
+  await manager.idle();
+  expect(filesOf(site)).toHaveLength(4);
+  await remove(world, web);
+  await manager.idle();
+  expect(filesOf(site)).toEqual(['db/cm.yaml', 'db/kustomization.yaml']);
+});
+
+test('together with the other controllers: a draft is delivered when the manager is idle', async () => {
+  await using world = await fixture();
+  const { client, clock, folder, manager, policyFor, store } = world;
+  const dependentsOf = () => [];
+  const common = { client, store, clock };
+  manager.addController(repositoryController({ ...common, policyFor, dependentsOf, dataFolder: join(folder, 'data') }));
+  manager.addController(approvalController(common));
+  manager.addController(deliveryController({ ...common, dataFolder: join(folder, 'data') }));
+  const site = await world.bare('site', { empty: true });
+  await client.create(deliveryTargetKind, { metadata: { name: 'edge' }, spec: { selector: {}, git: { repo: site } } });
+  const git = { repo: await world.bare('apps') };
+  await client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git } });
+  await manager.start();
+  await manager.idle();
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+  await store.change(name, { metadata: { annotations: { [APPROVAL_POLICY_ANNOTATION]: 'initial' } } }, ANNA);
+  await world.settle(name);
+  await manager.idle();
+  expect(store.get(name).lifecycle).toBe('Published');
+  expect(filesOf(site)).toEqual(['web/cm.yaml', 'web/kustomization.yaml']);
+  expect((await statusOf(world)).reason).toBe('Delivered');
+});

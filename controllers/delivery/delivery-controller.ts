@@ -1,0 +1,171 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { sleep } from '../../src/controller/backoff.ts';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { PresentFile } from '../../src/delivery/branch-view.ts';
+import { settingsOf } from '../../src/delivery/delivery-target.ts';
+import { desired } from '../../src/delivery/desired.ts';
+import { readOwner } from '../../src/delivery/kustomization.ts';
+import { packageKey } from '../../src/delivery/select-revisions.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
+import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { keyOf, type Stored } from '../../src/resource/object.ts';
+import { credentialsOf } from '../credentials.ts';
+import { TellOnce } from '../tell-once.ts';
+import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
+import { packageRepositoryAt } from './package-branches.ts';
+import { isLostRace, TargetBranch } from './target-branch.ts';
+import { targetSources } from './target-sources.ts';
+import { WantedRevisions } from './wanted-revisions.ts';
+
+export const DELIVERY_ACTOR = 'controller:delivery';
+
+export interface DeliveryOptions {
+  readonly client: Client;
+  readonly store: Pick<RevisionStore, 'repositories'>;
+  readonly clock: Clock;
+  /** Mirrors of remote targets are kept below it, in `targets`. */
+  readonly dataFolder: string;
+  readonly git?: RepositoryOptions;
+  /** Milliseconds in which what becomes ready shares a commit. Default 200. */
+  readonly window?: number;
+  /** Milliseconds after which a target is looked at though nothing happened here. Default 300,000. */
+  readonly resync?: number;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** A branch that others push to all the time is tried so often before the queue's backoff takes over. */
+const ATTEMPTS = 5;
+
+/** Commits the manifests of published packages into the branches of delivery targets. */
+export function deliveryController(options: DeliveryOptions): ControllerOptions {
+  const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
+  const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
+  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }));
+  const wantedRevisions = new WantedRevisions();
+
+  return {
+    name: 'delivery',
+    sources: targetSources(),
+    // Mostly they wait, for the window and for remotes.
+    maxConcurrentReconciles: 16,
+    baseDelay: 500,
+    maxDelay: 300_000,
+    async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {
+      // In the reconciliation and not before it, so that nobody takes a delivery that is about to begin for the end of all work.
+      if (window > 0) await sleep(clock, window, signal);
+      signal.throwIfAborted();
+      const target = await client.find(deliveryTargetKind, key);
+      if (target === undefined || target.metadata.deletionTimestamp !== undefined) return void events.forget(key);
+      try {
+        const message = 'spec.suspend is set; nothing is delivered';
+        const report =
+          target.spec.suspend === true ? ({ reason: 'Suspended', message } as const) : await deliver(target, signal);
+        await write(target, report);
+        return { requeueAfter: resync, reason: 'the next look at the branch of the target' };
+      } catch (error) {
+        if (!signal.aborted) await write(target, { reason: 'Error', message: messageOf(error) });
+        throw error;
+      }
+    },
+  };
+
+  async function deliver(target: Stored<DeliveryTarget>, signal: AbortSignal): Promise<DeliveryReport> {
+    const { git } = target.spec;
+    const { items } = await client.list(repositoryKind);
+    const registered = await packageRepositoryAt(git, items);
+    if (registered !== undefined) {
+      const message = `branch ${git.branch} of ${git.repo} belongs to the packages of Repository ${registered}; deliver into another branch or repository`;
+      return { reason: 'TargetIsPackages', message };
+    }
+    const credentials = credentialsOf(client, target, git.secretRef);
+    const branch = await TargetBranch.open({
+      ...{ url: git.repo, branch: git.branch, mirrorPath: mirrorOf(target) },
+      ...(credentials === undefined ? {} : { credentials }),
+      ...(options.git === undefined ? {} : { git: options.git }),
+    });
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await deliverOnce(target, items, branch, signal);
+        } catch (error) {
+          // Somebody else was faster; what is there now is read, and what it needs is worked out anew.
+          if (!isLostRace(error) || attempt >= ATTEMPTS) throw error;
+        }
+      }
+    } finally {
+      await branch.close();
+    }
+  }
+
+  async function deliverOnce(
+    target: Stored<DeliveryTarget>,
+    repositoryObjects: readonly Stored<Repository>[],
+    branch: TargetBranch,
+    signal: AbortSignal,
+  ): Promise<DeliveryReport> {
+    const { git } = target.spec;
+    const head = await branch.head(signal);
+    if (head.oid === undefined && !head.isEmpty && git.createBranch !== true) {
+      const message = `branch ${git.branch} does not exist in ${git.repo}; create it, or set spec.git.createBranch: true`;
+      return { reason: 'BranchMissing', message };
+    }
+    const present = await branch.present(head.oid, git.directory);
+    // A repository whose main branch is gone tells nothing about its packages.
+    const repositories = store.repositories().filter(({ index }) => index.mainHead !== undefined);
+    const settings = settingsOf(target);
+    const unreadable = unreadableOwners(settings.name, present, new Set(repositories.map((one) => one.repository)));
+    const wanted = await wantedRevisions.of(target, repositories, repositoryObjects);
+    const result = desired(settings, wanted.revisions, present, unreadable);
+    let commit: Oid | undefined;
+    if (result.edits.size > 0) {
+      const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
+      commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
+      events.tell(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
+    }
+    const refused = [...wanted.refused, ...result.refused];
+    for (const refusal of refused)
+      events.tell(target, 'Warning', 'Refused', `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
+    events.forget(keyOf(target), new Set(['commit', ...refused.map(packageKey)]));
+    return reportOf(target.status, { result, wanted, refused, unreadable, commit, head: head.oid });
+  }
+
+  async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
+    const status = statusAfter(target, report, clock.now());
+    if (status === undefined) return;
+    if (report.reason === 'Error') events.tell(target, 'Warning', 'Error', report.message, 'error');
+    try {
+      await client.updateStatus(deliveryTargetKind, { ...target, status });
+    } catch (error) {
+      // Changed or gone meanwhile, which wakes us again.
+      if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
+    }
+  }
+  function mirrorOf({ metadata: { name, namespace }, spec }: DeliveryTarget): string {
+    const digest = createHash('sha256').update(`${namespace}/${name} ${spec.git.repo}`).digest('hex').slice(0, 8);
+    return join(dataFolder, 'targets', `${name}-${digest}.git`);
+  }
+}
+
+/** Repositories that this target has folders of in the branch, and that cannot say at present what should be in them. */
+function unreadableOwners(
+  target: string,
+  present: ReadonlyMap<string, PresentFile>,
+  readable: ReadonlySet<string>,
+): Set<string> {
+  const unreadable = new Set<string>();
+  for (const { data } of present.values()) {
+    const owner = data === undefined ? undefined : readOwner(data);
+    if (owner?.target === target && !readable.has(owner.repository)) unreadable.add(owner.repository);
+  }
+  return unreadable;
+}

@@ -1,0 +1,49 @@
+import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
+import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
+import { isConditionTrue } from '../../src/resource/condition.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { keyOf, type ObjectKey } from '../../src/resource/object.ts';
+
+/**
+ * Wakes for a target when it changes, when a published revision of a package that it may select comes, goes or changes, and when a
+ * repository becomes ready or changes in more than its status.
+ */
+export function targetSources(): Source<ObjectKey>[] {
+  return [
+    watchKind(deliveryTargetKind, { predicate: specOrMetadataChanged, map: toObject }),
+    {
+      start({ informer, enqueue }) {
+        const targets = informer(deliveryTargetKind);
+        const wake = (mayConcern: (target: DeliveryTarget) => boolean) => {
+          for (const target of targets.list()) if (mayConcern(target)) enqueue(keyOf(target));
+        };
+        const ends = [
+          informer(packageRevisionKind).addHandler((event) => {
+            const isMeant = isDelivered(event.object) || (event.type === 'update' && isDelivered(event.old));
+            if (isMeant) wake(({ spec }) => maySelect(spec.selector, event.object.spec));
+          }),
+          informer(repositoryKind).addHandler((event) => {
+            const isReady = isConditionTrue(event.object.status?.conditions, 'Ready');
+            const wasReady = event.type === 'update' && isConditionTrue(event.old.status?.conditions, 'Ready');
+            if (specOrMetadataChanged(event) || isReady !== wasReady) wake(() => true);
+          }),
+        ];
+        return () => {
+          for (const end of ends) end();
+        };
+      },
+    },
+  ];
+}
+
+function isDelivered({ spec }: PackageRevision): boolean {
+  return (spec.lifecycle === 'Published' || spec.lifecycle === 'DeletionProposed') && (spec.revision ?? 0) > 0;
+}
+
+/** By names alone; labels are judged when the target is looked at. */
+function maySelect(selector: DeliveryTarget['spec']['selector'], of: PackageRevision['spec']): boolean {
+  const { repositories, packages } = selector;
+  return (repositories?.includes(of.repository) ?? true) && (packages?.includes(of.packageName) ?? true);
+}
