@@ -244,7 +244,11 @@ test('under a manager: from draft to published by events alone', async () => {
   await manager.start();
   const source = { type: 'init' } as const;
   const annotations = { [APPROVAL_POLICY_ANNOTATION]: 'initial' };
-  const { name } = await store.create('apps', { package: 'app', workspace: 'w1', source, metadata: { annotations } }, ANNA);
+  const { name } = await store.create(
+    'apps',
+    { package: 'app', workspace: 'w1', source, metadata: { annotations } },
+    ANNA,
+  );
   await manager.idle();
   expect(store.get(name).lifecycle).toBe('Draft');
   await world.settle(name);

@@ -137,7 +137,7 @@ describe('proposal controller', () => {
     await world.publish(first);
     const copy = await world.store.create(
       'apps',
-      { package: 'app', workspace: 'w2', source: { type: 'copy', source: first }, ...MARKED },
+      { package: 'app', workspace: 'w2', source: { type: 'copy', source: first }, metadata: MARKED },
       ANNA,
     );
     await world.settle(copy.name);

@@ -101,7 +101,7 @@ export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
         dataFolder: join(folder, 'data'),
         clock,
         policyFor,
-        dependentsOf: () => [],
+        dependentsOf: (revision) => store.dependentsOf(revision),
         onChange: (changes) => (live ? store.announce(changes) : undefined),
       });
       live = true;
