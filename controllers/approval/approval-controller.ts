@@ -1,5 +1,6 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder, type EventType } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { isPublished } from '../../src/package/package-revision.ts';
@@ -7,9 +8,10 @@ import type { Judgement, RevisionStore } from '../../src/package/revision-store.
 import type { Client } from '../../src/resource/client.ts';
 import { parseDuration } from '../../src/resource/duration.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { Stored } from '../../src/resource/object.ts';
+import type { ObjectKey, Stored } from '../../src/resource/object.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
 import { annotationOf, isPending, obstacleTo } from '../proposal/readiness.ts';
+import { whileAllowed } from '../proposal/while-allowed.ts';
 import { TellOnce } from '../tell-once.ts';
 
 /** `initial` or `always`. */
@@ -44,29 +46,33 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   return {
     name: 'approval',
     sources: pendingRevisions(),
-    maxConcurrentReconciles: 4,
-    async reconcile(key) {
-      const object = await client.find(packageRevisionKind, key);
-      if (object === undefined || !isPending(object)) return events.forget(key);
-      const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION);
-      if (policy === undefined) return;
-      try {
-        // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
-        const judgement = await store.judge(object.metadata.name);
-        const plan = planFor(object, policy, judgement);
-        if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
-        if ('step' in plan) await take(plan.step, object, policy, judgement);
-        else if (plan.tell !== undefined) {
-          events.tell(object, plan.tell.type, plan.tell.reason, plan.tell.message);
-        }
-      } catch (error) {
-        // Gone since it was read; its deletion is told to us too.
-        if (isSluiceError(error, 'NotFound')) return;
-        if (!isSluiceError(error, 'Refused')) throw error;
-        events.tell(object, 'Warning', 'NotApproved', error.message);
-      }
-    },
+    maxConcurrentReconciles: 16,
+    reconcileTimeout: 20_000,
+    reconcile: (key, { signal }) => whileAllowed(reconcile(key), signal),
   };
+
+  async function reconcile(key: ObjectKey): Promise<ReconcileResult | undefined> {
+    const object = await client.find(packageRevisionKind, key);
+    if (object === undefined || !isPending(object)) return void events.forget(key);
+    const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION);
+    if (policy === undefined) return undefined;
+    try {
+      // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
+      const judgement = await store.judge(object.metadata.name);
+      const plan = planFor(object, policy, judgement);
+      if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
+      if ('step' in plan) await take(plan.step, object, policy, judgement);
+      else if (plan.tell !== undefined) {
+        events.tell(object, plan.tell.type, plan.tell.reason, plan.tell.message);
+      }
+    } catch (error) {
+      // Gone since it was read; its deletion is told to us too.
+      if (isSluiceError(error, 'NotFound')) return undefined;
+      if (!isSluiceError(error, 'Refused')) throw error;
+      events.tell(object, 'Warning', 'NotApproved', error.message);
+    }
+    return undefined;
+  }
 
   function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {
     if (policy !== 'initial' && policy !== 'always') {
@@ -85,7 +91,8 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     if (obstacle?.reason === 'NotSettled' && isDraft) return {};
     const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);
     if (message !== undefined) return { tell: { type: 'Normal', reason: 'NotApproved', message } };
-    const rest = Date.parse(object.metadata.creationTimestamp) + delay - clock.now();
+    const created = Date.parse(object.metadata.creationTimestamp) || judgement.revision.tip.time;
+    const rest = created + delay - clock.now();
     if (rest > 0) return { wait: rest, until: `${APPROVAL_DELAY_ANNOTATION}: ${text} from its creation` };
     return { step: isDraft ? 'propose' : 'approve' };
   }

@@ -56,8 +56,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   return {
     name: 'delivery',
     sources: targetSources(),
-    // Mostly they wait, for the window and for remotes.
-    maxConcurrentReconciles: 16,
+    // Mostly they wait, for the window and for remotes; one that hangs holds one of these until its signal aborts.
+    maxConcurrentReconciles: 64,
+    reconcileTimeout: 60_000,
     baseDelay: 500,
     maxDelay: 300_000,
     async reconcile(key, { signal }): Promise<ReconcileResult | undefined> {

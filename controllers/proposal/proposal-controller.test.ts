@@ -117,6 +117,17 @@ describe('proposal controller', () => {
     expect(lifecycle(name)).toBe('Draft');
   });
 
+  test('a repository that hangs is waited for only as long as the signal allows', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    const hanging = { judge: () => new Promise<never>(() => {}) };
+    const controller = proposalController({ client: world.client, clock, store: hanging });
+    const limit = new AbortController();
+    const running = controller.reconcile({ namespace: 'default', name }, { signal: limit.signal, failures: 0 });
+    await settle();
+    limit.abort(new Error('too long'));
+    await expect(running).rejects.toThrow('too long');
+  });
+
   test('closed gates keep it back, which is told once', async () => {
     const name = await draft({ Kptfile: kptfile([GATE]) });
     await world.settle(name);

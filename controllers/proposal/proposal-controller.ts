@@ -7,10 +7,11 @@ import type { Gate } from '../../src/package/gates.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { Stored } from '../../src/resource/object.ts';
+import type { ObjectKey, Stored } from '../../src/resource/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { pendingRevisions } from './pending-revisions.ts';
 import { annotationOf, isPending, obstacleTo } from './readiness.ts';
+import { whileAllowed } from './while-allowed.ts';
 
 /** Marks a draft that may be proposed as soon as its gates are open. */
 export const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mgmt';
@@ -35,17 +36,20 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   return {
     name: 'proposal',
     sources: pendingRevisions(),
-    maxConcurrentReconciles: 4,
-    async reconcile(key) {
-      const object = await client.find(packageRevisionKind, key);
-      if (object === undefined || !isPending(object)) return events.forget(key);
-      const judgement = await judgementOf(object.metadata.name);
-      if (judgement === undefined) return;
-      const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
-      if (mayPropose && (await propose(object, judgement))) return;
-      return tellOverdue(object, judgement);
-    },
+    maxConcurrentReconciles: 16,
+    reconcileTimeout: 20_000,
+    reconcile: (key, { signal }) => whileAllowed(reconcile(key), signal),
   };
+
+  async function reconcile(key: ObjectKey): Promise<ReconcileResult | undefined> {
+    const object = await client.find(packageRevisionKind, key);
+    if (object === undefined || !isPending(object)) return void events.forget(key);
+    const judgement = await judgementOf(object.metadata.name);
+    if (judgement === undefined) return undefined;
+    const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
+    if (mayPropose && (await propose(object, judgement))) return undefined;
+    return tellOverdue(object, judgement);
+  }
 
   async function judgementOf(name: string): Promise<Judgement | undefined> {
     try {
