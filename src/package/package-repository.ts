@@ -2,7 +2,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { RefConflictError } from '../git/errors.ts';
-import type { GitRemote, GitRepository, RefChange, RefUpdate } from '../git/git-repository.ts';
+import type { GitRemote, GitRepository, Oid, RefChange, RefUpdate } from '../git/git-repository.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { revisionName } from './identity.ts';
@@ -65,6 +65,7 @@ export class PackageRepository implements Workbench {
   readonly #busy = new Set<string>();
   readonly #contents = new Map<string, Promise<PackageContent>>();
   #cacheDirty = false;
+  #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
     this.repository = options.name;
@@ -94,6 +95,11 @@ export class PackageRepository implements Workbench {
 
   dependentsOf(revision: PackageRevision): string[] {
     return this.#options.dependentsOf(revision);
+  }
+
+  emptyTree(): Promise<Oid> {
+    this.#emptyTree ??= this.git.editTree(undefined, new Map());
+    return this.#emptyTree;
   }
 
   /** The package of a revision, read once for each version of it. */

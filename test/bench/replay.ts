@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { RefUpdate } from '../../src/git/git-repository.ts';
 
 /** One transaction as it was made: the loose objects that it brought (compressed, by their path) and its ref updates. */
@@ -12,7 +12,7 @@ export interface RecordedTransaction {
 
 /**
  * The floor for writes: the same objects, already hashed and compressed, written as loose files (temporary file, fsync, rename,
- * fsync of the folder), and the same refs through one kept-open `git update-ref --stdin` that fsyncs them.
+ * fsync of the folder), and the same refs through one kept-open `git update-ref --stdin` that fsyncs them, and their folders.
  */
 export async function replay(path: string, transactions: readonly RecordedTransaction[]): Promise<number> {
   const child = spawn('git', ['-C', path, '-c', 'core.fsync=reference', 'update-ref', '--stdin'], {
@@ -35,11 +35,21 @@ export async function replay(path: string, transactions: readonly RecordedTransa
     });
     child.stdin.write(`start\n${updates.map(command).join('')}prepare\ncommit\n`);
     await done;
+    for (const folder of refFolders(path, updates)) syncFolder(folder);
   }
   const elapsed = performance.now() - started;
   child.stdin.end();
   await once(child, 'close');
   return elapsed;
+}
+
+/** Git syncs the ref files, not the folders that they are renamed in. */
+function refFolders(path: string, updates: readonly RefUpdate[]): Set<string> {
+  const folders = new Set<string>();
+  for (const { ref } of updates) {
+    for (let folder = dirname(ref); folder !== '.'; folder = dirname(folder)) folders.add(join(path, folder));
+  }
+  return folders;
 }
 
 function writeObject(path: string, name: string, data: Buffer, folders: Set<string>): void {
@@ -56,7 +66,14 @@ function writeObject(path: string, name: string, data: Buffer, folders: Set<stri
 }
 
 function syncFolder(folder: string): void {
-  const handle = fs.openSync(folder, 'r');
+  let handle: number;
+  try {
+    handle = fs.openSync(folder, 'r');
+  } catch (error) {
+    // Git removes a folder with the last ref in it.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
   fs.fsyncSync(handle);
   fs.closeSync(handle);
 }

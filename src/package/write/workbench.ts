@@ -19,6 +19,8 @@ export interface Workbench {
   readonly index: RevisionIndex;
   readonly clock: Clock;
   readonly identity: { readonly name: string; readonly email: string };
+  /** The id of the empty tree, which exists in the repository from the first call on. */
+  emptyTree(): Promise<Oid>;
   policyFor(revision: PackageRevision): EffectivePolicy;
   content(revision: PackageRevision): Promise<PackageContent>;
   /** Names of revisions, in any repository, that have this one as their upstream. */
@@ -50,7 +52,7 @@ export async function writeRecord(
   subject: string,
   context: RequestContext,
 ): Promise<RefUpdate> {
-  const tree = await bench.git.editTree(undefined, new Map());
+  const tree = await bench.emptyTree();
   const oid = await bench.git.writeCommit({
     tree,
     parents: before === undefined ? [] : [before],
