@@ -2,12 +2,12 @@ import { approvalController } from '../../../controllers/approval/approval-contr
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/resolver.ts';
-import { builtInResolvers } from './built-in-resolvers.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
 
@@ -19,6 +19,11 @@ export interface ControllerChoice {
   readonly disabled: readonly string[];
 }
 
+export interface ControllerSettings extends ControllerChoice {
+  /** Told of revisions that a resolver cannot make sense of. */
+  readonly onProblem: (revision: string, message: string) => void;
+}
+
 /** Throws InvalidInput for a name that no controller has. */
 export function checkDisabled(names: readonly string[]): void {
   for (const name of names) {
@@ -28,10 +33,10 @@ export function checkDisabled(names: readonly string[]): void {
 }
 
 /** Puts all controllers that are not switched off into a manager. */
-export function addControllers(manager: Manager, session: Session, choice: ControllerChoice): void {
+export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
   const { client, store, clock, folder, objects } = session;
   const dataFolder = folder.path;
-  const { resolvers, sources } = builtInResolvers(session, choice.resolvers);
+  const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const options: Readonly<Record<(typeof CONTROLLERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -39,7 +44,12 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         policyFor: (revision) => policyOf(objects, revision),
         dependentsOf: (revision) => store.dependentsOf(revision),
       }),
-    revision: () => revisionController({ client, store, clock, resolvers, sources }),
+    revision: () =>
+      revisionController({
+        ...{ client, store, clock },
+        resolvers: [ipam.resolver, ...choice.resolvers],
+        sources: ipam.sources,
+      }),
     proposal: () => proposalController({ client, store, clock }),
     approval: () => approvalController({ client, store, clock }),
     delivery: () => deliveryController({ client, store, clock, dataFolder }),

@@ -41,7 +41,8 @@ export class Service {
       onError: (error, where) => this.#warn('Error', where, messageOf(error)),
     });
     this.manager.add({ name: 'objects folder', start: (signal) => void this.#watchFiles(signal) });
-    addControllers(this.manager, session, options);
+    const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
+    addControllers(this.manager, session, { ...options, onProblem });
   }
 
   async start(): Promise<void> {
