@@ -1,0 +1,180 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { openRepository } from '../../src/git/open-repository.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+
+const NAME = 'packages.shop.v1';
+const credentials = { username: 'robot', password: 'a-secret-word' };
+
+/** A store on a repository behind the server, as one process sees it. */
+async function connect(scratch: Scratch, server: GitServer, process = 'one'): Promise<RevisionStore> {
+  const object = repositoryKind.complete({
+    apiVersion: 'config.porch.kpt.dev/v1alpha1',
+    kind: 'Repository',
+    metadata: { name: 'packages', namespace: 'default' },
+    spec: { git: { repo: `${server.url}/packages.git` } },
+  });
+  const store = new RevisionStore();
+  store.add(
+    await openPackageRepository(object, {
+      dataFolder: join(scratch.folder, process),
+      clock: systemClock,
+      credentials: async () => credentials,
+      git: { timeouts: { push: 1500, fetch: 1500, listRemote: 1500 } },
+      policyFor: () => DEFAULT_POLICY,
+      dependentsOf: () => [],
+      onChange: (changes) => store.announce(changes),
+    }),
+  );
+  return store;
+}
+
+async function outcome(promise: Promise<unknown>): Promise<string> {
+  try {
+    await promise;
+    return 'done';
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return `${error.code}: ${error.message}`;
+  }
+}
+
+async function proposed(store: RevisionStore): Promise<void> {
+  await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
+  await store.transition(NAME, { action: 'propose' }, anna);
+}
+
+test('a remote that hangs, drops the connection, refuses or disappears changes nothing by halves', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder, auth: credentials });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const before = await scratch.git('for-each-ref');
+  const approve = () => outcome(store.transition(NAME, { action: 'approve' }, anna));
+
+  server.behaviour.hang = 'push';
+  expect(await approve()).toMatch(/^Timeout: /);
+  server.behaviour.hang = undefined;
+  server.behaviour.dropPush = 'before';
+  expect(await approve()).toMatch(/^(Unavailable|Conflict): /);
+  server.behaviour.dropPush = undefined;
+  server.behaviour.refuse = 503;
+  expect(await approve()).toMatch(/^Unavailable: /);
+  server.behaviour.refuse = undefined;
+  expect(await scratch.git('for-each-ref')).toBe(before);
+  expect(store.get(NAME).lifecycle).toBe('Proposed');
+
+  // The push is done and its answer lost: the truth is found out at the next look.
+  server.behaviour.dropPush = 'after';
+  expect(await approve()).not.toBe('done');
+  server.behaviour.dropPush = undefined;
+  await store.repository('packages').sync();
+  expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
+
+  await server.close();
+  const gone = await outcome(
+    store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna),
+  );
+  expect(gone).toMatch(/^Unavailable: /);
+  expect(gone).not.toContain(credentials.password);
+  expect(store.find('packages.web.v1')).toBeUndefined();
+  await store.close();
+});
+
+test('a hook that refuses the main branch refuses the whole publication, in its own words', async () => {
+  await using scratch = await scratchRepository();
+  const update = '#!/bin/sh\nif [ "$1" = refs/heads/main ]; then echo "main is frozen" >&2; exit 1; fi\n';
+  const server = await startGitServer({ root: scratch.folder, hooks: { update } });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const before = await scratch.git('for-each-ref');
+  expect(await outcome(store.transition(NAME, { action: 'approve' }, anna))).toMatch(/^Conflict: /);
+  expect(await scratch.git('for-each-ref')).toBe(before);
+  await store.close();
+  await server.close();
+});
+
+test('a host that refuses other refs than branches and tags gets the records as branches', async () => {
+  await using scratch = await scratchRepository();
+  const update =
+    '#!/bin/sh\ncase "$1" in refs/heads/*|refs/tags/*) ;; *) echo "only branches and tags" >&2; exit 1;; esac\n';
+  const server = await startGitServer({ root: scratch.folder, hooks: { update } });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  expect(await scratch.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/sluice-records/');
+  const other = await connect(scratch, server, 'two');
+  expect((await other.judge(NAME)).record.steps.map((step) => step.action)).toEqual(['propose']);
+  await store.transition(NAME, { action: 'approve' }, anna);
+  expect(await scratch.git('for-each-ref', '--format=%(refname)')).not.toContain('sluice-records');
+  await Promise.all([store.close(), other.close()]);
+  await server.close();
+});
+
+test('history rewritten and branches removed under us are followed', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  await store.transition(NAME, { action: 'approve' }, anna);
+  await store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna);
+  const repository = store.repository('packages');
+  await scratch.git('update-ref', '-d', 'refs/heads/drafts/web/v1');
+  await scratch.git('update-ref', 'refs/heads/main', 'main~1');
+  await repository.sync();
+  expect(store.find('packages.web.v1')).toBeUndefined();
+  expect(store.find('packages.shop.main')).toBeUndefined();
+  expect(store.get(NAME).lifecycle).toBe('Published');
+  // What is done next is done on the history that is there now.
+  await store.create('packages', { package: 'shop', workspace: 'v2', source: { type: 'copy', source: NAME } }, anna);
+  await store.transition('packages.shop.v2', { action: 'propose' }, anna);
+  await store.transition('packages.shop.v2', { action: 'approve' }, anna);
+  expect(store.get('packages.shop.v2').revision).toBe(2);
+  expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+  await store.close();
+  await server.close();
+});
+
+test('two processes on one remote: one wins, the other sees the conflict and the truth', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder });
+  const one = await connect(scratch, server, 'one');
+  await one.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
+  const two = await connect(scratch, server, 'two');
+  const change = (store: RevisionStore, text: string) =>
+    outcome(store.change(NAME, { files: new Map([['a.yaml', Buffer.from(text)]]) }, anna));
+  const results = await Promise.all([change(one, 'a: 1\n'), change(two, 'a: 2\n')]);
+  expect(results.filter((result) => result === 'done')).toHaveLength(1);
+  expect(results.find((result) => result !== 'done')).toMatch(/^Conflict: /);
+  await Promise.all([one.repository('packages').sync(), two.repository('packages').sync()]);
+  expect(two.get(NAME).commit).toBe(one.get(NAME).commit);
+  // The mirrors are only caches: without them everything is still there.
+  await one.close();
+  await rm(join(scratch.folder, 'one'), { recursive: true });
+  const again = await connect(scratch, server, 'one');
+  expect(again.list().map(({ name, etag }) => [name, etag])).toEqual(two.list().map(({ name, etag }) => [name, etag]));
+  await Promise.all([again.close(), two.close()]);
+  await server.close();
+});
+
+test('a push by plain git over the same server is taken in', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder });
+  const store = await connect(scratch, server);
+  const git = await openRepository(scratch.path);
+  const kptfile = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
+  const options = { branch: 'drafts/shop/v1', from: 'refs/heads/main' };
+  await commitFiles(git, { 'shop/Kptfile': kptfile }, Date.now(), options);
+  await git.close();
+  await store.repository('packages').sync();
+  expect(store.get(NAME)).toMatchObject({ lifecycle: 'Draft', problem: undefined });
+  await store.close();
+  await server.close();
+});
