@@ -21,7 +21,10 @@ export function obstacleTo(judgement: Judgement, isAsked: (gate: Gate) => boolea
     return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
   }
   if (record.settled?.content !== content.content) {
-    return { reason: 'NotSettled', message: 'not every resolver has reported on this content yet' };
+    const early =
+      'it was proposed before every resolver had reported on this content; reject it so that they can, or approve it by hand';
+    const message = revision.lifecycle === 'Draft' ? 'not every resolver has reported on this content yet' : early;
+    return { reason: 'NotSettled', message };
   }
   if (record.source?.content === content.content) {
     const message = `the content is still that of ${record.source.name}, which is published; change it first`;

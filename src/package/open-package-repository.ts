@@ -44,7 +44,7 @@ export async function openPackageRepository(
   try {
     const signal = options.signal === undefined ? {} : { signal: options.signal };
     if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
-    const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote);
+    const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
     const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
     if ((await git.resolveRef(mainRef(layout))) === undefined) {
@@ -54,7 +54,7 @@ export async function openPackageRepository(
           `repository ${name}: branch ${spec.branch} does not exist in ${spec.repo}; push a first commit, or set spec.git.createBranch: true`,
         );
       }
-      await createBranch(git, remote, mainRef(layout), identity, options.clock);
+      await createBranch(git, remote, mainRef(layout), identity, options);
     }
     return await PackageRepository.open({
       name,
@@ -82,7 +82,7 @@ async function createBranch(
   remote: GitRemote | undefined,
   ref: string,
   identity: { name: string; email: string },
-  clock: Clock,
+  { clock, signal }: Pick<OpenOptions, 'clock' | 'signal'>,
 ): Promise<void> {
   const signature = { ...identity, time: clock.now() };
   const tree = await git.editTree(undefined, new Map([['README.md', { data: Buffer.from('Created by sluice\n') }]]));
@@ -90,23 +90,23 @@ async function createBranch(
   const message = formatCommitMessage('Initial commit: Creating main branch', { context, action: 'create-branch' });
   const oid = await git.writeCommit({ tree, parents: [], author: signature, committer: signature, message });
   const update = { type: 'create', ref, new: oid } as const;
-  if (remote !== undefined) await git.push(remote, [update]);
+  if (remote !== undefined) await git.push(remote, [update], signal);
   await git.transaction([update]);
 }
 
 /** Some hosts take branches and tags only. One ref is created and removed to find out; existing records answer for free. */
-async function recordPrefixFor(git: GitRepository, remote: GitRemote): Promise<string> {
+async function recordPrefixFor(git: GitRepository, remote: GitRemote, signal?: AbortSignal): Promise<string> {
   if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
   if ((await git.listRefs([RECORD_BRANCHES])).length > 0) return RECORD_BRANCHES;
   const [some] = await git.listRefs(['refs/heads/']);
   if (some === undefined) return RECORD_REFS;
   const ref = `${RECORD_REFS}probe-${randomUUID()}`;
   try {
-    await git.push(remote, [{ type: 'create', ref, new: some.oid }]);
+    await git.push(remote, [{ type: 'create', ref, new: some.oid }], signal);
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return RECORD_BRANCHES;
     throw error;
   }
-  await git.push(remote, [{ type: 'delete', ref, old: some.oid }]);
+  await git.push(remote, [{ type: 'delete', ref, old: some.oid }], signal);
   return RECORD_REFS;
 }

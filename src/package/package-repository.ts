@@ -180,8 +180,11 @@ export class PackageRepository implements Workbench {
   }
 
   async close(): Promise<void> {
-    await this.saveCache();
-    await this.git.close();
+    try {
+      await this.saveCache();
+    } finally {
+      await this.git.close();
+    }
   }
 
   #expect(name: string): PackageRevision {
