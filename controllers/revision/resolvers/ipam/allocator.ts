@@ -1,0 +1,263 @@
+import { allocate, allocateAll } from '../../../../src/allocation/allocate.ts';
+import { AllocationTable } from '../../../../src/allocation/allocation-table.ts';
+import {
+  type Claim,
+  claimFromObject,
+  type Holding,
+  heldRange,
+  type OwnerKey,
+  ownerText,
+} from '../../../../src/allocation/claim.ts';
+import { type Range, rangeKey } from '../../../../src/allocation/ipv4.ts';
+import type { Outcome } from '../../../../src/allocation/outcome.ts';
+import type { Clock } from '../../../../src/foundation/clock.ts';
+import { Mutex } from '../../../../src/foundation/mutex.ts';
+import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
+import { formatConditionType } from '../../../../src/package/condition-type.ts';
+import type { KrmObject } from '../../../../src/package/krm.ts';
+import { isPublished, type PackageRevision } from '../../../../src/package/package-revision.ts';
+import type { RevisionStore } from '../../../../src/package/revision-store.ts';
+import { ClaimReader } from './claim-reader.ts';
+import type { Pools } from './read-pools.ts';
+
+export interface AllocatorOptions {
+  readonly store: RevisionStore;
+  readonly clock: Clock;
+  /** How long a value is kept back for its owner after the last revision with the claim is gone. Milliseconds. */
+  readonly gracePeriod: number;
+  /** Told of a revision whose claims cannot be read and do not count. */
+  readonly onProblem: (revision: string, message: string) => void;
+}
+
+/** How long a value that was given and never written is kept. Longer than any reconciliation takes. Milliseconds. */
+const RESERVATION_TIME = 600_000;
+/** Revisions that are read side by side. */
+const PARALLEL = 16;
+
+interface Reservations {
+  readonly until: number;
+  readonly holdings: readonly Holding[];
+}
+
+/**
+ * Gives out addresses of all network instances. Who holds what follows from the status of the claims in all revisions of all
+ * repositories; only what was given and is not written yet, and what was released a short while ago, is known here alone.
+ */
+export class Allocator {
+  readonly #options: AllocatorOptions;
+  readonly #reader = new ClaimReader();
+  readonly #mutex = new Mutex();
+  /** Names of revisions that changed since they were read. */
+  readonly #changed: Set<string>;
+  readonly #held = new Map<string, readonly Holding[]>();
+  readonly #reserved = new Map<string, Reservations>();
+  #released: Holding[] = [];
+  #releases = 0;
+  #table: AllocationTable;
+  #poolVersion = '';
+
+  constructor(options: AllocatorOptions) {
+    this.#options = options;
+    this.#table = new AllocationTable([], options);
+    const { store } = options;
+    this.#changed = new Set(store.list().map(({ name }) => name));
+    store.subscribe((changes) => {
+      for (const { before, after } of changes) this.#changed.add(after?.name ?? before?.name ?? '');
+    });
+  }
+
+  /** True if a revision holds anything or was given something, so that a change of it may release something. */
+  holdsSomething(revision: string): boolean {
+    return this.#held.has(revision) || this.#reserved.has(revision);
+  }
+
+  /** How often a value was released: its last revision went away or gave it up. */
+  get releases(): number {
+    return this.#releases;
+  }
+
+  /** Takes in what changed in the repositories. Throws Unavailable and the like, to be tried again. */
+  catchUp(): Promise<void> {
+    return this.#mutex.run(async () => {
+      const now = this.#options.clock.now();
+      for (const [name, { until }] of this.#reserved) if (until <= now) this.#unreserve(name);
+      this.#released = this.#released.filter(({ released = 0 }) => released + this.#options.gracePeriod > now);
+      while (this.#changed.size > 0) {
+        const names = [...this.#changed].slice(0, PARALLEL);
+        for (const name of names) this.#changed.delete(name);
+        try {
+          await Promise.all(names.map((name) => this.#reread(name)));
+        } catch (error) {
+          for (const name of names) this.#changed.add(name);
+          throw error;
+        }
+      }
+    });
+  }
+
+  /**
+   * Values for all claims of one draft, in their order. What is given is reserved until it is written, or for some minutes. With
+   * `onlyHeld` nothing new is given: a claim that holds no value gets undefined.
+   */
+  async allocate(
+    revision: string,
+    claims: readonly Claim[],
+    pools: Pools,
+    onlyHeld: boolean,
+  ): Promise<readonly (Outcome | undefined)[]> {
+    await this.catchUp();
+    // From here on nothing waits, so that no other draft comes in between.
+    this.#usePools(pools);
+    const now = this.#options.clock.now();
+    if (onlyHeld) {
+      const found = claims.map((claim) => allocate(this.#table, claim, now));
+      return found.map((outcome) => (outcome.allocated?.how === 'held' ? outcome : undefined));
+    }
+    const { outcomes, taken } = allocateAll(this.#table, claims, now);
+    const wanted = new Set(claims.flatMap((claim, place) => this.#keys(claim.owner, outcomes[place])));
+    const kept = (this.#reserved.get(revision)?.holdings ?? []).filter((holding) => wanted.has(keyOf(holding)));
+    for (const holding of this.#reserved.get(revision)?.holdings ?? [])
+      if (!kept.includes(holding)) this.#table.remove(holding);
+    const holdings = [...kept, ...taken, ...this.#revived(claims, outcomes, now)];
+    if (holdings.length === 0) this.#reserved.delete(revision);
+    else this.#reserved.set(revision, { until: now + RESERVATION_TIME, holdings });
+    return outcomes;
+  }
+
+  /** Takes back what was given to a claim and cannot be written. */
+  giveBack(revision: string, owner: OwnerKey): void {
+    const reserved = this.#reserved.get(revision);
+    if (reserved === undefined) return;
+    const mine = reserved.holdings.filter((holding) => ownerText(holding.owner) === ownerText(owner));
+    for (const holding of mine) this.#table.remove(holding);
+    const holdings = reserved.holdings.filter((holding) => !mine.includes(holding));
+    this.#reserved.set(revision, { ...reserved, holdings });
+  }
+
+  /** True if the value in the status of a claim belongs to somebody else. */
+  isForeign(claim: Claim): boolean {
+    const range = heldRange(claim);
+    const instance = this.#table.instance(claim.networkInstance);
+    if (range === undefined || instance === undefined) return false;
+    return instance.othersIn(range, claim.owner).length > 0 && !instance.keeps(claim.owner, range);
+  }
+
+  #keys(owner: OwnerKey, outcome: Outcome | undefined): string[] {
+    const range = outcome?.allocated?.range;
+    return range === undefined ? [] : [keyOf({ owner, range })];
+  }
+
+  /** Values that their owner was about to lose and takes up again. */
+  #revived(claims: readonly Claim[], outcomes: readonly Outcome[], now: number): Holding[] {
+    return claims.flatMap((claim, place) => {
+      const given = outcomes[place]?.allocated;
+      const { owner, networkInstance } = claim;
+      if (given === undefined || this.#isLive(networkInstance, owner, given.range)) return [];
+      const holding = { owner, networkInstance, range: given.range, published: false, since: now };
+      this.#table.add(holding);
+      return [holding];
+    });
+  }
+
+  #isLive(networkInstance: string, owner: OwnerKey, range: Range): boolean {
+    const entries = this.#table.instance(networkInstance)?.heldBy(owner) ?? [];
+    const tenure = entries.find((entry) => rangeKey(entry.range) === rangeKey(range))?.tenures.get(ownerText(owner));
+    return tenure !== undefined && this.#table.freeAt(tenure) === undefined;
+  }
+
+  #usePools({ pools, version }: Pools): void {
+    if (version === this.#poolVersion) return;
+    this.#poolVersion = version;
+    this.#table = new AllocationTable(pools, this.#options);
+    for (const holdings of this.#held.values()) for (const holding of holdings) this.#table.add(holding);
+    for (const { holdings } of this.#reserved.values()) for (const holding of holdings) this.#table.add(holding);
+    for (const holding of this.#released) this.#table.add(holding);
+  }
+
+  async #reread(name: string): Promise<void> {
+    const revision = this.#options.store.find(name);
+    const claims = revision === undefined ? [] : await this.#claimsOf(revision);
+    const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
+    const before = this.#held.get(name) ?? [];
+    for (const holding of next) this.#table.add(holding);
+    for (const holding of before) this.#table.remove(holding);
+    if (next.length === 0) this.#held.delete(name);
+    else this.#held.set(name, next);
+    // Of a revision that is gone nobody knows any more whether what was given to it has been written meanwhile.
+    const given = revision === undefined ? (this.#reserved.get(name)?.holdings ?? []) : [];
+    this.#takeReservations(name, revision, next);
+    this.#release([...before, ...given]);
+  }
+
+  /** Keeps back what nobody holds any more. */
+  #release(holdings: readonly Holding[]): void {
+    const lost = new Map(holdings.map((holding) => [keyOf(holding), holding]));
+    for (const holding of lost.values()) {
+      const { networkInstance, owner, range } = holding;
+      const others = this.#table.instance(networkInstance)?.othersIn(range, owner) ?? [];
+      const isHeld = others.some((tenure) => this.#table.freeAt(tenure) === undefined);
+      if (isHeld || this.#isLive(networkInstance, owner, range)) continue;
+      const released = { ...holding, released: this.#options.clock.now() };
+      this.#released.push(released);
+      this.#releases += 1;
+      this.#table.add(released);
+    }
+  }
+
+  /** Reservations end when they are written, and when they cannot be written any more. */
+  #takeReservations(name: string, revision: PackageRevision | undefined, written: readonly Holding[]): void {
+    const reserved = this.#reserved.get(name);
+    if (reserved === undefined) return;
+    const keys = new Set(written.map(keyOf));
+    const open =
+      revision?.lifecycle === 'Draft' ? reserved.holdings.filter((holding) => !keys.has(keyOf(holding))) : [];
+    for (const holding of reserved.holdings) if (!open.includes(holding)) this.#table.remove(holding);
+    if (open.length === 0) this.#reserved.delete(name);
+    else this.#reserved.set(name, { ...reserved, holdings: open });
+  }
+
+  #unreserve(name: string): void {
+    for (const holding of this.#reserved.get(name)?.holdings ?? []) this.#table.remove(holding);
+    this.#reserved.delete(name);
+  }
+
+  async #claimsOf(revision: PackageRevision): Promise<readonly KrmObject[]> {
+    const { store, onProblem } = this.#options;
+    const { tree } = revision.tip;
+    if (tree === undefined) return [];
+    try {
+      return await this.#reader.read(store.repository(revision.key.repository).git, tree);
+    } catch (error) {
+      // Its repository was taken away meanwhile, which is told separately.
+      if (store.find(revision.name) === undefined) return [];
+      // A package that nobody can read must not keep all others from their addresses.
+      if (!PERMANENT.some((code) => isSluiceError(error, code))) throw error;
+      onProblem(revision.name, `its IP claims cannot be read and do not count: ${messageOf(error)}`);
+      return [];
+    }
+  }
+}
+
+const PERMANENT = ['LimitExceeded', 'Corrupt', 'NotFound', 'InvalidInput'] as const;
+
+function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Range }): string {
+  return `${ownerText(owner)} ${rangeKey(range)}`;
+}
+
+/** What a claim in a revision holds by its status. */
+function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
+  const claim = claimFromObject(object.value, revision.key.repository, revision.key.package);
+  const range = 'problem' in claim ? undefined : heldRange(claim);
+  if ('problem' in claim || range === undefined) return [];
+  const { owner, networkInstance } = claim;
+  return [{ owner, networkInstance, range, published: isPublished(revision), since: sinceOf(revision, object) }];
+}
+
+/** Since when: a commit of its own would make a draft younger each time, so the verdict on the claim counts where there is one. */
+function sinceOf(revision: PackageRevision, object: KrmObject): number {
+  const verdicts = (isPublished(revision) ? revision.tip.facts.record : revision.record)?.verdicts ?? [];
+  const type = formatConditionType(object);
+  const given = verdicts.find((verdict) => verdict.type === type && verdict.status === 'True');
+  const since = given === undefined ? Number.NaN : Date.parse(given.since);
+  return Number.isNaN(since) ? revision.tip.time : since;
+}

@@ -1,0 +1,191 @@
+import { type Source, watchKind } from '../../../../src/controller/source.ts';
+import type { Clock } from '../../../../src/foundation/clock.ts';
+import { messageOf } from '../../../../src/foundation/sluice-error.ts';
+import { formatConditionType } from '../../../../src/package/condition-type.ts';
+import type { KrmObject } from '../../../../src/package/krm.ts';
+import { setKrmStatus } from '../../../../src/package/krm-edit.ts';
+import { matchesPattern } from '../../../../src/package/policy.ts';
+import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/resolver.ts';
+import type { RevisionStore } from '../../../../src/package/revision-store.ts';
+import type { Client } from '../../../../src/resource/client.ts';
+import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
+import { repositoryKind } from '../../../../src/resource/kinds/repository.ts';
+import type { ObjectKey } from '../../../../src/resource/object.ts';
+import { Allocator } from './allocator.ts';
+import {
+  type Answer,
+  answerFor,
+  type ClaimOutcome,
+  mergeAnswers,
+  type PackageClaim,
+  readClaim,
+} from './claim-answer.ts';
+import { IP_CLAIM_TYPES, isGivenUp, isIpClaim } from './ip-claim.ts';
+import { readPools } from './read-pools.ts';
+import { unreadRepositories } from './unread-repositories.ts';
+
+/** Annotation of a package, in its Kptfile or of the revision: `"true"` makes every IP claim in it a readiness gate. */
+const GATE_CLAIMS_ANNOTATION = 'sluice.dev/gate-claims';
+
+export interface IpamOptions {
+  readonly store: RevisionStore;
+  readonly client: Client;
+  readonly clock: Clock;
+  /** How long an address is kept back after the last revision with its claim is gone. Milliseconds, default 60,000. */
+  readonly gracePeriod?: number;
+  /**
+   * What happens while a registered repository has not been read, so that nobody knows which addresses its packages hold: `wait`
+   * (default) gives out nothing new, `ignore` takes the risk of giving an address twice.
+   */
+  readonly unreadRepositories?: 'wait' | 'ignore';
+  /** Told of revisions whose claims cannot be read and do not count. */
+  readonly onProblem?: (revision: string, message: string) => void;
+}
+
+export interface Ipam {
+  readonly resolver: Resolver;
+  /** Wake the drafts that wait for an address when pools, repositories or other packages change. */
+  readonly sources: readonly Source<ObjectKey>[];
+}
+
+/** Gives addresses and prefixes to the IPClaims of drafts; see README.md. */
+export function ipamResolver(options: IpamOptions): Ipam {
+  const { store, client, clock, gracePeriod = 60_000, onProblem = () => undefined } = options;
+  const allocator = new Allocator({ store, clock, gracePeriod, onProblem });
+  const waiting = new Map<string, ObjectKey>();
+  /** What claims were told in a run: the next round must not answer otherwise because somebody else was served meanwhile. */
+  const told = new WeakMap<ResolverContext, Map<string, ClaimOutcome>>();
+
+  async function outcomesOf(
+    { revision }: ResolverSubject,
+    claims: readonly PackageClaim[],
+    context: ResolverContext,
+  ): Promise<ClaimOutcome[]> {
+    const known = told.get(context) ?? new Map<string, ClaimOutcome>();
+    told.set(context, known);
+    const valid = claims.flatMap(({ key, wish }) => ('problem' in wish ? [] : [{ key, wish }]));
+    if (valid.some(({ key }) => !known.has(key))) {
+      const pools = await readPools(client, context.signal);
+      const unread =
+        options.unreadRepositories === 'ignore' ? [] : await unreadRepositories(client, store, context.signal);
+      const wishes = valid.map(({ wish }) => wish);
+      const outcomes = await allocator.allocate(revision.name, wishes, pools, unread.length > 0);
+      for (const [place, { key }] of valid.entries()) known.set(key, outcomes[place] ?? awaiting(unread));
+    }
+    return claims.map(({ key, wish }) =>
+      'problem' in wish ? invalid(wish.problem) : (known.get(key) ?? awaiting([])),
+    );
+  }
+
+  const resolver: Resolver = {
+    name: 'ipam',
+    claims: [IP_CLAIM_TYPES],
+    applies: (subject) => liveClaims(subject).length > 0 || orphans(subject).length > 0,
+    async resolve(subject, context) {
+      const { revision } = subject;
+      // Before anything is read: what changes from now on must wake this draft.
+      waiting.set(revision.name, {
+        namespace: store.repository(revision.key.repository).namespace,
+        name: revision.name,
+      });
+      const claims = liveClaims(subject).map((object) => readClaim(object, revision));
+      const outcomes = await outcomesOf(subject, claims, context);
+      const edits = new Map<string, string>();
+      const answers: Answer[] = [];
+      let retryAt = Number.POSITIVE_INFINITY;
+      for (const [place, claim] of claims.entries()) {
+        const outcome = outcomes[place] ?? awaiting([]);
+        retryAt = Math.min(retryAt, outcome.refused?.retryAt ?? retryAt);
+        const foreign = !('problem' in claim.wish) && allocator.isForeign(claim.wish);
+        const answer = answerFor(claim, outcome, foreign);
+        const problem = write(subject, edits, claim.object, answer);
+        if (problem === undefined) answers.push(answer);
+        else {
+          if (!('problem' in claim.wish)) allocator.giveBack(revision.name, claim.wish.owner);
+          answers.push(answerFor(claim, invalid(problem), false));
+        }
+      }
+      if (answers.every(({ status }) => status === 'True')) waiting.delete(revision.name);
+      return {
+        edits,
+        conditions: mergeAnswers(answers).map(({ written: _written, ...condition }) => condition),
+        withdraw: orphans(subject),
+        gates: asksForGates(subject) ? claims.map(({ type }) => type) : [],
+        ...(retryAt === Number.POSITIVE_INFINITY ? {} : { requeueAfter: Math.max(0, retryAt - context.now) }),
+      };
+    },
+  };
+
+  function* stillWaiting(): Generator<ObjectKey> {
+    for (const [name, key] of waiting) {
+      if (store.find(name)?.lifecycle === 'Draft') yield key;
+      else waiting.delete(name);
+    }
+  }
+
+  /** When a package gives something up, who waits is told how long. */
+  const releases: Source<ObjectKey> = {
+    start({ enqueue, track }) {
+      let seen = allocator.releases;
+      return store.subscribe((changes) => {
+        if (!changes.some(({ before }) => before !== undefined && allocator.holdsSomething(before.name))) return;
+        track(async () => {
+          await allocator.catchUp();
+          if (allocator.releases === seen) return;
+          seen = allocator.releases;
+          for (const key of stillWaiting()) enqueue(key);
+        });
+      });
+    },
+  };
+  return {
+    resolver,
+    sources: [
+      watchKind(ipPrefixKind, { map: stillWaiting }),
+      watchKind(networkInstanceKind, { map: stillWaiting }),
+      watchKind(repositoryKind, { map: stillWaiting }),
+      releases,
+    ],
+  };
+}
+
+function liveClaims({ objects }: ResolverSubject): KrmObject[] {
+  return objects.filter((object) => isIpClaim(object) && !isGivenUp(object));
+}
+
+/** Condition types of claims that the package has no more. */
+function orphans({ objects, conditions }: ResolverSubject): string[] {
+  const present = new Set(objects.filter(isIpClaim).map(formatConditionType));
+  return [...conditions.keys()].filter((type) => matchesPattern(IP_CLAIM_TYPES, type) && !present.has(type));
+}
+
+function asksForGates({ kptfile, revision }: ResolverSubject): boolean {
+  const places = [revision.record?.annotations, kptfile.metadata?.annotations];
+  return places.some((annotations) => annotations?.[GATE_CLAIMS_ANNOTATION] === 'true');
+}
+
+/** Puts a status into the edits; says why if the file cannot be edited. */
+function write(
+  subject: ResolverSubject,
+  edits: Map<string, string>,
+  { file, index }: KrmObject,
+  { written }: Answer,
+): string | undefined {
+  if (written === undefined) return undefined;
+  const text = edits.get(file) ?? subject.files.get(file)?.toString('utf8') ?? '';
+  try {
+    edits.set(file, setKrmStatus(file, text, index, written.value));
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function invalid(message: string): ClaimOutcome {
+  return { refused: { reason: 'InvalidClaim', message } };
+}
+
+function awaiting(repositories: readonly string[]): ClaimOutcome {
+  const message = `the packages of ${repositories.join(', ')} are not read yet, so an address of theirs could be given out twice; see "sluice repo get"`;
+  return { refused: { reason: 'AwaitingRepositories', message } };
+}
