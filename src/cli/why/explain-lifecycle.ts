@@ -73,22 +73,7 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     return;
   }
   explainBudget(judgement, reasons, around);
-  const settled = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
-  const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly);
-  const marked = isMarked(judgement);
-  // Told also before the resolvers have reported on the copy.
-  const { source } = judgement.record;
-  if (source !== undefined && source.content === judgement.content.content) {
-    const message = `the content is still that of ${source.name}, which is published; no controller proposes that`;
-    reasons.push({ reason: 'SameAsSource', message });
-    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
-  } else if (obstacle?.reason === 'Rejected') {
-    reasons.push({ reason: obstacle.reason, message: obstacle.message });
-  } else if (obstacle?.reason === 'NotSettled' && (marked || settled !== undefined)) {
-    const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
-    reasons.push({ reason: obstacle.reason, message: `${obstacle.message}${said}` });
-    if (!around.running) next.push(around.command('up'));
-  }
+  explainRest(judgement, reasons, next, around);
   const closed = judgement.gates.some((gate) => gate.state !== 'Open' && !gate.approveOnly);
   if (closed) {
     const message =
@@ -97,14 +82,14 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
         : `a gate is closed; the repository lets it be proposed all the same (sluice.dev/gates: ${judgement.policy.enforcement})`;
     reasons.push({ reason: 'GatesClosed', message });
   }
-  if (!marked) {
+  if (!isMarked(judgement)) {
     reasons.push({
       reason: 'NotMarked',
       message: `it is not marked to be proposed by itself (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so somebody has to propose it`,
     });
   } else if (disabled.includes('proposal')) {
     reasons.push({ reason: 'Disabled', message: 'the proposal controller is switched off' });
-  } else if (obstacle === undefined && refusals.length === 0) {
+  } else if (refusals.length === 0 && obstacleTo(judgement, (gate) => !gate.approveOnly) === undefined) {
     reasons.push({
       reason: 'Ready',
       message: around.running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs',
@@ -112,6 +97,29 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     if (!around.running) next.push(around.command('up'));
   }
   if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
+}
+
+/** What keeps the controllers off a draft, each told by itself. */
+function explainRest(judgement: Judgement, reasons: Reason[], next: string[], around: Surroundings): void {
+  const { revision, record, content } = judgement;
+  if (record.source !== undefined && record.source.content === content.content) {
+    const message = `the content is still that of ${record.source.name}, which is published; no controller proposes that`;
+    reasons.push({ reason: 'SameAsSource', message });
+    const { name } = revision;
+    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
+  }
+  const last = record.steps.at(-1);
+  if (last?.action === 'reject' && last.commit === revision.commit) {
+    const why = last.reason === undefined ? '' : ` (${last.reason})`;
+    const message = `${last.by} rejected this very commit${why}; change it, or propose it by hand`;
+    reasons.push({ reason: 'Rejected', message });
+  }
+  const settled = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
+  if (record.settled?.content !== content.content && (isMarked(judgement) || settled !== undefined)) {
+    const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
+    reasons.push({ reason: 'NotSettled', message: `not every resolver has reported on this content yet${said}` });
+    if (!around.running) next.push(around.command('up'));
+  }
 }
 
 function explainBudget({ record, policy }: Judgement, reasons: Reason[], { now }: Surroundings): void {

@@ -63,5 +63,5 @@ function lastAction({ revision, record }: Judgement): Explanation['last'] {
   const { facts, time, author } = revision.tip;
   const commit = { by: facts.actor ?? author, at: timestamp(time), action: facts.action ?? 'push' };
   const step = record.steps.at(-1);
-  return step !== undefined && step.at > commit.at ? { by: step.by, at: step.at, action: step.action } : commit;
+  return step !== undefined && step.at >= commit.at ? { by: step.by, at: step.at, action: step.action } : commit;
 }

@@ -1,0 +1,71 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readLocalPackage, writePackage } from './local-package.ts';
+
+let top = '';
+let count = 0;
+beforeAll(async () => {
+  top = await mkdtemp(join(tmpdir(), 'sluice-pull-'));
+});
+afterAll(() => rm(top, { recursive: true, force: true }));
+const fresh = () => join(top, `f${count++}`);
+
+describe('files of a package in a folder', () => {
+  test('no path leaves the folder or touches what is Git\u2019s; then nothing at all is written', async () => {
+    for (const path of [
+      '../evil',
+      'a/../../evil',
+      '/etc/evil',
+      '.git/config',
+      'a/.GIT/hooks/x',
+      'git~1/config',
+      '.git\u200c/config',
+      'a//b',
+      './a',
+      'a\\..\\b',
+      'a\0b',
+      '',
+    ]) {
+      const folder = fresh();
+      const files = new Map([
+        ['Kptfile', Buffer.from('x')],
+        [path, Buffer.from('evil')],
+      ]);
+      await expect(writePackage(folder, files)).rejects.toMatchObject({ code: 'Refused' });
+      await expect(readdir(folder)).rejects.toThrow('ENOENT');
+    }
+  });
+
+  test('a link in the way is not followed', async () => {
+    const folder = fresh();
+    await mkdir(folder);
+    await symlink('/etc', join(folder, 'sub'));
+    const files = new Map([['sub/evil', Buffer.from('x')]]);
+    await expect(writePackage(folder, files)).rejects.toMatchObject({ code: 'AlreadyExists' });
+  });
+
+  test('what was written is read again, with names of any kind', async () => {
+    const folder = fresh();
+    const files = new Map([
+      ['Kptfile', Buffer.from('a')],
+      ['sub folder/n\u00e4me\n.yaml', Buffer.from([0, 255])],
+      ['.gitignore', Buffer.from('b')],
+    ]);
+    await writePackage(folder, files);
+    await mkdir(join(folder, '.git'));
+    await writeFile(join(folder, '.git', 'config'), 'x');
+    await writeFile(join(folder, '.KptRevisionMetadata'), 'x');
+    expect(new Map([...(await readLocalPackage(folder))].sort())).toEqual(new Map([...files].sort()));
+    expect(await readFile(join(folder, 'Kptfile'), 'utf8')).toBe('a');
+  });
+
+  test('links and other things in a folder are refused, not followed', async () => {
+    const folder = fresh();
+    await mkdir(folder);
+    await symlink('/etc/passwd', join(folder, 'passwd'));
+    await expect(readLocalPackage(folder)).rejects.toMatchObject({ code: 'InvalidInput' });
+    await expect(readLocalPackage(fresh())).rejects.toMatchObject({ code: 'NotFound' });
+  });
+});

@@ -1,0 +1,162 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../testing.ts';
+
+let cli: CliFixture;
+beforeAll(async () => {
+  cli = await cliFixture();
+  const reg = await cli.run('repo', 'reg', cli.bare('packages.git'), '--label', 'tier=test');
+  expect(reg).toMatchObject({ code: 0, stdout: 'packages created\n' });
+});
+afterAll(() => cli[Symbol.asyncDispose]());
+
+const name = 'packages.net.upf.v1';
+
+describe('one package from init to deletion', () => {
+  test('init, get, and what is wrong with a second init', async () => {
+    const init = await cli.run(
+      'rpkg',
+      'init',
+      'net/upf',
+      '--repository',
+      'packages',
+      '--workspace',
+      'v1',
+      '--keywords',
+      'a,b',
+    );
+    expect(init).toMatchObject({ code: 0, stdout: `${name} created\n` });
+    const { stdout } = await cli.run('rpkg', 'get');
+    expect(stdout.split('\n').map((line) => line.trim().split(/\s{2,}/))).toEqual([
+      ['NAME', 'PACKAGE', 'WORKSPACENAME', 'REVISION', 'LATEST', 'LIFECYCLE', 'REPOSITORY'],
+      [name, 'net/upf', 'v1', '0', 'false', 'Draft', 'packages'],
+      [''],
+    ]);
+    const again = await cli.run('rpkg', 'init', 'net/upf', '--repository', 'packages', '--workspace', 'v1');
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('must be unique') });
+    const kptfile = await cli.run('rpkg', 'get', name, '--show-kptfile');
+    expect(kptfile.stdout).toMatch(/^apiVersion: kpt.dev\/v1\n/);
+  });
+
+  test('pull, change, push; what was removed is removed, what others changed is not overwritten', async () => {
+    const folder = join(cli.folder, 'upf');
+    expect((await cli.run('rpkg', 'pull', name, folder)).code).toBe(0);
+    expect(await cli.run('rpkg', 'pull', name, folder)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is not empty'),
+    });
+    const other = join(cli.folder, 'other');
+    await cli.run('rpkg', 'pull', name, other);
+    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: upf\n');
+    await rm(join(folder, 'README.md'));
+    expect(await cli.run('rpkg', 'push', name, folder)).toMatchObject({ code: 0, stdout: `${name} pushed\n` });
+    expect(await cli.run('rpkg', 'push', name, folder)).toMatchObject({ code: 0, stdout: `${name} is unchanged\n` });
+    const files = cli.git('packages.git', 'ls-tree', '-r', '--name-only', 'drafts/net/upf/v1');
+    expect(files.split('\n')).toEqual(['net/upf/Kptfile', 'net/upf/package-context.yaml', 'net/upf/service.yaml']);
+    const late = await cli.run('rpkg', 'push', name, other);
+    expect(late).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('has moved since it was pulled'),
+    });
+    expect(late.stderr).toMatch(/^packages\.net\.upf\.v1 failed \(.*\)\nError: errors:\n {2}.* \n$/s);
+    const wrong = await cli.run('rpkg', 'push', 'packages.net.upf.v2', folder);
+    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('not from packages.net.upf.v2') });
+    const list = await cli.run('rpkg', 'pull', name);
+    expect(list.stdout).toContain('kind: ResourceList');
+    expect(list.stdout).toContain('config.kubernetes.io/path: service.yaml');
+  });
+
+  test('a gate: why, propose refused, condition, propose, approve', async () => {
+    const folder = join(cli.folder, 'gated');
+    await cli.run('rpkg', 'pull', name, folder);
+    const kptfile = await readFile(join(folder, 'Kptfile'), 'utf8');
+    await writeFile(
+      join(folder, 'Kptfile'),
+      kptfile.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: Tested\n'),
+    );
+    await cli.run('rpkg', 'push', name, folder, '--reason', 'tests are asked for');
+    const why = await cli.run('why', name, '-o', 'json');
+    expect(JSON.parse(why.stdout)).toMatchObject({
+      lifecycle: 'Draft',
+      gates: [
+        {
+          type: 'Tested',
+          open: false,
+          state: 'Missing',
+          requiredBy: ['Kptfile'],
+          settledBy: 'anyone',
+          next: expect.stringContaining(`sluice rpkg condition set ${name} Tested True`),
+        },
+      ],
+      reasons: [{ reason: 'GatesClosed' }, { reason: 'NotMarked' }],
+    });
+    const refused = await cli.run('rpkg', 'propose', name);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see "sluice why ${name}"`) });
+    expect((await cli.run('rpkg', 'condition', 'set', name, 'Tested', 'perhaps')).code).toBe(2);
+    const given = await cli.run('rpkg', 'condition', 'set', name, 'Tested', 'true', '--message', 'ran all');
+    expect(given.stdout).toBe(`${name} condition Tested is True\n`);
+    expect((await cli.run('rpkg', 'propose', name, '--reason', 'it is time')).stdout).toBe(`${name} proposed\n`);
+    expect((await cli.run('rpkg', 'propose', name)).stdout).toBe(`${name} is already proposed\n`);
+    const open = await cli.run('why', name);
+    expect(open.stdout).toContain('1 of 1 open');
+    expect(open.stdout).toContain('given by    anna');
+    expect(open.stdout).toContain(`sluice rpkg approve ${name}`);
+    const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
+    expect(await cli.run('rpkg', 'approve', name, '--as', 'boss')).toMatchObject({
+      code: 0,
+      stdout: `${name} approved\n`,
+    });
+    expect(cli.git('packages.git', 'tag')).toBe('net/upf/v1');
+    const published = await cli.run('why', name);
+    expect(published.stdout).toContain('Published v1 (latest)');
+    expect(published.stdout).toContain('no DeliveryTarget selects it');
+  });
+
+  test('history tells who did what and why, newest first', async () => {
+    const { stdout } = await cli.run('rpkg', 'history', name, '-o', 'json');
+    const entries = JSON.parse(stdout) as { by: string; action: string; reason?: string }[];
+    expect(entries[0]).toMatchObject({ by: 'boss', action: 'approve' });
+    expect(entries.at(-1)).toMatchObject({ by: 'anna', action: 'init' });
+    expect(entries).toContainEqual(expect.objectContaining({ action: 'propose', reason: 'it is time' }));
+    expect(entries).toContainEqual(expect.objectContaining({ reason: 'tests are asked for' }));
+  });
+
+  test('copy, diff against its source, reject, deletion', async () => {
+    const copy = 'packages.net.upf.v2';
+    expect((await cli.run('rpkg', 'copy', name, '--workspace', 'v2')).stdout).toBe(`${copy} created\n`);
+    expect(await cli.run('rpkg', 'diff', copy)).toMatchObject({ code: 0, stdout: '' });
+    expect((await cli.run('why', copy)).stdout).toContain('the content is still that of packages.net.upf.v1');
+    const folder = join(cli.folder, 'copy');
+    await cli.run('rpkg', 'pull', copy, folder);
+    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: smf\n');
+    await cli.run('rpkg', 'push', copy, folder);
+    const diff = await cli.run('rpkg', 'diff', copy);
+    expect(diff).toMatchObject({ code: 1, stdout: expect.stringContaining('-  name: upf\n+  name: smf\n') });
+    expect((await cli.run('rpkg', 'diff', copy, 'latest', '--name-only')).stdout).toBe('service.yaml\n');
+    const stale = await cli.run('why', copy);
+    expect(stale.stdout).toMatch(/changed since/);
+    await cli.run('rpkg', 'condition', 'set', copy, 'Tested', 'True', '--message', 'ran all');
+    await cli.run('rpkg', 'propose', copy);
+    const rejected = await cli.run('rpkg', 'reject', copy, '--reason', 'wrong name');
+    expect(rejected.stdout).toBe(`${copy} no longer proposed for approval\n`);
+    expect((await cli.run('why', copy)).stdout).toContain('anna rejected');
+    const both = await cli.run('rpkg', 'del', copy, name);
+    expect(both).toMatchObject({ code: 1, stdout: `${copy} deleted\n` });
+    expect(both.stderr).toContain("proposed for deletion by setting spec.lifecycle to 'DeletionProposed'");
+    expect((await cli.run('rpkg', 'propose-delete', name)).stdout).toBe(`${name} proposed for deletion\n`);
+    expect((await cli.run('rpkg', 'reject', name)).stdout).toBe(`${name} no longer proposed for deletion\n`);
+    await cli.run('rpkg', 'propose-delete', name);
+    expect((await cli.run('rpkg', 'del', name)).stdout).toBe(`${name} deleted\n`);
+    expect(cli.git('packages.git', 'tag')).toBe('');
+  });
+
+  test('a name that is not there comes with those that may have been meant', async () => {
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    expect((await cli.run('why', 'packages.wbe.v1')).stderr).toContain('did you mean packages.web.v1?');
+    expect((await cli.run('why', 'package.web.v1')).stderr).toContain('did you mean packages.web.v1?');
+    expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
+  });
+});

@@ -1,0 +1,83 @@
+import { execFileSync } from 'node:child_process';
+import { describe, expect, test } from 'vitest';
+import { runCli } from '../testing.ts';
+import { actorOf } from './actor.ts';
+
+describe('command line', () => {
+  test('help names every command, and every command has help with an example', async () => {
+    const help = await runCli(['--help']);
+    expect(help.code).toBe(0);
+    for (const name of ['up', 'demo', 'repo', 'rpkg', 'why', 'kptfile', 'version', 'completion']) {
+      expect(help.stdout).toContain(`  ${name}`);
+    }
+    for (const path of ['up', 'why', 'repo reg', 'rpkg push', 'rpkg condition set', 'kptfile gates', 'completion']) {
+      const { code, stdout } = await runCli([...path.split(' '), '--help']);
+      expect([path, code, stdout.includes('Examples:')]).toEqual([path, 0, true]);
+    }
+  });
+
+  test('what is not understood is told on stderr with exit code 2 and nothing on stdout', async () => {
+    for (const words of [['nonsense'], ['rpkg', 'init'], ['rpkg', 'get', '-o', 'xml'], ['why']]) {
+      const { code, stdout, stderr } = await runCli(words);
+      expect([words, code, stdout]).toEqual([words, 2, '']);
+      expect(stderr).toMatch(/^error: /);
+    }
+    expect((await runCli(['wyh'])).stderr).toContain('why');
+  });
+
+  test('errors have a next step and no stack, unless asked for', async () => {
+    const quiet = await runCli(['rpkg', 'get', '--data', '/nonexistent/place']);
+    expect(quiet.code).toBe(1);
+    expect(quiet.stderr).toContain('sluice repo reg');
+    expect(quiet.stderr).not.toContain('    at ');
+    const loud = await runCli(['rpkg', 'get', '--data', '/nonexistent/place'], { SLUICE_DEBUG: '1' });
+    expect(loud.stderr).toContain('    at ');
+  });
+
+  test('who asks: --as, then SLUICE_USER, then the user of the system', () => {
+    expect(actorOf({ as: 'eve', asGroup: ['ops'] }, { SLUICE_USER: 'anna' })).toEqual({ name: 'eve', groups: ['ops'] });
+    expect(actorOf({}, { SLUICE_USER: 'anna' })).toEqual({ name: 'anna' });
+    expect(actorOf({}, {}).name).not.toBe('');
+    for (const name of ['', 'a b', 'a\u001b[1m', 'x'.repeat(300)]) {
+      expect(() => actorOf({ as: name }, {})).toThrow(/cannot be the name of an actor/);
+    }
+  });
+
+  test('completion of bash is a script that bash reads, and completes', async () => {
+    const { stdout } = await runCli(['completion', 'bash']);
+    const complete = (line: string) =>
+      execFileSync(
+        'bash',
+        [
+          '-c',
+          `${stdout}\nCOMP_WORDS=(${line}); COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); _sluice; echo "\${COMPREPLY[*]}"`,
+        ],
+        { encoding: 'utf8' },
+      ).trim();
+    expect(complete('sluice rp')).toBe('rpkg');
+    expect(complete('sluice rpkg pro')).toBe('propose propose-delete');
+    expect(complete('sluice rpkg get --life')).toBe('--lifecycle');
+    expect(complete('sluice kptfile condition se')).toBe('set');
+  });
+
+  test('completion of other shells names the commands; an unknown shell is refused', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { code, stdout } = await runCli(['completion', shell]);
+      expect([code, stdout.includes('propose-delete')]).toEqual([0, true]);
+    }
+    expect(await runCli(['completion', 'tcsh'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('bash, zsh, fish'),
+    });
+  });
+
+  test('version names the engine', async () => {
+    const { code, stdout } = await runCli(['version', '-o', 'json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      sluice: expect.any(String),
+      node: process.versions.node,
+      engine: 'native',
+    });
+  });
+});
