@@ -1,0 +1,179 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
+import { sluice } from '../support/cli.ts';
+
+const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
+let cli: CliFixture;
+const children = new Set<ChildProcess>();
+beforeEach(async () => {
+  cli = await cliFixture();
+});
+afterEach(async () => {
+  for (const child of children) child.kill('SIGKILL');
+  children.clear();
+  await cli[Symbol.asyncDispose]();
+});
+
+/** A running `up`, and what it has said so far. */
+class Up {
+  readonly child: ChildProcess;
+  output = '';
+
+  constructor(...words: string[]) {
+    const args = [binary, 'up', '--data', cli.data, ...words];
+    this.child = spawn(process.execPath, args, { env: { ...process.env, NO_COLOR: '1' } });
+    children.add(this.child);
+    for (const stream of [this.child.stdout, this.child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => {
+        this.output += chunk.toString();
+      });
+    }
+  }
+
+  async said(pattern: RegExp): Promise<void> {
+    const end = Date.now() + 30_000;
+    while (!pattern.test(this.output)) {
+      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${pattern} was not said:\n${this.output}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    this.child.kill(signal);
+    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'close');
+    return this.child.exitCode;
+  }
+}
+
+async function config(text: string): Promise<string> {
+  const folder = join(cli.folder, 'conf');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'config.yaml'), text);
+  return folder;
+}
+
+const repository = (name: string, path: string) =>
+  `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {name: ${name}}\nspec: {git: {repo: ${path}}}\n---\n`;
+
+describe('up', () => {
+  test('shares the data folder with commands in other terminals, and alone with another up', async () => {
+    const up = new Up();
+    await up.said(/no repository is registered yet/);
+    expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    await up.said(/packages\.web\.v1 +found as Draft, last by anna/);
+    const second = await sluice(['up', '--data', cli.data]);
+    expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining(`process ${up.child.pid}`) });
+    await cli.run('rpkg', 'propose', 'packages.web.v1');
+    await up.said(/packages\.web\.v1 +Draft → Proposed, by anna/);
+    const why = await cli.run('why', 'packages.web.v1');
+    expect(why.stdout).toContain('it waits for the approval of somebody');
+    await cli.run('rpkg', 'approve', 'packages.web.v1', '--as', 'bob');
+    await up.said(/packages\.web\.v1 +Proposed → Published v1, by bob/);
+    expect(await up.end('SIGINT')).toBe(0);
+    await expect(access(join(cli.data, 'up.lock'))).rejects.toThrow('ENOENT');
+  });
+
+  test('after kill -9 the next one takes over', async () => {
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    const killed = new Up();
+    await killed.said(/1 repositories/);
+    await killed.end('SIGKILL');
+    await access(join(cli.data, 'up.lock'));
+    expect((await sluice(['up', '--data', cli.data, '--until-idle'])).code).toBe(0);
+  });
+
+  test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {
+    const folder = await config(
+      repository('good', cli.bare('good.git')) + repository('gone', join(cli.folder, 'gone.git')),
+    );
+    const first = await sluice(['up', '--data', cli.data, '--config', folder, '--until-idle']);
+    expect(first.code).toBe(1);
+    expect(first.stdout).toContain('Repositories that cannot be used:\n  gone: ');
+    await cli.run('rpkg', 'init', 'web', '--repository', 'good', '--workspace', 'v1');
+    await cli.run('repo', 'unreg', 'gone');
+    const second = await sluice(['up', '--data', cli.data, '--until-idle', '--log', 'json']);
+    expect([second.code, second.stderr]).toEqual([0, '']);
+    const entries = second.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { event: string });
+    expect(entries.at(-1)).toMatchObject({
+      event: 'Idle',
+      report: { revisions: [{ name: 'good.web.v1', reasons: [{ reason: 'NotMarked' }] }] },
+    });
+  });
+
+  test('a flaw in the configuration is told with file, line and field, and nothing is written', async () => {
+    const folder = await config(`${repository('good', '/srv/x.git')}apiVersion: config.porch.kpt.dev/v1alpha1
+kind: Repository
+metadata: {name: Bad}
+spec:
+  git:
+    repo: ssh://x
+    brnch: main
+`);
+    const { code, stderr } = await sluice(['up', '--data', cli.data, '--config', folder]);
+    expect(code).toBe(2);
+    const file = join(folder, 'config.yaml');
+    expect(stderr).toContain(`${file}:8:12: metadata.name: `);
+    expect(stderr).toContain(`${file}:11:5: spec.git.repo: `);
+    await expect(access(cli.data)).rejects.toThrow('ENOENT');
+    expect((await sluice(['up', '--data', cli.data, '--disable', 'nothing'])).stderr).toContain(
+      'there are repository,',
+    );
+  });
+
+  test('a resolver from a file settles its conditions', async () => {
+    const file = join(cli.folder, 'license.mjs');
+    await writeFile(
+      file,
+      `export default {
+        name: 'license',
+        claims: ['example.com/License'],
+        applies: () => true,
+        resolve: ({ files }) => ({
+          gates: ['example.com/License'],
+          conditions: [{ type: 'example.com/License', status: files.has('LICENSE') ? 'True' : 'False', reason: 'Looked' }],
+        }),
+      };`,
+    );
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    const up = await sluice(['up', '--data', cli.data, '--until-idle', '--resolver', file]);
+    expect(up).toMatchObject({ code: 0, stdout: expect.stringContaining('settled by resolver license') });
+    expect((await cli.run('rpkg', 'get', 'packages.web.v1', '--show-kptfile')).stdout).toContain('example.com/License');
+    const bad = join(cli.folder, 'bad.mjs');
+    await writeFile(bad, 'export default { name: 1 };');
+    const refused = await sluice(['up', '--data', cli.data, '--resolver', bad]);
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('name must be a text') });
+  });
+
+  test('what a repository says does not steer the terminal', async () => {
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    const steering = '\u001b]0;owned\u0007';
+    const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\ninfo:\n  readinessGates: [{conditionType: Tested}]\nstatus:\n  conditions:\n    - {type: Tested, status: "False", message: "\\e]0;owned\\a\\nforged"}\n`;
+    const folder = join(cli.folder, 'w');
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    await cli.run('rpkg', 'pull', 'packages.web.v1', folder);
+    await writeFile(join(folder, 'Kptfile'), kptfile);
+    await writeFile(join(folder, `x${steering}.yaml`), 'a: b\n');
+    await cli.run('rpkg', 'push', 'packages.web.v1', folder, '--as', 'anna', '--reason', `because ${steering}`);
+    const outputs = [
+      await sluice(['up', '--data', cli.data, '--until-idle']),
+      await cli.run('why', 'packages.web.v1'),
+      await cli.run('why', 'packages.web.v1', '-o', 'yaml'),
+      await cli.run('rpkg', 'history', 'packages.web.v1'),
+      await cli.run('rpkg', 'get', '-o', 'json'),
+      await cli.run('rpkg', 'diff', 'packages.web.v1', '--name-only'),
+    ];
+    for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain('\u001b');
+    expect(outputs[1]?.stdout).toContain('\\x1b]0;owned\\x07\\nforged');
+    expect(await readFile(join(folder, 'Kptfile'), 'utf8')).toBe(kptfile);
+  });
+});
