@@ -27,6 +27,7 @@ export class OpenRepository {
   #syncedAt = 0;
   #nextSync = 0;
   #savedAt = 0;
+  #maintainedAt = 0;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
 
@@ -35,6 +36,7 @@ export class OpenRepository {
     this.#options = options;
     this.#wanted = wantedOf(object);
     this.#savedAt = options.clock.now();
+    this.#maintainedAt = options.clock.now();
     this.#synced(object);
   }
 
@@ -89,6 +91,15 @@ export class OpenRepository {
     if (now - this.#savedAt < interval) return;
     this.#savedAt = now;
     await this.repository.saveCache();
+  }
+
+  /** Packs what has piled up, if the last time is long enough ago. True if it did. */
+  async maintain(interval: number): Promise<boolean> {
+    const now = this.#options.clock.now();
+    if (now - this.#maintainedAt < interval || !this.repository.git.capabilities.maintain) return false;
+    this.#maintainedAt = now;
+    await this.repository.git.maintain();
+    return true;
   }
 
   facts(): NonNullable<RepositoryReport['facts']> {

@@ -1,4 +1,4 @@
-import { rename } from 'node:fs/promises';
+import { readdir, rename } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -262,6 +262,19 @@ describe('repository controller', () => {
     await look();
     expect(world.store.find(name)).toBeUndefined();
     expect((await world.client.list(eventKind)).items).toEqual([]);
+  });
+
+  test('objects are packed from time to time', async () => {
+    const repo = await world.bare('apps');
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await create('apps', { repo });
+    const packs = async () => (await readdir(join(repo, 'objects', 'pack'))).length;
+    await reconcile('apps');
+    expect(await packs()).toBe(0);
+    clock.advance(7 * 3_600_000);
+    await reconcile('apps');
+    expect(await packs()).toBeGreaterThan(0);
+    expect(await ready('apps')).toBe('True Ready');
   });
 
   test('the index cache is saved from time to time and on close', async () => {

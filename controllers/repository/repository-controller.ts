@@ -39,6 +39,8 @@ export interface RepositoryControllerOptions extends Pick<OpenOptions, 'policyFo
   readonly deadline?: number;
   /** Milliseconds between two writes of an index cache. Default 30,000. */
   readonly saveInterval?: number;
+  /** Milliseconds between two packings of objects and refs. Default 6 hours. */
+  readonly maintainInterval?: number;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
   /** Default: one of its own on `client`. */
@@ -138,6 +140,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       throw new SluiceError('NotFound', `branch ${layout.branch} is gone from ${object.spec.git?.repo}; push it again`);
     }
     await state.saveCache(options.saveInterval ?? 30_000);
+    try {
+      await state.maintain(options.maintainInterval ?? 6 * 3_600_000);
+    } catch (error) {
+      // Packing only saves space and time; the repository is as good without it.
+      events.tell(object, 'Warning', 'MaintenanceFailed', messageOf(error));
+    }
   }
 
   /** About the revision, or about the repository if there is none any more. */
