@@ -256,6 +256,25 @@ describe('delivery controller', () => {
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
   });
 
+  test('an approval that was copied onto another content is not delivered', async () => {
+    const name = await publish(world, 'one');
+    const { path } = world.store.repository('apps').git;
+    const approval = gitCli(path, ['cat-file', 'commit', 'one/v1']);
+    const blob = gitCli(path, ['hash-object', '-w', '--stdin'], configMap('evil'));
+    const files = gitCli(path, ['ls-tree', 'one/v1:one']).replace(/[0-9a-f]{40}(\tcm.yaml)/, `${blob}$1`);
+    const folder = gitCli(path, ['mktree'], `${files}\n`);
+    const root = gitCli(path, ['mktree'], `040000 tree ${folder}\tone\n`);
+    const forged = approval.replace(/^tree .*/, `tree ${root}`);
+    const commit = gitCli(path, ['hash-object', '-t', 'commit', '-w', '--stdin'], `${forged}\n`);
+    gitCli(path, ['update-ref', 'refs/tags/one/v1', commit]);
+    await world.store.repository('apps').refresh();
+    expect(world.store.get(name)).toMatchObject({ commit, outOfBand: undefined });
+    await create();
+    await reconcile();
+    expect((await statusOf(world)).message).toContain('is not the content that was approved');
+    expect(filesOf(site).filter((file) => file.includes('one'))).toEqual([]);
+  });
+
   test('a package whose pinned revision is missing keeps its folder', async () => {
     await publish(world, 'web');
     await create();

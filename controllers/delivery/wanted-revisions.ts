@@ -1,6 +1,7 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
 import { type ManifestsOutcome, manifestsOf } from '../../src/delivery/manifests.ts';
+import type { Refusal } from '../../src/delivery/refusal.ts';
 import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/select-revisions.ts';
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
@@ -31,9 +32,15 @@ interface Choice {
 /** Manifests are kept for as many versions of packages. */
 const MAX_KEPT = 2000;
 
+/** What a tree gives: its manifests, and its content digest if it could be read. */
+interface Built {
+  readonly outcome: ManifestsOutcome;
+  readonly content: string | undefined;
+}
+
 /** The revisions that a target selects, with their manifests. Manifests depend on a tree alone and are built once. */
 export class WantedRevisions {
-  readonly #built = new Map<Oid, ManifestsOutcome>();
+  readonly #built = new Map<Oid, Built>();
 
   async of(
     { spec }: DeliveryTarget,
@@ -56,8 +63,10 @@ export class WantedRevisions {
     for (const choice of chosen) {
       rows.set(packageKey(choice), choice.row);
       const repository = byName.get(choice.repository);
-      if (repository !== undefined)
-        revisions.push(delivered(choice, repository, await this.#build(choice.row, repository)));
+      if (repository === undefined) continue;
+      const { outcome, content } = await this.#build(choice.row, repository);
+      const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, content);
+      revisions.push(delivered(choice, repository, refused === undefined ? outcome : { refused }));
     }
     const instead: PackageRefusal[] = [];
     for (const refusal of refused) {
@@ -70,17 +79,18 @@ export class WantedRevisions {
     return { revisions, refused: instead, rows };
   }
 
-  async #build(row: PackageRevision, repository: PackageRepository): Promise<ManifestsOutcome> {
+  async #build(row: PackageRevision, repository: PackageRepository): Promise<Built> {
     const { tree = row.commit } = row.tip;
     const known = this.#built.get(tree);
     if (known !== undefined) return known;
-    let built: ManifestsOutcome;
+    let built: Built;
     try {
-      built = manifestsOf((await repository.content(row)).files);
+      const { files, content } = await repository.content(row);
+      built = { outcome: manifestsOf(files), content };
     } catch (error) {
       // A package that is too large is one refused package; anything else may pass.
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
-      built = { refused: { reason: 'TooLarge', message: error.message } };
+      built = { outcome: { refused: { reason: 'TooLarge', message: error.message } }, content: undefined };
     }
     this.#built.set(tree, built);
     for (const oldest of this.#built.keys()) {
@@ -89,6 +99,13 @@ export class WantedRevisions {
     }
     return built;
   }
+}
+
+/** An approval speaks for the content it was given for. A tag that was moved to another tree with a copied message is found here. */
+function refuseChanged(row: PackageRevision, content: string | undefined): Refusal | undefined {
+  const approved = row.tip.facts.record?.content;
+  if (approved === undefined || content === undefined || approved === content) return undefined;
+  return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
 
 function choiceOf(row: PackageRevision): Choice {
