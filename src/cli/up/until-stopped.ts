@@ -8,11 +8,18 @@ export interface StopSignal {
 
 const EXIT_AT_ONCE = 130;
 
+/** npm passes on a Ctrl-C that the terminal has sent to all processes already; both are one wish. Milliseconds. */
+const SAME_WISH = 500;
+
 /** The first SIGINT, SIGTERM or SIGHUP aborts the signal, a second one ends the process at once. */
 export function untilStopped(onFirst: () => void): StopSignal {
   const controller = new AbortController();
+  let first = Number.POSITIVE_INFINITY;
   const handle = () => {
-    if (controller.signal.aborted) process.exit(EXIT_AT_ONCE);
+    const now = performance.now();
+    if (now - first > SAME_WISH) process.exit(EXIT_AT_ONCE);
+    first = Math.min(first, now);
+    if (controller.signal.aborted) return;
     onFirst();
     controller.abort('stopped');
   };
