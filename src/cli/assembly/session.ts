@@ -24,6 +24,8 @@ export interface SessionOptions {
   /** Make the data folder if it is not there; otherwise that is NotFound. */
   readonly create?: boolean;
   readonly clock?: Clock;
+  /** Told once of each limit of the Git engine at hand. */
+  readonly onNote?: (note: string) => void;
 }
 
 /** A repository that could not be opened. */
@@ -43,8 +45,12 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
 
+  readonly #notes = new Set<string>();
+  readonly #onNote: (note: string) => void;
+
   private constructor(options: SessionOptions, clock: Clock, log: EventLog, objects: ObjectFolder) {
     this.folder = options.folder;
+    this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
     this.clock = clock;
     this.log = log;
@@ -105,6 +111,7 @@ export class Session {
     });
     this.store.add(repository);
     added = true;
+    this.note(repository.git.engineNote);
   }
 
   /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
@@ -120,6 +127,13 @@ export class Session {
       }),
     );
     return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** Passes a note on, once. */
+  note(text: string | undefined): void {
+    if (text === undefined || this.#notes.has(text)) return;
+    this.#notes.add(text);
+    this.#onNote(text);
   }
 
   /** Saves caches and ends child processes. */

@@ -30,7 +30,10 @@ export async function inSession<Result>(
   create = false,
 ): Promise<Result> {
   const actor = actorOf(options, invocation.environment);
-  const session = await Session.open({ folder: folderOf(options, invocation), actor, create });
+  const { terminal } = invocation;
+  const onNote = (note: string) =>
+    terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
+  const session = await Session.open({ folder: folderOf(options, invocation), actor, create, onNote });
   try {
     tellProblems(session, invocation);
     return await run(session);

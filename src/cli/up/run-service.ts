@@ -46,7 +46,9 @@ export async function runService<Result>(
   const lock = await takeLock(folder, about);
   const stop = untilStopped(() => terminal.note('stopping: what runs is finished first; once more ends at once'));
   try {
-    const session = await Session.open({ folder, actor, create: true });
+    const onNote = (message: string) =>
+      log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
+    const session = await Session.open({ folder, actor, create: true, onNote });
     try {
       await session.objects.removeLeftovers();
       await prepare(session);

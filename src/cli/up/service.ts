@@ -51,6 +51,7 @@ export class Service {
     this.#unsubscribe.push(
       session.store.subscribe((changes) => {
         for (const entry of narrateChanges(changes, now())) log(entry);
+        for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
       this.manager.informer(eventKind).addHandler((event) => {
         if (event.type === 'delete') return;
