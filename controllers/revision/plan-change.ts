@@ -65,6 +65,14 @@ export function mustSplit(policy: EffectivePolicy, outcome: RunOutcome, plan: Pl
   );
 }
 
+/** One line for people. */
+export function describePlan({ change, actor }: Plan): string {
+  const said = (change?.conditions ?? []).map(({ type, status }) => `${type} is ${status}`);
+  const files = [...(change?.files?.keys() ?? [])];
+  if (files.length > 0) said.push(`wrote ${files.join(', ')}`);
+  return `${actor}: ${said.join(', ') || 'conditions or gates changed'}`;
+}
+
 class Parts {
   readonly files = new Map<string, Buffer | null>();
   readonly conditions: GivenCondition[] = [];

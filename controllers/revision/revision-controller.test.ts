@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { conditionsOf } from '../../kptfile-schema/index.ts';
 import { triggerSource } from '../../src/controller/source.ts';
@@ -393,6 +394,35 @@ describe('revision controller', () => {
     wake({ namespace: 'default', name: NAME });
     await world.manager.idle();
     expect(condition('test.dev/a')?.message).toContain('price 3');
+  });
+
+  test('property: never more than one commit a time, none the second time, and none at all without rest', async () => {
+    const machine = fc.record({ reads: fc.nat(2), writes: fc.nat(2), step: fc.nat(2), limit: fc.nat(4) });
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(machine, { minLength: 1, maxLength: 3 }), async (machines) => {
+        const name = (await world.draft(`apps/p${count++}/w1`)).name;
+        const resolvers = machines.map(({ reads, writes: target, step, limit }, index) =>
+          resolverOf(`r${index}`, ({ files }) => {
+            const next = (Number(files.get(`c${reads}`) ?? 0) + step) % (limit + 1);
+            return says(`r${index}`, writes(`c${target}`, String(next)));
+          }),
+        );
+        const reconcile = reconciler(resolvers);
+        const before = revision(name);
+        await reconcile(name);
+        const after = revision(name);
+        expect(after.tip.parents).toEqual([before.commit]);
+        const stopped = conditionsOf(after.kptfile ?? NO_KPTFILE).get(SETTLED_TYPE)?.reason === 'NotSettled';
+        const { files, content } = await world.store.content(name);
+        expect(files.has('c0') || files.has('c1') || files.has('c2')).toBe(!stopped);
+        expect(after.record?.settled?.content).toBe(stopped ? undefined : content);
+        await reconcile(name);
+        await reconciler(resolvers)(name);
+        expect(revision(name).etag).toBe(after.etag);
+      }),
+      { numRuns: 25 },
+    );
   });
 
   test('drafts that are not drafts any more are left alone', async () => {

@@ -19,7 +19,7 @@ import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import type { DeepReadonly, ObjectKey } from '../../src/resource/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
-import { CONTROLLER_ACTOR, type Plan } from './plan-change.ts';
+import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
 import { RestingDrafts } from './resting-drafts.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
@@ -149,7 +149,7 @@ class RevisionReconciler {
       } catch (error) {
         return this.#budgetWait(revision, error);
       }
-      if (after.commit !== revision.commit) this.#tell(after, 'Normal', 'Resolved', describe(plan));
+      if (after.commit !== revision.commit) this.#tell(after, 'Normal', 'Resolved', describePlan(plan));
     }
     const failure = failureOf(outcome.failures);
     if (failure !== undefined) throw failure;
@@ -191,10 +191,4 @@ function isDraft(object: DeepReadonly<RevisionObject>): boolean {
 
 function isBudget(details: unknown): details is { readonly retryAt: string } {
   return typeof details === 'object' && details !== null && 'budgetExhausted' in details && 'retryAt' in details;
-}
-
-function describe({ change, actor }: Plan): string {
-  const said = (change?.conditions ?? []).map(({ type, status }) => `${type} is ${status}`);
-  const files = [...(change?.files?.keys() ?? [])];
-  return `${actor}: ${[...said, ...(files.length === 0 ? [] : [`wrote ${files.join(', ')}`])].join(', ') || 'conditions changed'}`;
 }

@@ -199,7 +199,7 @@ describe('ipam resolver', () => {
   test('a copied address is taken from the one who came second', async () => {
     await pool('n3', '10.0.0.1/29');
     const reconcile = reconciler();
-    const first = await draft('a', { 'c.yaml': claim('c') });
+    const first = await draft('z', { 'c.yaml': claim('c') });
     await reconcile(first);
     clock.advance(5000);
     const status = { prefix: '10.0.0.2/29', gateway: '10.0.0.1' };
@@ -348,8 +348,19 @@ describe('ipam resolver', () => {
       reason: 'AwaitingRepositories',
       message: expect.stringContaining('of far '),
     });
-    await reconciler({ unreadRepositories: 'ignore' })(fresh);
+    await world.client.delete(repositoryKind, { name: 'far' });
+    const { spec } = await world.client.get(repositoryKind, { name: 'edge' });
+    const git = { ...spec.git, repo: spec.git?.repo ?? '', directory: 'part' };
+    await world.client.create(repositoryKind, { metadata: { name: 'twin' }, spec: { git } });
+    await reconciler()(fresh);
     expect(condition(fresh, 'c')?.status).toBe('True');
+    const risky = await draft('risky', { 'c.yaml': claim('c') });
+    await world.client.create(repositoryKind, {
+      metadata: { name: 'far' },
+      spec: { git: { repo: 'https://git.example.com/far.git' } },
+    });
+    await reconciler({ unreadRepositories: 'ignore' })(risky);
+    expect(condition(risky, 'c')?.status).toBe('True');
   });
 
   test('claims of one name in two namespaces share a condition, which is True only if both have an address', async () => {

@@ -1,13 +1,28 @@
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
 import type { Client } from '../../../../src/resource/client.ts';
-import { repositoryKind } from '../../../../src/resource/kinds/repository.ts';
+import { type Repository, repositoryKind } from '../../../../src/resource/kinds/repository.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../../../src/resource/object.ts';
+import { conflictingRepository } from '../../../repository/repository-conflict.ts';
 
-/** Registered Git repositories whose packages nobody has read yet, by name. */
+/** Registered Git repositories with packages that nobody has read yet, by name. */
 export async function unreadRepositories(client: Client, store: RevisionStore, signal: AbortSignal): Promise<string[]> {
   const { items } = await client.list(repositoryKind, { signal });
-  const open = new Set(store.repositories().map(({ repository }) => repository));
-  return items
-    .filter(({ spec, metadata }) => spec.git !== undefined && metadata.deletionTimestamp === undefined)
-    .map(({ metadata }) => metadata.name)
-    .filter((name) => !open.has(name));
+  const open = new Set(store.repositories().map(({ namespace, repository }) => `${namespace}/${repository}`));
+  const isOpen = ({ metadata }: Stored<Repository>) =>
+    open.has(`${metadata.namespace ?? DEFAULT_NAMESPACE}/${metadata.name}`);
+  const unread: string[] = [];
+  for (const object of items) {
+    const { spec, metadata } = object;
+    if (spec.git === undefined || metadata.deletionTimestamp !== undefined || isOpen(object)) continue;
+    // A second object for the same packages is never opened, and its packages are known all the same.
+    const other = await conflictingRepository(object, items, isOpen);
+    if (other === undefined || !isOpen(other) || !covers(other, object)) unread.push(metadata.name);
+  }
+  return unread;
+}
+
+function covers(other: Stored<Repository>, object: Stored<Repository>): boolean {
+  if (other.metadata.name === object.metadata.name) return false;
+  const [outer, inner] = [other, object].map(({ spec }) => `/${spec.git?.directory ?? ''}/`.replace(/\/+/g, '/'));
+  return inner?.startsWith(outer ?? '/') ?? false;
 }
