@@ -45,12 +45,12 @@ _sluice() {
   local path="" word words="" current="\${COMP_WORDS[COMP_CWORD]}"
   local -a paths=(${paths})
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    local longer="\${path:+$path }$word" known
+    local longer="\${place:+$place }$word" known
     for known in "\${paths[@]}"; do
-      if [[ "$known" == "$longer" ]]; then path="$longer"; break; fi
+      if [[ "$known" == "$longer" ]]; then place="$longer"; break; fi
     done
   done
-  case "$path" in
+  case "$place" in
 ${cases.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
@@ -68,14 +68,14 @@ function zsh(words: Words): string {
   return `#compdef sluice
 # Completion of sluice for zsh: sluice completion zsh > "\${fpath[1]}/_sluice", or source <(sluice completion zsh)
 _sluice() {
-  local path="" word longer
+  local place="" word longer
   local -a items paths
   paths=(${[...words.keys()].map(quote).join(' ')})
   for word in "\${(@)words[2,CURRENT-1]}"; do
-    longer="\${path:+$path }$word"
-    if (( \${paths[(Ie)$longer]} )); then path="$longer"; fi
+    longer="\${place:+$place }$word"
+    if (( \${paths[(Ie)$longer]} )); then place="$longer"; fi
   done
-  case "$path" in
+  case "$place" in
 ${cases.join('\n')}
   esac
   _describe 'sluice' items || _files
