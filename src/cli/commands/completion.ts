@@ -42,7 +42,7 @@ function bash(words: Words): string {
   const paths = [...words.keys()].map(quote).join(' ');
   return `# Completion of sluice for bash: source <(sluice completion bash)
 _sluice() {
-  local path="" word words="" current="\${COMP_WORDS[COMP_CWORD]}"
+  local place="" word words="" current="\${COMP_WORDS[COMP_CWORD]}"
   local -a paths=(${paths})
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     local longer="\${place:+$place }$word" known
