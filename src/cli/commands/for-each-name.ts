@@ -1,6 +1,7 @@
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { messageOf } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
+import { isExpected } from '../program/report-error.ts';
 
 /**
  * Does one thing for each name, one after the other, and goes on after a failure; told as porchctl tells it: `<name> proposed`
@@ -17,7 +18,7 @@ export async function forEachName(
       terminal.line(`${printable(name)} ${await action(name)}`);
     } catch (error) {
       // What is no error of the domain is a defect and ends the command.
-      if (!isSluiceError(error) || error.code === 'Internal') throw error;
+      if (!isExpected(error)) throw error;
       const message = printableLines(messageOf(error));
       terminal.note(`${printable(name)} failed (${message})`);
       failures.push(message);

@@ -34,6 +34,13 @@ describe('command line', () => {
     expect(loud.stderr).toContain('    at ');
   });
 
+  test('what the system refuses is no defect', async () => {
+    const { code, stderr } = await runCli(['repo', 'reg', '/tmp/x.git', '--data', '/proc/version/data']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: E[A-Z]+: /);
+    expect(stderr).not.toContain('defect');
+  });
+
   test('who asks: --as, then SLUICE_USER, then the user of the system', () => {
     expect(actorOf({ as: 'eve', asGroup: ['ops'] }, { SLUICE_USER: 'anna' })).toEqual({ name: 'eve', groups: ['ops'] });
     expect(actorOf({}, { SLUICE_USER: 'anna' })).toEqual({ name: 'anna' });
