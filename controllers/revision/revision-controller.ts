@@ -16,7 +16,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import type { DeepReadonly, ObjectKey } from '../../src/resource/object.ts';
+import { type DeepReadonly, type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
@@ -82,16 +82,10 @@ class RevisionReconciler {
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
-    const { client, clock } = options;
+    const { clock } = options;
     this.#resting = new RestingDrafts(clock);
-    this.#events = new TellOnce(
-      options.recorder ??
-        new EventRecorder({
-          client: client.as({ name: CONTROLLER_ACTOR }, 'controller'),
-          clock,
-          component: CONTROLLER_ACTOR,
-        }),
-    );
+    const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
+    this.#events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: CONTROLLER_ACTOR }));
   }
 
   /** A source whose drafts are looked at again although they did not change themselves. */
@@ -175,13 +169,19 @@ class RevisionReconciler {
     for (const { reason, message } of problems) warn(reason, message);
     if (refused.length > 0) warn('GiverRefused', refused.join('; '));
     if (unsettled !== undefined) warn('NotSettled', unsettled);
+    // What comes back after all was well is news again.
+    const isWell = failures.length + problems.length + refused.length === 0 && unsettled === undefined;
+    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved']));
   }
 
   #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {
+    this.#events.tell(this.#objectOf(revision), type, reason, message, reason);
+  }
+
+  #objectOf({ name, uid, key }: PackageRevision): KubernetesObject {
+    const { namespace } = this.#options.store.repository(key.repository);
     const { apiVersion, kind } = packageRevisionKind;
-    const { namespace } = this.#options.store.repository(revision.key.repository);
-    const metadata = { namespace, name: revision.name, uid: revision.uid };
-    this.#events.tell({ apiVersion, kind, metadata }, type, reason, message, reason);
+    return { apiVersion, kind, metadata: { namespace, name, uid } };
   }
 }
 

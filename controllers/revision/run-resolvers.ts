@@ -1,11 +1,10 @@
-import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
+import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { evaluateGates } from '../../src/package/gates.ts';
 import { matchesPattern } from '../../src/package/policy.ts';
-import type { Renderer, Resolution, Resolver, ResolverContext } from '../../src/package/resolver.ts';
+import type { Renderer, Resolver, ResolverContext } from '../../src/package/resolver.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
-import type { GivenCondition } from '../../src/package/verdict.ts';
 import {
   type Arrangement,
   appliesOrFails,
@@ -14,7 +13,8 @@ import {
   type ResolverProblem,
 } from './arrange-resolvers.ts';
 import { type Call, checkResolution, newCall, publicMessage, withTimeout } from './call-resolver.ts';
-import { WorkingPackage } from './working-package.ts';
+import { type Contributions, type RunState, startState, takeAnswer, whatChanged } from './run-state.ts';
+import type { WorkingPackage } from './working-package.ts';
 
 /** Rounds that may change something; the one after them must be quiet. */
 export const MAX_ROUNDS = 3;
@@ -38,14 +38,6 @@ export interface ResolverFailure {
   /** One line, fit for everybody. */
   readonly message: string;
   readonly error: unknown;
-}
-
-/** Who wrote which files, and who last said what else about a package. `RENDERER` stands for the renderer. */
-export interface Contributions {
-  readonly files: ReadonlyMap<string, readonly string[]>;
-  readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: GivenCondition }>;
-  readonly withdrawn: ReadonlyMap<string, string>;
-  readonly gates: ReadonlyMap<string, string>;
 }
 
 export interface RunOutcome {
@@ -83,7 +75,7 @@ export async function runResolvers(
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const before = run.state;
     await run.round(steps, awaited);
-    unsettled = run.whatChanged(before);
+    unsettled = whatChanged(before, run.state);
     if (unsettled === undefined) break;
   }
   const { subject } = run.state.package;
@@ -118,17 +110,12 @@ function renderStep(renderer: Renderer): Step {
   return { resolver, failureTypes: [RENDERED_TYPE], rendering: true };
 }
 
-interface State {
-  readonly package: WorkingPackage;
-  readonly contributions: Contributions;
-}
-
 class Run {
   readonly #judgement: Judgement;
   readonly #options: RunOptions;
   readonly #calls = new Map<string, Call>();
   readonly failures = new Map<string, ResolverFailure>();
-  state: State;
+  state: RunState;
   reported = new Set<string>();
   waiting = new Map<string, readonly string[]>();
   requeueAfter: number | undefined;
@@ -136,8 +123,7 @@ class Run {
   constructor(judgement: Judgement, options: RunOptions) {
     this.#judgement = judgement;
     this.#options = options;
-    const nothing = { files: new Map(), conditions: new Map(), withdrawn: new Map(), gates: new Map() };
-    this.state = { package: WorkingPackage.open(judgement.revision, judgement.content), contributions: nothing };
+    this.state = startState(judgement);
   }
 
   async round(steps: readonly Step[], all: readonly Resolver[]): Promise<void> {
@@ -170,7 +156,7 @@ class Run {
     this.#calls.set(name, call);
     const resolution = await withTimeout((own) => resolver.resolve(subject, own), call, clock, timeout);
     checkResolution(name, claims, resolution, this.state.package.inputs);
-    this.state = take(this.state, name, resolution);
+    this.state = takeAnswer(this.state, name, resolution);
     this.reported.add(name);
     const { requeueAfter } = resolution;
     if (requeueAfter !== undefined) this.requeueAfter = Math.min(this.requeueAfter ?? requeueAfter, requeueAfter);
@@ -188,7 +174,7 @@ class Run {
     const reason = step.rendering ? 'RenderFailed' : 'ResolverFailed';
     const text = step.rendering ? message : `resolver ${name}: ${message}`;
     const given = [...new Set(types)].map((type) => ({ type, status: 'False', reason, message: text }) as const);
-    this.state = take(this.state, name, { conditions: given });
+    this.state = takeAnswer(this.state, name, { conditions: given });
   }
 
   /** Whether a condition, or all of a prefix, is True for the package as it is now. */
@@ -215,68 +201,6 @@ class Run {
     const facts = { gates: [type], conditions, record, inputs: current.inputs };
     return evaluateGates(facts, { ...policy, requiredGates: [] })[0]?.state === 'Open';
   }
-
-  /** What differs from the state before a round and who touched it; undefined if nothing does. */
-  whatChanged(before: State): string | undefined {
-    const { package: now, contributions } = this.state;
-    const old = before.package.subject;
-    const changes = now
-      .changedSince(old.files)
-      .map((path) => `${contributions.files.get(path)?.join(' and ')} changes ${path}`);
-    for (const [type, { by, given }] of contributions.conditions) {
-      const told = before.contributions.conditions.get(type);
-      const sameInputs = told === undefined || String(told.given.inputs) === String(given.inputs);
-      if (sameInputs && sameStatement(old.conditions.get(type), now.subject.conditions.get(type))) continue;
-      changes.push(`${by} changes condition ${type}`);
-    }
-    for (const [type, by] of contributions.withdrawn)
-      if (old.conditions.has(type) && !now.subject.conditions.has(type))
-        changes.push(`${by} withdraws condition ${type}`);
-    const gates = gatesOf(old.kptfile);
-    for (const [type, by] of contributions.gates) if (!gates.includes(type)) changes.push(`${by} adds gate ${type}`);
-    return changes.length === 0 ? undefined : changes.join(', ');
-  }
-}
-
-/** The state after a resolver's answer. Throws what the Kptfile editor throws, with nothing taken. */
-function take(state: State, by: string, resolution: Resolution): State {
-  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = resolution;
-  const kptfileEdits: KptfileEdit[] = [
-    ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
-    ...conditions.map(({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const),
-    ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
-  ];
-  const before = state.package.subject.files;
-  const next = state.package.with(edits, kptfileEdits);
-  const { contributions: old } = state;
-  const gone = new Set(withdraw);
-  for (const { type } of conditions) gone.delete(type);
-  return {
-    package: next,
-    contributions: {
-      files: new Map([
-        ...old.files,
-        ...next.changedSince(before).map((path) => [path, [...new Set([...(old.files.get(path) ?? []), by])]] as const),
-      ]),
-      conditions: new Map([
-        ...[...old.conditions].filter(([type]) => !gone.has(type)),
-        ...conditions.map((given) => [given.type, { by, given }] as const),
-      ]),
-      withdrawn: new Map([...old.withdrawn, ...[...gone].map((type) => [type, by] as const)]),
-      gates: new Map([...old.gates, ...gates.map((type) => [type, by] as const)]),
-    },
-  };
-}
-
-interface Statement {
-  readonly status: string;
-  readonly reason?: string | undefined;
-  readonly message?: string | undefined;
-}
-
-function sameStatement(a: Statement | undefined, b: Statement | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
 }
 
 /** The error that makes a controller try again later; undefined if nothing failed. */
