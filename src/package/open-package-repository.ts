@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
@@ -94,19 +95,48 @@ async function createBranch(
   await git.transaction([update]);
 }
 
-/** Some hosts take branches and tags only. One ref is created and removed to find out; existing records answer for free. */
+/**
+ * Some hosts take branches and tags only. One ref is created and removed to find out, once for each mirror; records that exist
+ * already answer for free.
+ */
 async function recordPrefixFor(git: GitRepository, remote: GitRemote, signal?: AbortSignal): Promise<string> {
   if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
   if ((await git.listRefs([RECORD_BRANCHES])).length > 0) return RECORD_BRANCHES;
+  const noteFile = join(git.path, 'sluice-record-refs');
+  const noted = await readNote(noteFile);
+  if (noted === RECORD_REFS || noted === RECORD_BRANCHES) return noted;
   const [some] = await git.listRefs(['refs/heads/']);
   if (some === undefined) return RECORD_REFS;
+  const prefix = await probe(git, remote, some.oid, signal);
+  if (prefix === undefined) return RECORD_REFS;
+  await writeFile(noteFile, prefix);
+  return prefix;
+}
+
+/** Where the remote takes records; undefined if it takes no push at all from us, which whoever writes will be told. */
+async function probe(
+  git: GitRepository,
+  remote: GitRemote,
+  oid: string,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   const ref = `${RECORD_REFS}probe-${randomUUID()}`;
   try {
-    await git.push(remote, [{ type: 'create', ref, new: some.oid }], signal);
+    await git.push(remote, [{ type: 'create', ref, new: oid }], signal);
   } catch (error) {
     if (isSluiceError(error, 'Conflict')) return RECORD_BRANCHES;
+    if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
+    return undefined;
+  }
+  await git.push(remote, [{ type: 'delete', ref, old: oid }], signal);
+  return RECORD_REFS;
+}
+
+async function readNote(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
-  await git.push(remote, [{ type: 'delete', ref, old: some.oid }], signal);
-  return RECORD_REFS;
 }

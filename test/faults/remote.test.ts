@@ -110,11 +110,24 @@ test('a host that refuses other refs than branches and tags gets the records as 
   const store = await connect(scratch, server);
   await proposed(store);
   expect(await scratch.git('for-each-ref', '--format=%(refname)')).toContain('refs/heads/sluice-records/');
+  // It was tried out once; whoever opens the same mirror again does not push for that.
+  await store.close();
+  const pushes = () => server.requests.filter((request) => request.url.includes('git-receive-pack')).length;
+  const before = pushes();
+  const again = await connect(scratch, server);
+  expect(pushes()).toBe(before);
   const other = await connect(scratch, server, 'two');
   expect((await other.judge(NAME)).record.steps.map((step) => step.action)).toEqual(['propose']);
-  await store.transition(NAME, { action: 'approve' }, anna);
+  await again.transition(NAME, { action: 'approve' }, anna);
   expect(await scratch.git('for-each-ref', '--format=%(refname)')).not.toContain('sluice-records');
-  await Promise.all([store.close(), other.close()]);
+  await again.close();
+  const readOnly = await startGitServer({
+    root: scratch.folder,
+    hooks: { 'pre-receive': '#!/bin/sh\nexit 1\n' },
+  });
+  expect((await connect(scratch, readOnly, 'three')).get(NAME).lifecycle).toBe('Published');
+  await readOnly.close();
+  await other.close();
   await server.close();
 });
 
