@@ -36,6 +36,8 @@ const PARALLEL = 16;
 
 interface Reservations {
   readonly until: number;
+  /** The commit of the draft for which the values were given. While it is still there they cannot have been written. */
+  readonly commit: string | undefined;
   readonly holdings: readonly Holding[];
 }
 
@@ -116,22 +118,18 @@ export class Allocator {
     const { outcomes, taken } = allocateAll(this.#table, claims, now);
     const wanted = new Set(claims.flatMap((claim, place) => this.#keys(claim.owner, outcomes[place])));
     const kept = (this.#reserved.get(revision)?.holdings ?? []).filter((holding) => wanted.has(keyOf(holding)));
-    for (const holding of this.#reserved.get(revision)?.holdings ?? [])
-      if (!kept.includes(holding)) this.#table.remove(holding);
     const holdings = [...kept, ...taken, ...this.#revived(claims, outcomes, now)];
-    if (holdings.length === 0) this.#reserved.delete(revision);
-    else this.#reserved.set(revision, { until: now + RESERVATION_TIME, holdings });
+    this.#reserve(revision, holdings, now);
     return outcomes;
   }
 
   /** Takes back what was given to a claim and cannot be written. */
   giveBack(revision: string, owner: OwnerKey): void {
-    const reserved = this.#reserved.get(revision);
-    if (reserved === undefined) return;
-    const mine = reserved.holdings.filter((holding) => ownerText(holding.owner) === ownerText(owner));
-    for (const holding of mine) this.#table.remove(holding);
-    const holdings = reserved.holdings.filter((holding) => !mine.includes(holding));
-    this.#reserved.set(revision, { ...reserved, holdings });
+    const holdings = this.#reserved.get(revision)?.holdings ?? [];
+    this.#reserve(
+      revision,
+      holdings.filter((holding) => ownerText(holding.owner) !== ownerText(owner)),
+    );
   }
 
   /** True if the value in the status of a claim belongs to somebody else. */
@@ -183,10 +181,26 @@ export class Allocator {
     for (const holding of before) this.#table.remove(holding);
     if (next.length === 0) this.#held.delete(name);
     else this.#held.set(name, next);
-    // Of a revision that is gone nobody knows any more whether what was given to it has been written meanwhile.
-    const given = revision === undefined ? (this.#reserved.get(name)?.holdings ?? []) : [];
-    this.#takeReservations(name, revision, next);
-    this.#release([...before, ...given]);
+    const written = new Set(next.map(keyOf));
+    const isDraft = revision?.lifecycle === 'Draft';
+    const open = this.#reserved.get(name)?.holdings.filter((holding) => isDraft && !written.has(keyOf(holding)));
+    if (open !== undefined) this.#reserve(name, open);
+    this.#release(before);
+  }
+
+  /**
+   * Replaces what is reserved for a draft; with `now` the time of all begins anew. What is dropped may have been written and
+   * overwritten before anybody looked, so it is released unless the draft is still as it was.
+   */
+  #reserve(name: string, holdings: readonly Holding[], now?: number): void {
+    const old = this.#reserved.get(name);
+    const commit = this.#options.store.find(name)?.commit;
+    const dropped = (old?.holdings ?? []).filter((holding) => !holdings.includes(holding));
+    for (const holding of dropped) this.#table.remove(holding);
+    if (holdings.length === 0) this.#reserved.delete(name);
+    else if (now !== undefined) this.#reserved.set(name, { until: now + RESERVATION_TIME, commit, holdings });
+    else if (old !== undefined) this.#reserved.set(name, { ...old, holdings });
+    if (old?.commit !== commit) this.#release(dropped);
   }
 
   /** Keeps back what nobody holds any more. */
@@ -202,18 +216,6 @@ export class Allocator {
       this.#releases += 1;
       this.#table.add(released);
     }
-  }
-
-  /** Reservations end when they are written, and when they cannot be written any more. */
-  #takeReservations(name: string, revision: PackageRevision | undefined, written: readonly Holding[]): void {
-    const reserved = this.#reserved.get(name);
-    if (reserved === undefined) return;
-    const keys = new Set(written.map(keyOf));
-    const open =
-      revision?.lifecycle === 'Draft' ? reserved.holdings.filter((holding) => !keys.has(keyOf(holding))) : [];
-    for (const holding of reserved.holdings) if (!open.includes(holding)) this.#table.remove(holding);
-    if (open.length === 0) this.#reserved.delete(name);
-    else this.#reserved.set(name, { ...reserved, holdings: open });
   }
 
   #unreserve(name: string): void {
