@@ -2,8 +2,9 @@ import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Oid } from '../git/git-repository.ts';
 import { parseCommitMessage } from './commit-message.ts';
+import { ACTIONS } from './kernel/types.ts';
 import type { PackageRevision } from './package-revision.ts';
-import type { LifecycleStep } from './record.ts';
+import { type LifecycleStep, parseRecord, type RevisionRecord } from './record.ts';
 import type { Workbench } from './write/workbench.ts';
 
 /** One thing that happened to a revision. */
@@ -69,23 +70,44 @@ function isCreation(task: unknown): boolean {
   return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
 }
 
-/** Records tell of steps without a commit of their own; edits are told by the draft's commits already. */
+/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 async function recordEntries(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
-  const record = revision.record;
-  const entries = (record?.steps ?? []).map((step) => stepEntry(step, revision.commit));
+  const entries = (revision.record?.steps ?? []).map((step) => stepEntry(step, revision.commit));
   let next = revision.recordOid;
   for (let read = 0; next !== undefined && read < limit; read++) {
     const commit = await readCommit(bench, next);
-    if (commit === undefined) break;
-    const subject = commit.message.split('\n', 1)[0] ?? '';
-    if (/^(Change metadata|Resolvers have reported|Take in a push)/.test(subject)) {
-      const actor = commit.author.name;
-      const at = timestamp(commit.committer.time);
-      entries.push({ at, by: actor, face: '', action: 'record', what: subject, reason: undefined, commit: next });
+    const last = commit === undefined ? undefined : lastOf(commit.message);
+    if (commit === undefined || last === undefined) break;
+    if (last.made === undefined && !isStep(last.action)) {
+      const what = commit.message.split('\n', 1)[0] ?? '';
+      entries.push({
+        at: last.at,
+        by: last.by,
+        face: last.face,
+        action: last.action,
+        what,
+        reason: last.reason,
+        commit: next,
+      });
     }
     next = commit.parents[0];
   }
   return entries;
+}
+
+function lastOf(message: string): RevisionRecord['last'] {
+  try {
+    return parseRecord(message).last;
+  } catch (error) {
+    // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
+    if (isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+/** Lifecycle steps stand in every later record, and are taken from there. */
+function isStep(action: string): boolean {
+  return (ACTIONS as readonly string[]).includes(action);
 }
 
 async function readCommit(bench: Workbench, oid: Oid) {

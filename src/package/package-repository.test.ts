@@ -174,8 +174,10 @@ describe('gates', () => {
     await store.change(name, { files: new Map([['app.yaml', text('a: 1\n')]]) }, anna);
     expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', changed: ['content'] });
     const before = store.get(name).commit;
-    await store.change(name, { conditions: [given] }, anna);
+    await store.change(name, { conditions: [given] }, { ...anna, reason: 'looked again' });
     expect(store.get(name).commit).toBe(before);
+    const affirmed = { by: 'anna', face: 'cli', action: 'edit', reason: 'looked again' };
+    expect(await store.history(name)).toContainEqual(expect.objectContaining(affirmed));
     expect((await store.judge(name)).gates[0]?.state).toBe('Open');
     await publish(store, name);
     expect(store.get(name).outOfBand).toBeUndefined();

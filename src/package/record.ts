@@ -38,6 +38,8 @@ export const stepSchema = z.object({
 
 const recordSchema = z.object({
   version: z.literal(1),
+  /** The request that wrote this record. `made` is the commit on the draft that came with it, if one did. */
+  last: stepSchema.omit({ commit: true, gates: true }).extend({ made: z.string().optional() }).optional(),
   /** Tip of the draft that this record speaks about; another tip means that someone pushed since. */
   commit: z.string(),
   verdicts: z.array(verdictSchema),

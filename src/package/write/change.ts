@@ -87,7 +87,8 @@ export async function planChange(
   if (!contentChanged && record === before && !learned) return undefined;
   if (!contentChanged) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
-  updates.push(await writeRecord(bench, revision.uid, revision.recordOid, { ...record, commit }, subject, context));
+  const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
+  updates.push(await writeRecord(bench, revision, { ...record, commit }, note, context));
   return { updates, name: revision.name };
 }
 

@@ -71,10 +71,11 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
     ...wanted.metadata,
   };
   const before = bench.index.ref(bench.layout.recordPrefix + uid);
+  const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   const updates: RefUpdate[] = [
     { type: 'create', ref: draftRef(bench.layout, key), new: commit },
     // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
-    await writeRecord(bench, uid, before, record, `${start.subject} (${name})`, context),
+    await writeRecord(bench, { uid, recordOid: before }, record, note, context),
   ];
   return { updates, name };
 }

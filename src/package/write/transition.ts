@@ -183,5 +183,5 @@ async function keepRecord(
   const next = published ? { ...record, commit, verdicts: [], steps: [] } : { ...record, commit };
   const step = record.steps.at(-1);
   const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
-  return writeRecord(bench, revision.uid, before, next, subject, context);
+  return writeRecord(bench, revision, next, { subject, action: step?.action ?? 'edit' }, context);
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../foundation/clock.ts';
+import { type Clock, timestamp } from '../../foundation/clock.ts';
 import type { GitRepository, Oid, RefUpdate, Signature } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import type { PackageContent } from '../content.ts';
@@ -43,22 +43,39 @@ export function signatures(bench: Workbench, context: RequestContext): { author:
   };
 }
 
+/** What is written down about the request itself. */
+export interface RecordNote {
+  /** First line of the record's commit. */
+  readonly subject: string;
+  readonly action: string;
+  /** The commit on the draft that comes with the record, if there is one. */
+  readonly made?: Oid;
+}
+
 /** Writes a record commit on top of the record before and says how its ref moves. */
 export async function writeRecord(
   bench: Workbench,
-  uid: string,
-  before: Oid | undefined,
+  revision: { readonly uid: string; readonly recordOid: Oid | undefined },
   record: RevisionRecord,
-  subject: string,
+  note: RecordNote,
   context: RequestContext,
 ): Promise<RefUpdate> {
-  const tree = await bench.emptyTree();
+  const { subject, action, made } = note;
+  const last = {
+    action,
+    by: context.actor.name,
+    face: context.face,
+    at: timestamp(bench.clock.now()),
+    ...(context.reason === undefined ? {} : { reason: context.reason }),
+    ...(made === undefined ? {} : { made }),
+  };
+  const { recordOid: before } = revision;
   const oid = await bench.git.writeCommit({
-    tree,
+    tree: await bench.emptyTree(),
     parents: before === undefined ? [] : [before],
     ...signatures(bench, context),
-    message: formatRecord(subject, record),
+    message: formatRecord(subject, { ...record, last }),
   });
-  const ref = recordRef(bench.layout, uid);
+  const ref = recordRef(bench.layout, revision.uid);
   return before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
 }
