@@ -30,7 +30,7 @@ export function resolverActor(name: string): string {
 /** Compares what a run came to with what is in Git. `now` in milliseconds since the epoch. */
 export function planChange(judgement: Judgement, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
-  const own = settledCondition(judgement, outcome);
+  const own = outcome.partial ? undefined : settledCondition(judgement, outcome);
   if (own?.given !== undefined && needsGiving(judgement, outcome, own.given, '', now)) parts.condition(own.given, '');
   if (own?.withdraw === true) parts.withdraw(SETTLED_TYPE, '');
 

@@ -132,7 +132,7 @@ class RevisionReconciler {
     const { revision } = judgement;
     const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
     const options = { context: { now: clock.now(), signal }, clock, renderer, timeout };
-    const { outcome, plan, partial } = await runAndPlan(judgement, this.#arrangement, options);
+    const { outcome, plan } = await runAndPlan(judgement, this.#arrangement, options);
     signal.throwIfAborted();
     this.#tellTrouble(revision, outcome, plan);
     let after = revision;
@@ -147,7 +147,7 @@ class RevisionReconciler {
     }
     const failure = failureOf(outcome.failures);
     if (failure !== undefined) throw failure;
-    if (partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
+    if (outcome.partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
     return this.#resting.rest(
       after,
       outcome.unsettled === undefined ? outcome.requeueAfter : undefined,

@@ -6,8 +6,6 @@ import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.
 export interface PlannedRun {
   readonly outcome: RunOutcome;
   readonly plan: Plan;
-  /** It is the part of one resolver only; the others have something to say too. */
-  readonly partial: boolean;
 }
 
 /**
@@ -21,7 +19,7 @@ export async function runAndPlan(
 ): Promise<PlannedRun> {
   const attempt = async (only?: string): Promise<PlannedRun> => {
     const outcome = await runResolvers(judgement, arrangement, { ...options, only });
-    return { outcome, plan: planChange(judgement, outcome, options.context.now), partial: only !== undefined };
+    return { outcome, plan: planChange(judgement, outcome, options.context.now) };
   };
   const all = await attempt();
   if (!mustSplit(judgement.policy, all.outcome, all.plan)) return all;

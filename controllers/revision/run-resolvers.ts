@@ -56,6 +56,8 @@ export interface RunOutcome {
   readonly unsettled: string | undefined;
   /** The shortest wait that a resolver asked for. Milliseconds. */
   readonly requeueAfter: number | undefined;
+  /** Only one resolver ran, so nothing follows from the silence of the others. */
+  readonly partial: boolean;
 }
 
 /** Runs renderer and resolvers over a package in memory, round by round, until a whole round changes nothing. Writes nothing. */
@@ -90,6 +92,7 @@ export async function runResolvers(
     ),
     unsettled,
     requeueAfter: run.requeueAfter,
+    partial: only !== undefined,
   };
 }
 

@@ -155,13 +155,17 @@ describe('revision controller in trouble', () => {
     await at.policy({
       givers: ['a', 'b'].map((name) => ({ conditionType: `test.dev/${name}`, actors: [`resolver:${name}`] })),
     });
-    await world.draft('apps/app/w1');
+    const gate = `info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`;
+    await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gate}` });
     const reconcile = at.reconciler([resolverOf('a', () => says('a')), resolverOf('b', () => says('b'))]);
     expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
+    // What the controller itself has to say comes last.
     expect(await reconcile()).toEqual({});
     expect(['a', 'b'].map((name) => at.verdict(`test.dev/${name}`)?.by)).toEqual(['resolver:a', 'resolver:b']);
     expect(at.revision().record?.settled?.resolvers).toEqual(['a', 'b']);
-    expect(await at.commits()).toBe(2);
+    expect(await at.commits()).toBe(3);
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ state: 'Open' }]);
     const { etag } = at.revision();
     await reconcile();
     expect(at.revision().etag).toBe(etag);
