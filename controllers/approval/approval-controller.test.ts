@@ -1,13 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
-import {
-  APPROVAL_DELAY_ANNOTATION,
-  APPROVAL_POLICY_ANNOTATION,
-  type ApprovalOptions,
-  approvalController,
-} from './approval-controller.ts';
+import { type ApprovalOptions, approvalController } from './approval-controller.ts';
 
 const GATE = 'test.dev/v1.Review.ok';
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };

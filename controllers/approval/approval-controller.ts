@@ -3,6 +3,7 @@ import { EventRecorder, type EventType } from '../../src/controller/event-record
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { isPublished } from '../../src/package/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
@@ -10,14 +11,9 @@ import { parseDuration } from '../../src/resource/duration.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { ObjectKey, Stored } from '../../src/resource/object.ts';
 import { pendingRevisions } from '../proposal/pending-revisions.ts';
-import { annotationOf, isPending, obstacleTo } from '../proposal/readiness.ts';
+import { annotationOf, type Claimants, isPending, obstacleTo } from '../proposal/readiness.ts';
 import { whileAllowed } from '../proposal/while-allowed.ts';
 import { TellOnce } from '../tell-once.ts';
-
-/** `initial` or `always`. */
-export const APPROVAL_POLICY_ANNOTATION = 'approval.nephio.org/policy';
-/** A Go duration, counted from the creation of the revision. */
-export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
 
 export const APPROVAL_ACTOR = 'controller:approval';
 
@@ -26,6 +22,8 @@ export interface ApprovalOptions {
   /** For the judgement, and for the siblings that the policy `initial` asks about. */
   readonly store: Pick<RevisionStore, 'judge' | 'list'>;
   readonly clock: Clock;
+  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
+  readonly claimants?: Claimants;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -86,7 +84,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       return { tell: { type: 'Warning', reason: 'InvalidDelay', message } };
     }
     const isDraft = object.spec.lifecycle === 'Draft';
-    const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly);
+    const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly, options.claimants);
     // Of a draft the resolvers come to report; of what was proposed before they did, people should hear.
     if (obstacle?.reason === 'NotSettled' && isDraft) return {};
     const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);

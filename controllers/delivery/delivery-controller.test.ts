@@ -3,13 +3,14 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { findCondition } from '../../src/resource/condition.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';
-import { APPROVAL_POLICY_ANNOTATION, approvalController } from '../approval/approval-controller.ts';
+import { approvalController } from '../approval/approval-controller.ts';
 import { repositoryController } from '../repository/repository-controller.ts';
 import { type DeliveryOptions, deliveryController } from './delivery-controller.ts';
 

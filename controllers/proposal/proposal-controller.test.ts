@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
-import { AUTO_LIFECYCLE_ANNOTATION, proposalController } from './proposal-controller.ts';
+import { proposalController } from './proposal-controller.ts';
 
 const GATE = 'test.dev/v1.Review.ok';
 const MARKED = { annotations: { [AUTO_LIFECYCLE_ANNOTATION]: 'true' } };
@@ -57,6 +58,20 @@ describe('proposal controller', () => {
     const { etag } = world.store.get(name);
     await reconcile(name);
     expect(world.store.get(name).etag).toBe(etag);
+  });
+
+  test('a resolver that was plugged in after the others had reported is waited for', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    const { client, store } = world;
+    const recorder = world.recorder('controller:proposal');
+    const asking = proposalController({ client, store, clock, recorder, claimants: () => ['newcomer'] });
+    const context = { signal: new AbortController().signal, failures: 0 };
+    await asking.reconcile({ namespace: 'default', name }, context);
+    expect(lifecycle(name)).toBe('Draft');
+    await store.change(name, { settled: { resolvers: ['newcomer'] } }, ANNA);
+    await asking.reconcile({ namespace: 'default', name }, context);
+    expect(lifecycle(name)).toBe('Proposed');
   });
 
   test('the mark counts in the Kptfile too, and unmarked drafts stay', async () => {

@@ -4,17 +4,15 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Gate } from '../../src/package/gates.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { ObjectKey, Stored } from '../../src/resource/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { pendingRevisions } from './pending-revisions.ts';
-import { annotationOf, isPending, obstacleTo } from './readiness.ts';
+import { annotationOf, type Claimants, isPending, obstacleTo } from './readiness.ts';
 import { whileAllowed } from './while-allowed.ts';
-
-/** Marks a draft that may be proposed as soon as its gates are open. */
-export const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mgmt';
 
 export const PROPOSAL_ACTOR = 'controller:proposal';
 
@@ -23,6 +21,8 @@ export interface ProposalOptions {
   /** For the judgement: gates, verdicts and policy at one point in time. */
   readonly store: Pick<RevisionStore, 'judge'>;
   readonly clock: Clock;
+  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
+  readonly claimants?: Claimants;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
 }
@@ -63,7 +63,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
 
   /** True if it is proposed now. */
   async function propose(object: Stored<PackageRevision>, judgement: Judgement): Promise<boolean> {
-    const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly);
+    const obstacle = obstacleTo(judgement, (gate) => !gate.approveOnly, options.claimants);
     if (obstacle !== undefined) {
       // The resolvers come after every change of content; that alone is no news.
       if (obstacle.reason !== 'NotSettled') events.tell(object, 'Normal', 'NotProposed', obstacle.message);

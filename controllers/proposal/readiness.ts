@@ -2,6 +2,9 @@ import type { Gate } from '../../src/package/gates.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
 
+/** Names of the resolvers that a package is the business of. */
+export type Claimants = (judgement: Judgement) => readonly string[];
+
 /** Why a controller must not move a revision on by itself. */
 export interface Obstacle {
   readonly reason: 'NotSettled' | 'Unreadable' | 'SameAsSource' | 'Rejected' | 'GatesClosed';
@@ -15,12 +18,20 @@ export interface Obstacle {
  * have reported on the very content at hand, that content must differ from the published revision that it was copied from, and
  * nobody must have rejected the commit before.
  */
-export function obstacleTo(judgement: Judgement, isAsked: (gate: Gate) => boolean): Obstacle | undefined {
+export function obstacleTo(
+  judgement: Judgement,
+  isAsked: (gate: Gate) => boolean,
+  claimants: Claimants = () => [],
+): Obstacle | undefined {
   const { revision, record, content } = judgement;
   if (revision.problem !== undefined) {
     return { reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` };
   }
-  if (record.settled?.content !== content.content) {
+  const { settled } = record;
+  // A resolver that was plugged in after the others had reported has to be heard too.
+  const heard =
+    settled?.content === content.content && claimants(judgement).every((name) => settled.resolvers.includes(name));
+  if (!heard) {
     const early =
       'it was proposed before every resolver had reported on this content; reject it so that they can, or approve it by hand';
     const message = revision.lifecycle === 'Draft' ? 'not every resolver has reported on this content yet' : early;

@@ -66,6 +66,22 @@ describe('revision controller', () => {
     expect(at.revision().etag).toBe(etag);
   });
 
+  test('what a push gave is written down, so that the next push does not make it speak for its own content', async () => {
+    const given = `${KPTFILE}info:\n  readinessGates:\n    - conditionType: tested\nstatus:\n  conditions:\n    - type: tested\n      status: "True"\n`;
+    await world.push(branch, { 'app/Kptfile': given }, 'drafts/app/w1', 'refs/heads/main');
+    await world.store.repository('apps').refresh();
+    const reconcile = at.reconciler([]);
+    await reconcile();
+    const { recordOid } = at.revision();
+    expect(at.verdict('tested')).toMatchObject({ by: 'push', face: 'git' });
+    await reconcile();
+    expect(at.revision().recordOid).toBe(recordOid);
+    await world.push(branch, { 'app/a.yaml': 'a: 1\n' }, 'drafts/app/w1');
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'tested', state: 'Stale' }]);
+  });
+
   test('a push that changes what a condition was given for costs a record, no commit', async () => {
     await world.draft('apps/app/w1');
     const reconcile = at.reconciler([resolverOf('a', () => says('a'))]);

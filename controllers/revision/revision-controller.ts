@@ -104,7 +104,7 @@ class RevisionReconciler {
 
   async reconcile(key: ObjectKey, { signal }: ReconcileContext): Promise<ReconcileResult> {
     const { store } = this.#options;
-    const revision = store.find(key.name);
+    let revision = store.find(key.name);
     if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined) {
       this.#resting.forget(key.name);
       this.#events.forget(key);
@@ -117,6 +117,9 @@ class RevisionReconciler {
       this.#tell(revision, 'Warning', 'KptfileUnreadable', message);
       return this.#resting.rest(revision);
     }
+    // What a push gave is written down before the next push comes, whether or not there is anything to resolve.
+    const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
+    if (revision.record?.commit !== revision.commit) revision = await store.change(key.name, { takeIn: true }, context);
     const judgement = await store.judge(key.name);
     if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
     try {

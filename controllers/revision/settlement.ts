@@ -1,3 +1,4 @@
+import { APPROVAL_POLICY_ANNOTATION, AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { verdictOf } from '../../src/package/record.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import type { GivenCondition } from '../../src/package/verdict.ts';
@@ -7,17 +8,15 @@ import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 export const SETTLED_TYPE = 'sluice.dev/ResolversSettled';
 const NOT_SETTLED = 'NotSettled';
 
-/** Porch's mark for revisions that are proposed without being asked: an annotation of the object or in the Kptfile. */
-const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mgmt';
-
 const LONGEST_LIST = 500;
 
 /** True if somebody waits to hear that nothing is left to resolve, whether or not any resolver applies. */
 export function isMarked({ record, policy, revision }: Judgement): boolean {
+  const annotations = { ...revision.kptfile?.metadata?.annotations, ...record.annotations };
   return (
     policy.autoPropose ||
-    record.annotations?.[AUTO_LIFECYCLE_ANNOTATION] === 'true' ||
-    revision.kptfile?.metadata?.annotations?.[AUTO_LIFECYCLE_ANNOTATION] === 'true'
+    annotations[AUTO_LIFECYCLE_ANNOTATION] === 'true' ||
+    annotations[APPROVAL_POLICY_ANNOTATION] !== undefined
   );
 }
 

@@ -2,12 +2,15 @@ import { approvalController } from '../../../controllers/approval/approval-contr
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import { claimants } from '../../../controllers/revision/arrange-resolvers.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
+import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/resolver.ts';
+import type { Judgement } from '../../package/revision-store.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
 
@@ -37,6 +40,9 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const { client, store, clock, folder, objects } = session;
   const dataFolder = folder.path;
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
+  const resolvers = [ipam.resolver, ...choice.resolvers];
+  const claimantsOf = ({ revision, content }: Judgement) =>
+    revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content));
   const options: Readonly<Record<(typeof CONTROLLERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
@@ -47,11 +53,11 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     revision: () =>
       revisionController({
         ...{ client, store, clock },
-        resolvers: [ipam.resolver, ...choice.resolvers],
+        resolvers,
         sources: ipam.sources,
       }),
-    proposal: () => proposalController({ client, store, clock }),
-    approval: () => approvalController({ client, store, clock }),
+    proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
+    approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
     delivery: () => deliveryController({ client, store, clock, dataFolder }),
   };
   for (const name of CONTROLLERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());

@@ -1,13 +1,13 @@
-import {
-  APPROVAL_ACTOR,
-  APPROVAL_DELAY_ANNOTATION,
-  APPROVAL_POLICY_ANNOTATION,
-} from '../../../controllers/approval/approval-controller.ts';
-import { AUTO_LIFECYCLE_ANNOTATION } from '../../../controllers/proposal/proposal-controller.ts';
+import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { isMarked, SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
+import {
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+  AUTO_LIFECYCLE_ANNOTATION,
+} from '../../package/lifecycle-annotations.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { parseDuration } from '../../resource/duration.ts';
