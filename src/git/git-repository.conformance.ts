@@ -4,6 +4,7 @@ import { registerHostileInput } from './hostile-input.conformance.ts';
 import { registerObjects } from './objects.conformance.ts';
 import type { RepositoryOptions } from './open-repository.ts';
 import { registerRefs } from './refs.conformance.ts';
+import { registerStaging } from './staging.conformance.ts';
 import { registerTrees } from './trees.conformance.ts';
 
 /** What the suite needs from outside: how to open the engine under test, and git itself as the judge. */
@@ -64,6 +65,7 @@ export function describeGitRepository(name: string, harness: ConformanceHarness)
       reopen: (options) => open(current.path, options),
     };
     registerObjects(subject);
+    registerStaging(subject);
     registerTrees(subject);
     registerHostileInput(subject);
     registerRefs(subject);

@@ -3,7 +3,8 @@
  *
  * Contract for every implementation:
  * - nothing is ever checked out, no hook and no system or user configuration is read, no shell is used;
- * - a write is durable when its promise resolves;
+ * - a written object can be read at once through this object, and is durable when a transaction or push that needs it has resolved.
+ *   Until then it waits in memory, and other processes do not see it; what no transaction needs may never reach the disk;
  * - `transaction` and `push` change all refs or none;
  * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
  *   reading, whatever a tree holds can be named, except empty, `.` and `..` segments and line breaks (read those by object id).
@@ -46,7 +47,7 @@ export interface GitRepository {
   /** What differs between two trees (undefined is the empty tree); equal subtrees are not read. Sorted by path. */
   diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]>;
 
-  /** Writes one blob; writing what exists costs nothing. */
+  /** Writes one blob; writing what exists is harmless. The data is copied before the promise resolves. */
   writeBlob(data: Uint8Array): Promise<Oid>;
   /**
    * A new tree from `base` (a tree or commit; undefined is the empty tree) with the edits applied: a path gets a blob, an object
@@ -60,7 +61,8 @@ export interface GitRepository {
   writeCommit(commit: NewCommit): Promise<Oid>;
 
   /**
-   * Changes refs all-or-nothing; each change states what it expects. Throws RefConflictError, with nothing changed, if an
+   * Brings all objects that were written so far to the disk, then changes refs all-or-nothing; each change states what it expects.
+   * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws RefConflictError, with nothing changed, if an
    * expectation does not hold, a ref is locked, or names collide (`a/b` against `a/b/c`, also where one of them is deleted in the
    * same transaction). New values come before removals on disk: should the machine stop between the two, both are there. After
    * Timeout or Unavailable the outcome is not known: read the refs again.
@@ -76,7 +78,8 @@ export interface GitRepository {
   /** Lists refs of a remote, without fetching. */
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
   /**
-   * Pushes ref updates (remote names) in one atomic request with an expected old value for every ref; the objects must exist here.
+   * Brings all objects that were written so far to the disk, then pushes ref updates (remote names) in one atomic request with an
+   * expected old value for every ref; the objects must exist here.
    * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there. A ref that has its new value
    * already counts as done, so that a push whose outcome is not known (Timeout, Unavailable) can be repeated; a verification holds
    * for the moment when the server lists its refs.
@@ -85,7 +88,7 @@ export interface GitRepository {
 
   /** Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file). */
   maintain(): Promise<void>;
-  /** Waits for transactions that were started and ends child processes. Using the repository afterwards is an error. */
+  /** Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository afterwards is an error. */
   close(): Promise<void>;
 }
 
@@ -102,7 +105,7 @@ export interface GitCapabilities {
   readonly fetch: boolean;
   /** Pushes are atomic over many refs and guarded by expected old values. */
   readonly atomicPush: boolean;
-  /** Written objects and refs reach the disk before a promise resolves. */
+  /** Refs, and the objects they need, reach the disk before the promise of their transaction resolves. */
   readonly durable: boolean;
   readonly maintain: boolean;
 }

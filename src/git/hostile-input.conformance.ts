@@ -70,6 +70,7 @@ export function registerHostileInput(subject: Subject): void {
       const { repository } = subject;
       const blob = await repository.writeBlob(Buffer.from('x'));
       const link = await repository.writeBlob(Buffer.from('/etc/passwd'));
+      await repository.transaction([]);
       const inner = rawTree([['100644', 'config', blob]]);
       const tree = rawTree([
         ['100644', '\x1b[2J', blob],
@@ -100,6 +101,7 @@ export function registerHostileInput(subject: Subject): void {
       ]);
       // What is not edited stays byte for byte, also a name that is not UTF-8.
       const edited = await repository.editTree(tree, new Map([['new', { data: Buffer.from('y') }]]));
+      await repository.transaction([]);
       const raw = subject.git(subject.path, ['ls-tree', '-z', '--name-only', edited]);
       expect(raw.split('\0')).toContain('new');
       expect(await repository.editTree(edited, new Map([['new', null]]))).toBe(tree);
@@ -192,6 +194,7 @@ export function registerHostileInput(subject: Subject): void {
         ]),
       );
       const commit = await repository.writeCommit(commitOf(tree));
+      await repository.transaction([]);
       const [lost, broken] = await repository.statObjects([`${tree}:lost`, `${tree}:broken/file`]);
       rmSync(looseFile(path, lost?.oid ?? ''));
       rmSync(looseFile(path, broken?.oid ?? ''));
@@ -214,6 +217,7 @@ export function registerHostileInput(subject: Subject): void {
       await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: commit }]);
       git(path, ['repack', '-a', '-d', '-q']);
       const other = await repository.writeBlob(Buffer.from('loose'));
+      await repository.transaction([]);
       const folder = join(path, 'objects/pack');
       const pack = readdirSync(folder).find((name) => name.endsWith('.pack')) ?? '';
       rmSync(join(folder, pack.replace('.pack', '.rev')), { force: true });

@@ -60,21 +60,28 @@ export class LooseObjectWriter {
       await mapLimited(objects, PARALLEL, async (object) => {
         files.set(object.oid, await this.#writeTemporary(object));
       });
+      // Blobs refer to nothing, so that they need no order among themselves.
+      const blobs = objects.filter(({ type }) => type === 'blob');
+      await mapLimited(blobs, PARALLEL, ({ oid }) => this.#name(files, oid));
+      for (const { oid, type } of objects) if (type !== 'blob') await this.#name(files, oid);
     } catch (error) {
       await mapLimited([...files.values()], PARALLEL, removeFile);
       throw error;
-    }
-    for (const { oid } of objects) {
-      const file = files.get(oid);
-      if (file === undefined) continue;
-      await rename(file, this.#path(oid));
-      this.#folders.add(this.#folder(oid));
     }
   }
 
   /** Makes the names of all objects written so far durable. Returns when the disk has them. */
   flush(): Promise<void> {
     return this.#folders.flush();
+  }
+
+  /** Gives a temporary file the name of its object. */
+  async #name(files: Map<Oid, string>, oid: Oid): Promise<void> {
+    const file = files.get(oid);
+    if (file === undefined) return;
+    await rename(file, this.#path(oid));
+    files.delete(oid);
+    this.#folders.add(this.#folder(oid));
   }
 
   async #writeTemporary({ oid, type, data }: NewObject): Promise<string> {

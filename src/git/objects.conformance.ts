@@ -13,6 +13,8 @@ export function registerObjects(subject: Subject): void {
         expect(oid).toBe(git(path, ['hash-object', '-t', 'blob', '--stdin'], data));
         const [object] = await repository.readObjects([oid]);
         expect(object).toEqual({ oid, type: 'blob', size: data.length, data });
+        await repository.transaction([]);
+        expect((await repository.readObjects([oid]))[0]).toEqual(object);
         expect(git(path, ['cat-file', '-s', oid])).toBe(String(data.length));
       }
       subject.fsck(path);
@@ -26,17 +28,28 @@ export function registerObjects(subject: Subject): void {
       git(path, ['update-ref', 'refs/keep/blob', oid]);
       git(path, ['repack', '-a', '-d', '-q']);
       const before = looseObjects(path);
-      expect(await repository.writeBlob(Buffer.from('once'))).toBe(oid);
-      expect(looseObjects(path)).toEqual(before);
-      expect((await repository.readObjects([oid]))[0]?.data.toString()).toBe('once');
+      // By the writer of a moment ago, and by one that knows of nothing.
+      for (const writer of [repository, await subject.reopen()]) {
+        expect(await writer.writeBlob(Buffer.from('once'))).toBe(oid);
+        await writer.transaction([]);
+        expect(looseObjects(path)).toEqual(before);
+        expect((await writer.readObjects([oid]))[0]?.data.toString()).toBe('once');
+      }
     });
 
     test('many writers of the same object do not disturb each other', async () => {
       const { repository } = subject;
       const other = await subject.reopen();
       const writers = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? repository : other));
-      const oids = await Promise.all(writers.map((writer) => writer.writeBlob(Buffer.from('shared'))));
+      const oids = await Promise.all(
+        writers.map(async (writer) => {
+          const oid = await writer.writeBlob(Buffer.from('shared'));
+          await writer.transaction([]);
+          return oid;
+        }),
+      );
       expect(new Set(oids).size).toBe(1);
+      expect(looseObjects(subject.path)).toEqual([...new Set(oids)]);
       subject.fsck(subject.path);
     });
 
@@ -51,6 +64,7 @@ export function registerObjects(subject: Subject): void {
         ]),
       );
       const commit = await repository.writeCommit(commitOf(tree));
+      await repository.transaction([]);
       const tag = git(
         path,
         ['hash-object', '-t', 'tag', '-w', '--stdin'],
@@ -122,11 +136,14 @@ export function registerObjects(subject: Subject): void {
     test('are written byte for byte as git writes them', async () => {
       const { repository, git, path } = subject;
       const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
+      await repository.transaction([]);
       const environmentIsFixed = git(path, ['commit-tree', tree, '-m', 'Ünïcode\n\nbody']);
       expect(await repository.writeCommit(commitOf(tree, [], 'Ünïcode\n\nbody\n'))).toBe(environmentIsFixed);
       const child = commitOf(tree, [environmentIsFixed], '');
       const oid = await repository.writeCommit(child);
       expect(await repository.readCommit(oid)).toEqual({ ...child, oid, signature: undefined });
+      await repository.transaction([]);
+      expect(git(path, ['cat-file', '-t', oid])).toBe('commit');
       subject.fsck(path);
     });
 
@@ -142,11 +159,13 @@ export function registerObjects(subject: Subject): void {
       const oid = await repository.writeCommit(commitOf(EMPTY_TREE, [], 'signed\n\ntext\n'));
       const commit = await repository.readCommit(oid);
       expect(commit).toMatchObject({ signature, message: 'signed\n\ntext\n' });
+      await repository.transaction([]);
       const stored = subject.git(subject.path, ['cat-file', 'commit', oid]);
       const header = `gpgsig ${signature.replaceAll('\n', '\n ')}\n`;
       expect(stored).toContain(header);
       expect(`${stored.replace(header, '')}\n`).toBe(payload);
       await repository.editTree(undefined, new Map());
+      await repository.transaction([]);
       subject.fsck(subject.path);
     });
 

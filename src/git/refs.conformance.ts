@@ -140,6 +140,7 @@ export function registerRefs(subject: Subject): void {
 
     test('are read where git keeps them: loose, packed, or both', async () => {
       const { repository, git, path } = subject;
+      await repository.transaction([]);
       const tag = git(
         path,
         ['hash-object', '-t', 'tag', '-w', '--stdin'],

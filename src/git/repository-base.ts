@@ -1,4 +1,3 @@
-import { dirname, join } from 'node:path';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { RefConflictError } from './errors.ts';
@@ -23,20 +22,22 @@ import { hashObject } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
 import { ObjectStore } from './object-store.ts';
 import { RefFiles } from './ref-files.ts';
+import { RefFolders } from './ref-folders.ts';
 import { checkRefName, checkRefPrefix } from './ref-name.ts';
 import { checkRefUpdates } from './ref-updates.ts';
 import { SerialQueue } from './serial-queue.ts';
+import { StagedObjects } from './staged-objects.ts';
+import { StagedSource } from './staged-source.ts';
 import { StaleLocks } from './stale-locks.ts';
-import { SyncedFolders } from './synced-folders.ts';
 import { applyTreeEdits } from './tree-editor.ts';
 
 /** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
 export abstract class RepositoryBase {
   readonly path: string;
   protected readonly refFiles: RefFiles;
+  readonly #refFolders: RefFolders;
   readonly #source: ObjectSource;
   readonly #objects: ObjectAccess;
-  readonly #writer: LooseObjectWriter;
   readonly #store: ObjectStore;
   readonly #signer: CommitSigner | undefined;
   readonly #staleLocks: StaleLocks;
@@ -46,10 +47,12 @@ export abstract class RepositoryBase {
   constructor(path: string, source: ObjectSource, options: EngineOptions) {
     this.path = path;
     this.refFiles = new RefFiles(path);
-    this.#source = source;
-    this.#writer = new LooseObjectWriter(path);
-    this.#objects = new ObjectAccess(source, (oid) => this.#writer.has(oid));
-    this.#store = new ObjectStore(source, this.#writer);
+    this.#refFolders = new RefFolders(path);
+    const writer = new LooseObjectWriter(path);
+    const stage = new StagedObjects(options.clock);
+    this.#source = new StagedSource(stage, source);
+    this.#objects = new ObjectAccess(this.#source, (oid) => writer.has(oid));
+    this.#store = new ObjectStore(stage, source, writer);
     this.#signer = options.signer;
     this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
   }
@@ -96,7 +99,7 @@ export abstract class RepositoryBase {
 
   async editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid> {
     const { root, objects } = await applyTreeEdits(this.#source, base, edits);
-    await this.#store.write(objects);
+    await this.#store.add(objects);
     return root;
   }
 
@@ -108,19 +111,30 @@ export abstract class RepositoryBase {
 
   async transaction(updates: readonly RefUpdate[]): Promise<void> {
     checkRefUpdates(updates);
-    if (updates.length === 0) return;
+    // Begins at once, beside the refs of an earlier transaction.
+    const objects = this.#store.flush();
+    objects.catch(() => {
+      // Thrown below, when it is this transaction's turn.
+    });
     await this.#refQueue.run(async () => {
       // The objects are on disk before a ref names them, and the refs before the caller hears of it.
-      await this.#writer.flush();
+      await objects;
+      if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
       await this.despiteStaleLocks(refs, () => this.applyUpdates(updates));
-      await this.#syncRefs(updates);
+      await this.#refFolders.sync(updates);
     });
   }
 
-  /** Returns when the transactions that were started have ended. */
-  protected settle(): Promise<void> {
-    return this.#refQueue.run(async () => {});
+  /** Brings the objects that were written so far to the disk. */
+  protected flushObjects(): Promise<void> {
+    return this.#store.flush();
+  }
+
+  /** Waits for the transactions that were started, and drops the objects that none of them needed. */
+  protected async endWrites(): Promise<void> {
+    await this.#refQueue.run(async () => {});
+    await this.#store.close();
   }
 
   /** Tries once more if a lock was in the way that a killed writer left behind. */
@@ -137,19 +151,7 @@ export abstract class RepositoryBase {
 
   async #write(type: ObjectType, data: Uint8Array): Promise<Oid> {
     const oid = hashObject(type, data);
-    await this.#store.write([{ oid, type, data }]);
+    await this.#store.add([{ oid, type, data }]);
     return oid;
-  }
-
-  /** Makes the new names of ref files durable: Git syncs the files themselves, not the folders they are renamed in. */
-  #syncRefs(updates: readonly RefUpdate[]): Promise<void> {
-    const folders = new SyncedFolders();
-    for (const update of updates) {
-      if (update.type === 'verify') continue;
-      if (update.type === 'delete') folders.add(this.path);
-      for (let folder = dirname(update.ref); folder !== '.'; folder = dirname(folder))
-        folders.add(join(this.path, folder));
-    }
-    return folders.flush();
   }
 }

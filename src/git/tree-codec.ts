@@ -59,6 +59,23 @@ export function parseTree(data: Buffer, oid: Oid): RawTreeEntry[] {
   return entries;
 }
 
+/** One entry of a tree that is known to be well formed, found without parsing all of it. */
+export function findEntry(data: Uint8Array, rawName: string): Pick<RawTreeEntry, 'mode' | 'oid'> | undefined {
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.length);
+  const wanted = Buffer.from(rawName, 'latin1');
+  for (let at = 0; at < bytes.length; ) {
+    const name = bytes.indexOf(SPACE, at) + 1;
+    const end = bytes.indexOf(0, name);
+    const next = end + 1 + OID_BYTES;
+    if (end - name === wanted.length && bytes.compare(wanted, 0, wanted.length, name, end) === 0) {
+      const mode = MODES.get(bytes.toString('latin1', at, name - 1));
+      return mode === undefined ? undefined : { mode, oid: bytes.toString('hex', end + 1, next) };
+    }
+    at = next;
+  }
+  return undefined;
+}
+
 /** An entry made from its parts. */
 export function rawEntry(mode: FileMode, rawName: string, oid: Oid): RawTreeEntry {
   const head = Buffer.from(`${mode === '040000' ? '40000' : mode} ${rawName}\0`, 'latin1');

@@ -18,7 +18,7 @@ export function registerTrees(subject: Subject): void {
           ['deep/er/file', text('4')],
         ]),
       );
-      expect(listing(subject, first)).toEqual(['100644 a.b', '100644 a/x', '100755 a0', '100644 deep/er/file']);
+      expect(await listing(subject, first)).toEqual(['100644 a.b', '100644 a/x', '100755 a0', '100644 deep/er/file']);
       const link = await repository.writeBlob(Buffer.from('a0'));
       const second = await repository.editTree(
         first,
@@ -31,7 +31,7 @@ export function registerTrees(subject: Subject): void {
           ['a.b/below/a/file', null],
         ]),
       );
-      expect(listing(subject, second)).toEqual([
+      expect(await listing(subject, second)).toEqual([
         '100644 a.b',
         '100644 a/x',
         '100755 a0',
@@ -53,6 +53,7 @@ export function registerTrees(subject: Subject): void {
       expect(await repository.editTree(EMPTY_TREE, new Map([['a/b', text('x')]]))).toBe(tree);
       expect(await repository.readTree(EMPTY_TREE)).toEqual([]);
       await repository.writeCommit(commitOf(EMPTY_TREE, [commit]));
+      await repository.transaction([]);
       subject.fsck(subject.path);
     });
 
@@ -115,7 +116,7 @@ export function registerTrees(subject: Subject): void {
           ['folder', text('y')],
         ]),
       );
-      expect(listing(subject, swapped)).toEqual(['100644 file/below', '100644 folder']);
+      expect(await listing(subject, swapped)).toEqual(['100644 file/below', '100644 folder']);
     });
 
     test('objects given by id must exist and fit their mode', async () => {
@@ -165,6 +166,8 @@ export function registerTrees(subject: Subject): void {
         ]),
       );
       const changes = await repository.diffTrees(before, after);
+      await repository.transaction([]);
+      expect(await repository.diffTrees(before, after)).toEqual(changes);
       const raw = git(path, ['diff-tree', '-r', '--no-renames', before, after]).split('\n');
       const expected = raw.map((line) => line.split('\t')[1]).sort();
       expect(changes.map((change) => change.path)).toEqual(expected);
@@ -203,6 +206,7 @@ export function registerTrees(subject: Subject): void {
         }),
         { numRuns: 40 },
       );
+      await subject.repository.transaction([]);
       subject.fsck(subject.path);
     });
   });
@@ -228,7 +232,8 @@ async function contents(repository: GitRepository, tree: Oid): Promise<Map<strin
   return new Map(files.map(({ path }, index) => [path, objects[index]?.data.toString() ?? '']));
 }
 
-function listing({ git, path }: Subject, tree: Oid): string[] {
+async function listing({ git, path, repository }: Subject, tree: Oid): Promise<string[]> {
+  await repository.transaction([]);
   const lines = git(path, ['ls-tree', '-r', '-z', tree]).split('\0');
   return lines.filter((line) => line !== '').map((line) => `${line.slice(0, 6)} ${line.split('\t')[1]}`);
 }

@@ -53,7 +53,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   }
 
   async close(): Promise<void> {
-    await this.settle();
+    await this.endWrites();
     this.#source.close();
   }
 }

@@ -122,7 +122,10 @@ export class CatFile {
   }
 
   #start(): Process {
-    const child = spawnGit({ gitDir: this.#options.gitDir, arguments: ['cat-file', '--batch-command', '--buffer', '-z'] });
+    const child = spawnGit({
+      gitDir: this.#options.gitDir,
+      arguments: ['cat-file', '--batch-command', '--buffer', '-z'],
+    });
     const process = { child, stderr: collectStderr(child), output: new OutputBuffer(), awaited: undefined };
     child.stdin?.on('error', () => {
       // EPIPE: the process has ended; "close" follows and decides about the requests.

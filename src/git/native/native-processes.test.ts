@@ -126,6 +126,8 @@ describe('git processes', () => {
       { type: 'create', ref: 'refs/sluice/records/1', new: commit },
     ]);
     const unreferenced = await repository.writeBlob(Buffer.from('not yet referred to'));
+    await repository.transaction([]);
+    const waiting = await repository.writeBlob(Buffer.from('not yet on disk'));
     const leftover = join(path, 'objects', commit.slice(0, 2), 'tmp_obj_left');
     const fresh = join(path, 'objects', commit.slice(0, 2), 'tmp_obj_fresh');
     for (const file of [leftover, fresh]) writeFileSync(file, 'x');
@@ -141,7 +143,11 @@ describe('git processes', () => {
     );
     expect(git(path, ['show-ref', '-d', '--tags'])).toContain(`${commit} refs/tags/p/v1^{}`);
     expect(git(path, ['count-objects', '-v'])).toContain('count: 0');
-    expect((await repository.readObjects([unreferenced]))[0]?.data.toString()).toBe('not yet referred to');
+    const reader = await openRepository(path);
+    expect(await reader.statObjects([unreferenced, waiting])).toMatchObject([{ oid: unreferenced }, undefined]);
+    await repository.transaction([]);
+    expect((await reader.readObjects([waiting]))[0]?.data.toString()).toBe('not yet on disk');
+    await reader.close();
     expect(readdirSync(join(path, 'objects', commit.slice(0, 2)))).toEqual(['tmp_obj_fresh']);
     fsck(path);
   });

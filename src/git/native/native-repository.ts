@@ -43,7 +43,11 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
-    this.#remotes = new Remotes(path, options, this);
+    this.#remotes = new Remotes(path, options, {
+      listRefs: (prefixes) => this.listRefs(prefixes),
+      statObjects: (specifications) => this.statObjects(specifications),
+      flushObjects: () => this.flushObjects(),
+    });
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
@@ -69,7 +73,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   async close(): Promise<void> {
-    await this.settle();
+    await this.endWrites();
     this.#catFile.close();
     this.#updateRef.close();
   }

@@ -9,7 +9,7 @@ import { processesWith } from '../../../test/support/git/processes.ts';
 import { RefConflictError } from '../errors.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../git-repository.ts';
-import { openRepository } from '../open-repository.ts';
+import { initRepository, openRepository } from '../open-repository.ts';
 
 const USER = { username: 'sluice', password: 'hunter2-with-$(odd)\'"characters' };
 
@@ -267,6 +267,21 @@ describe('remotes', () => {
       expect(names).toEqual(['refs/heads/main', 'refs/pins/head', 'refs/pins/one']);
     });
 
+    test('what is written here and comes from there too is one object', async () => {
+      const tree = await repository.editTree(undefined, new Map([['twice', { data: Buffer.from('twice') }]]));
+      const commit = await repository.writeCommit(commitOf(tree, [first]));
+      const other = await initRepository(`${folder.path}/other.git`);
+      await other.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] });
+      await other.editTree(undefined, new Map([['twice', { data: Buffer.from('twice') }]]));
+      expect(await other.writeCommit(commitOf(tree, [first]))).toBe(commit);
+      await other.push(remote, [create('refs/heads/twice', commit)]);
+      await other.close();
+      await repository.fetch(remote, { refspecs: ['+refs/heads/twice:refs/heads/twice'] });
+      await repository.transaction([create('refs/heads/same', commit)]);
+      expect(refsOf(path).get('refs/heads/twice')).toBe(refsOf(path).get('refs/heads/same'));
+      fsck(path);
+    });
+
     test('works with a repository on this machine', async () => {
       const file = { url: `file://${origin}` };
       expect(await repository.listRemoteRefs(file)).toHaveLength(3);
@@ -282,6 +297,7 @@ describe('remotes', () => {
       await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
       const address = silent.address();
       const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/x.git`;
+      await repository.transaction([]);
       const hasty = await openRepository(path, { timeouts: { fetch: 300, push: 300, listRemote: 300 } });
       for (const call of [
         () => hasty.listRemoteRefs({ url }),

@@ -35,6 +35,8 @@ const UNKNOWN_OUTCOME = '; whether its refs changed is not known: list them';
 interface LocalRepository {
   listRefs(prefixes: readonly string[]): Promise<Ref[]>;
   statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
+  /** Brings the objects that were written so far to the disk. */
+  flushObjects(): Promise<void>;
 }
 
 interface RemoteCall {
@@ -100,6 +102,7 @@ export class Remotes {
     if (absent.length > 0) await this.#checkAbsent(remote, absent, signal);
     const sent = updates.filter((update) => !absent.includes(update));
     if (sent.length === 0) return;
+    await this.#local.flushObjects();
 
     const { code, stdout, stderr } = await this.#pushCall(remote, sent, signal);
     if (code === 0) return;
