@@ -1,5 +1,8 @@
-import type { Dirent } from 'node:fs';
-import { open, readdir, readFile, rm } from 'node:fs/promises';
+import { closeSync, type Dirent, fsync, openSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const sync = promisify(fsync);
 
 /** The code of a system error (`ENOENT`), or undefined. */
 export function errnoOf(error: unknown): string | undefined {
@@ -38,11 +41,11 @@ export async function readFolder(path: string): Promise<Dirent[]> {
 /** Makes the names in a folder durable. A folder that is gone needs nothing. */
 export async function syncFolder(path: string): Promise<void> {
   try {
-    const handle = await open(path, 'r');
+    const descriptor = openSync(path, 'r');
     try {
-      await handle.sync();
+      await sync(descriptor);
     } finally {
-      await handle.close();
+      closeSync(descriptor);
     }
   } catch (error) {
     if (!isMissing(error)) throw error;

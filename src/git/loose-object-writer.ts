@@ -1,16 +1,29 @@
-import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, open, rename, utimes } from 'node:fs/promises';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsync,
+  openSync,
+  renameSync,
+  utimesSync,
+  writeFile,
+  writeFileSync,
+} from 'node:fs';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
 import { errnoOf, removeFile } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
+import { inSlices } from './in-slices.ts';
 import { mapLimited } from './map-limited.ts';
 import { objectHeader } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
 import { SyncedFolders } from './synced-folders.ts';
 
 const deflateInBackground = promisify(deflate);
+const writeInBackground = promisify(writeFile);
+const sync = promisify(fsync);
 /** Above this, compressing would hold up the event loop. */
 const BACKGROUND_BYTES = 32 * 1024;
 /** Speed before size: maintenance packs the objects anyway. */
@@ -41,10 +54,10 @@ export class LooseObjectWriter {
    * True if the object is there as a loose file. Its time is renewed, as Git does, so that a collection of old garbage that runs
    * at this moment keeps it.
    */
-  async has(oid: Oid): Promise<boolean> {
+  has(oid: Oid): boolean {
     try {
       const now = new Date();
-      await utimes(this.#path(oid), now, now);
+      utimesSync(this.#path(oid), now, now);
       return true;
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return false;
@@ -60,10 +73,7 @@ export class LooseObjectWriter {
       await mapLimited(objects, PARALLEL, async (object) => {
         files.set(object.oid, await this.#writeTemporary(object));
       });
-      // Blobs refer to nothing, so that they need no order among themselves.
-      const blobs = objects.filter(({ type }) => type === 'blob');
-      await mapLimited(blobs, PARALLEL, ({ oid }) => this.#name(files, oid));
-      for (const { oid, type } of objects) if (type !== 'blob') await this.#name(files, oid);
+      await inSlices(objects, ({ oid }) => this.#name(files, oid));
     } catch (error) {
       await mapLimited([...files.values()], PARALLEL, removeFile);
       throw error;
@@ -76,10 +86,10 @@ export class LooseObjectWriter {
   }
 
   /** Gives a temporary file the name of its object. */
-  async #name(files: Map<Oid, string>, oid: Oid): Promise<void> {
+  #name(files: Map<Oid, string>, oid: Oid): void {
     const file = files.get(oid);
     if (file === undefined) return;
-    await rename(file, this.#path(oid));
+    renameSync(file, this.#path(oid));
     files.delete(oid);
     this.#folders.add(this.#folder(oid));
   }
@@ -92,24 +102,26 @@ export class LooseObjectWriter {
         : deflateSync(content, { level: LEVEL });
     // Git sweeps leftovers of this name too.
     const file = join(this.#folder(oid), `tmp_obj_${process.pid}_${process.hrtime.bigint()}_${nextNumber()}`);
-    const handle = await this.#create(file, oid);
+    const descriptor = await this.#create(file, oid);
     try {
-      await handle.writeFile(compressed);
-      await handle.sync();
+      // What is small is copied by the system at once; what is not may have to wait for the disk.
+      if (compressed.length > BACKGROUND_BYTES) await writeInBackground(descriptor, compressed);
+      else writeFileSync(descriptor, compressed);
+      await sync(descriptor);
     } catch (error) {
       await removeFile(file);
       throw error;
     } finally {
-      await handle.close();
+      closeSync(descriptor);
     }
     return file;
   }
 
   /** Creates a file in the folder of an object. Git removes such folders when they become empty, also at this moment. */
-  async #create(file: string, oid: Oid): Promise<FileHandle> {
+  async #create(file: string, oid: Oid): Promise<number> {
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await open(file, 'wx', 0o444);
+        return openSync(file, 'wx', 0o444);
       } catch (error) {
         if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
         await mkdir(this.#folder(oid), { recursive: true });
@@ -118,9 +130,9 @@ export class LooseObjectWriter {
     }
   }
 
-  async #canRead(oid: Oid): Promise<boolean> {
+  #canRead(oid: Oid): boolean {
     try {
-      await access(this.#path(oid), constants.R_OK);
+      accessSync(this.#path(oid), constants.R_OK);
       return true;
     } catch {
       // Not there or not readable: writing it anew gives the right error, or repairs it.

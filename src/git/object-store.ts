@@ -1,5 +1,6 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { EMPTY_TREE } from './git-repository.ts';
+import { inSlices } from './in-slices.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject, ObjectSource } from './object-source.ts';
 import { SerialQueue } from './serial-queue.ts';
@@ -54,8 +55,10 @@ export class ObjectStore {
 
   /** Those that are neither loose nor packed. */
   async #missing(objects: readonly NewObject[]): Promise<NewObject[]> {
-    const loose = await Promise.all(objects.map(({ oid }) => this.#writer.has(oid)));
-    const candidates = objects.filter((_, index) => !loose[index]);
+    const candidates: NewObject[] = [];
+    await inSlices(objects, (object) => {
+      if (!this.#writer.has(object.oid)) candidates.push(object);
+    });
     if (candidates.length === 0) return [];
     const packed = await this.#source.statObjects(candidates.map(({ oid }) => oid));
     // Git knows the empty tree without having it; written, it is there for every other reader too.

@@ -51,7 +51,7 @@ export abstract class RepositoryBase {
     const writer = new LooseObjectWriter(path);
     const stage = new StagedObjects(options.clock);
     this.#source = new StagedSource(stage, source);
-    this.#objects = new ObjectAccess(this.#source, (oid) => writer.has(oid));
+    this.#objects = new ObjectAccess(this.#source, async (oid) => writer.has(oid));
     this.#store = new ObjectStore(stage, source, writer);
     this.#signer = options.signer;
     this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
