@@ -55,6 +55,17 @@ export function checkRevisionKey(key: RevisionKey): void {
   }
 }
 
+/** True if Sluice itself could have given this name. */
+export function isRevisionKey(key: RevisionKey): boolean {
+  try {
+    checkRevisionKey(key);
+    return true;
+  } catch {
+    // The reason is for those who ask for such a name.
+    return false;
+  }
+}
+
 /** The workspace as it is read back from a name. Where that is another one, two revisions would share a name, a UID and a record. */
 function workspaceOfName(name: string): string {
   return DOTTED_WORKSPACE.exec(name)?.[1] ?? name.slice(name.lastIndexOf('.') + 1);

@@ -26,6 +26,7 @@ export interface PackageRevision {
   readonly problem: string | undefined;
   readonly tip: CommitInfo;
   readonly record: RevisionRecord | undefined;
+  /** What its record ref points to; without a `record` that is none, or none that can be read. */
   readonly recordOid: Oid | undefined;
   /** Set if it was published or changed without the kernel: why, as one sentence. */
   readonly outOfBand: { readonly reason: string; readonly message: string } | undefined;
@@ -49,7 +50,7 @@ export interface CommitInfo {
   readonly kptfileBlob: Oid | undefined;
 }
 
-export function isPlaceholder(revision: PackageRevision): boolean {
+export function isPlaceholder(revision: Pick<PackageRevision, 'revision' | 'ref'>): boolean {
   return revision.revision === -1 && revision.ref.startsWith('refs/heads/');
 }
 

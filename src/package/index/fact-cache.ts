@@ -31,6 +31,24 @@ export class FactCache {
   readonly records = new Map<Oid, RevisionRecord | null>();
   /** By tree of a package folder on the main branch: the Kptfile in it. */
   readonly folders = new Map<Oid, Oid>();
+
+  /** Number of entries. */
+  get size(): number {
+    return this.commits.size + this.kptfiles.size + this.records.size + this.folders.size;
+  }
+
+  /** Drops everything but what another cache holds. */
+  keepOnly(other: FactCache): void {
+    refill(this.commits, other.commits);
+    refill(this.kptfiles, other.kptfiles);
+    refill(this.records, other.records);
+    refill(this.folders, other.folders);
+  }
+}
+
+function refill<Value>(map: Map<string, Value>, entries: ReadonlyMap<string, Value>): void {
+  map.clear();
+  for (const [key, value] of entries) map.set(key, value);
 }
 
 /** Changes with the meaning of an entry; files of another version are not read. */

@@ -92,9 +92,9 @@ export class FactReader {
   }
 
   /** All packages below a folder of a commit: folders with a Kptfile; what lies below one belongs to it. */
-  async folders(specification: string): Promise<FolderFact[]> {
+  async folders(commit: Oid, directory: string): Promise<FolderFact[]> {
     const found: FolderFact[] = [];
-    const [root] = await this.#git.statObjects([specification]);
+    const [root] = await this.#git.statObjects([`${commit}:${directory}`]);
     if (root?.type !== 'tree') return found;
     let level: { path: string; tree: Oid }[] = [{ path: '', tree: root.oid }];
     for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {

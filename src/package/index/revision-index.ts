@@ -1,29 +1,49 @@
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { digest } from '../canonical-json.ts';
-import { parseCommitMessage } from '../commit-message.ts';
-import { type RevisionKey, revisionName, revisionUid } from '../identity.ts';
-import { mainRef, packagePath, parseRef, type RefMeaning, type RepositoryLayout } from '../layout.ts';
-import type { PackageRevision } from '../package-revision.ts';
-import { type Candidate, foldersAbove, judgeCandidate, precedes, workspaceOf } from './candidate.ts';
-import { FactCache } from './fact-cache.ts';
-import { commitKey, FactReader } from './fact-reader.ts';
+import { mainRef, packagePath, parseRef, type RepositoryLayout } from '../layout.ts';
+import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import {
+  type Candidate,
+  judgePlaceholder,
+  type Origin,
+  placeholderCandidate,
+  type RevisionRef,
+  refCandidate,
+  winner,
+} from './candidate.ts';
+import type { FactCache, FolderFact } from './fact-cache.ts';
+import { FactReader } from './fact-reader.ts';
+import { liveFacts } from './live-facts.ts';
+import { PackageFolders } from './package-folders.ts';
 
 export interface IndexChange {
   readonly before: PackageRevision | undefined;
   readonly after: PackageRevision | undefined;
 }
 
-type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
+/** What ref changes come to, read from Git before anything is changed. */
+interface News {
+  readonly refs: readonly RefChange[];
+  /** What refs that show revisions show now. */
+  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
+  /** Set if the main branch moved. */
+  readonly main:
+    | { readonly folders: ReadonlyMap<string, FolderFact>; readonly changed: Map<string, Candidate | undefined> }
+    | undefined;
+  /** Packages that are concerned by other changes: of records and marks. */
+  readonly packages: ReadonlySet<string>;
+}
 
-const NO_FACTS = parseCommitMessage('');
+/** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
+const SPARE_FACTS = 2048;
 
 /**
  * The revisions of one repository, derived from its refs. It is brought up to date with ref changes, and the work follows the
- * number of changes: one draft that moves costs the same in a repository of ten packages or ten thousand.
+ * number of changes: one draft that moves costs the same in a repository of ten packages or ten thousand. All that is asked of it
+ * between two changes fits together.
  */
 export class RevisionIndex {
-  readonly #repository: string;
-  readonly #namespace: string;
+  readonly #origin: Origin;
   readonly #layout: RepositoryLayout;
   readonly #cache: FactCache;
   readonly #reader: FactReader;
@@ -32,15 +52,17 @@ export class RevisionIndex {
   /** Revisions by the ref that shows them. */
   readonly #candidates = new Map<string, Candidate>();
   /** Packages on the main branch, by package. */
-  #placeholders = new Map<string, Candidate>();
-  #folders = new Map<string, { tree: Oid; kptfileBlob: Oid }>();
+  readonly #placeholders = new Map<string, Candidate>();
+  #folders: ReadonlyMap<string, FolderFact> = new Map();
   /** Refs that show revisions of a package. */
   readonly #refsByPackage = new Map<string, Set<string>>();
-  readonly #packageByUid = new Map<string, string>();
+  /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
+  readonly #byUid = new Map<string, readonly Candidate[]>();
   readonly #rows = new Map<string, PackageRevision>();
-  readonly #namesByPackage = new Map<string, Set<string>>();
-  /** Packages below a folder, for every folder above a package. */
-  readonly #packagesBelow = new Map<string, Set<string>>();
+  readonly #namesByPackage = new Map<string, readonly string[]>();
+  readonly #packages = new PackageFolders();
+  /** Facts in use when they were counted last. */
+  #factsInUse = 0;
 
   constructor(options: {
     repository: string;
@@ -49,8 +71,7 @@ export class RevisionIndex {
     git: GitRepository;
     cache: FactCache;
   }) {
-    this.#repository = options.repository;
-    this.#namespace = options.namespace;
+    this.#origin = options;
     this.#layout = options.layout;
     this.#cache = options.cache;
     this.#reader = new FactReader(options.git, options.cache);
@@ -67,23 +88,17 @@ export class RevisionIndex {
   /** All revisions of one package. */
   ofPackage(packageName: string): PackageRevision[] {
     const names = this.#namesByPackage.get(packageName) ?? [];
-    return [...names].flatMap((name) => this.#rows.get(name) ?? []);
+    return names.flatMap((name) => this.#rows.get(name) ?? []);
   }
 
   /** A package above or below the given path, if there is one. */
   nestedWith(packageName: string): string | undefined {
-    for (const folder of foldersAbove(packageName)) if (this.#namesByPackage.has(folder)) return folder;
-    const [below] = this.#packagesBelow.get(packageName) ?? [];
-    return below;
+    return this.#packages.nestedWith(packageName);
   }
 
   /** What a ref points to, as far as the index knows. */
   ref(name: string): Oid | undefined {
     return this.#refs.get(name);
-  }
-
-  refs(): ReadonlyMap<string, Oid> {
-    return this.#refs;
   }
 
   get mainHead(): Oid | undefined {
@@ -92,26 +107,10 @@ export class RevisionIndex {
 
   /** What a cache has to keep for a fast restart: the facts that the present revisions are made of, and no others. */
   liveFacts(): FactCache {
-    const live = new FactCache();
-    const head = this.mainHead;
-    if (head !== undefined) this.#keepCommit(live, head, this.#layout.directory);
-    for (const { tree, kptfileBlob } of this.#folders.values()) live.folders.set(tree, kptfileBlob);
-    for (const candidate of [...this.#candidates.values(), ...this.#placeholders.values()]) {
-      this.#keepCommit(live, candidate.refOid, candidate.path);
-      const blob = candidate.tip.kptfileBlob;
-      const kptfile = blob === undefined ? undefined : this.#cache.kptfiles.get(blob);
-      if (blob !== undefined && kptfile !== undefined) live.kptfiles.set(blob, kptfile);
-      const recordOid = this.#refs.get(this.#layout.recordPrefix + candidate.uid);
-      const record = recordOid === undefined ? undefined : this.#cache.records.get(recordOid);
-      if (recordOid !== undefined && record !== undefined) live.records.set(recordOid, record);
-    }
-    return live;
-  }
-
-  #keepCommit(live: FactCache, oid: Oid, path: string): void {
-    const key = commitKey({ oid, path });
-    const info = this.#cache.commits.get(key);
-    if (info !== undefined) live.commits.set(key, info);
+    const candidates = [...this.#candidates.values(), ...this.#placeholders.values()];
+    const recordOf = (uid: string) => this.#refs.get(this.#layout.recordPrefix + uid);
+    const main = { head: this.mainHead, directory: this.#layout.directory, folders: this.#folders.values() };
+    return liveFacts(this.#cache, candidates, recordOf, main);
   }
 
   /** What differs between the refs given and those that the index stands for. */
@@ -129,216 +128,198 @@ export class RevisionIndex {
     return changes;
   }
 
-  /** Takes ref changes in and returns the revisions that changed by them. */
+  /**
+   * Takes ref changes in and returns the revisions that changed by them. If something cannot be read, nothing is taken in, and the
+   * next look finds the same changes again. One call at a time.
+   */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    try {
-      return await this.#apply(changes);
-    } catch (error) {
-      // What could not be read counts as not seen, so that the next look finds the same changes again.
-      for (const { name, before } of changes) {
-        if (before === undefined) this.#refs.delete(name);
-        else this.#refs.set(name, before);
-      }
-      throw error;
+    const news = await this.#read(changes);
+    const changed = this.#takeIn(news);
+    if (this.#cache.size > 2 * this.#factsInUse + SPARE_FACTS) {
+      this.#cache.keepOnly(this.liveFacts());
+      this.#factsInUse = this.#cache.size;
     }
+    return changed;
   }
 
-  async #apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    const touched = new Set<string>();
-    const toRead: { ref: string; oid: Oid; meaning: RevisionRef }[] = [];
-    const recordOids: Oid[] = [];
-    let mainMoved = false;
-    for (const change of changes) {
-      if (change.after === undefined) this.#refs.delete(change.name);
-      else this.#refs.set(change.name, change.after);
-      const meaning = parseRef(this.#layout, change.name);
-      if (meaning.kind === 'main') mainMoved = true;
-      else if (meaning.kind === 'record') {
-        const packageName = this.#packageByUid.get(meaning.uid);
-        if (packageName !== undefined) touched.add(packageName);
-        if (change.after !== undefined) recordOids.push(change.after);
-      } else if (meaning.kind === 'deletionProposed') touched.add(meaning.package);
-      else if (meaning.kind !== 'other') {
-        touched.add(meaning.package);
-        if (change.after === undefined) this.#forget(change.name, meaning.package);
-        else toRead.push({ ref: change.name, oid: change.after, meaning });
+  async #read(changes: readonly RefChange[]): Promise<News> {
+    const candidates = new Map<string, Candidate | undefined>();
+    const places: { ref: string; oid: Oid; meaning: RevisionRef }[] = [];
+    const packages = new Set<string>();
+    const records = new Set<Oid>();
+    const after = new Map(changes.map((change) => [change.name, change.after]));
+    for (const { name, after: oid } of changes) {
+      const meaning = parseRef(this.#layout, name);
+      if (meaning.kind === 'record') {
+        for (const { key } of this.#byUid.get(meaning.uid) ?? []) packages.add(key.package);
+        if (oid !== undefined) records.add(oid);
+      } else if (meaning.kind === 'deletionProposed') packages.add(meaning.package);
+      else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
+        candidates.set(name, undefined);
+        if (oid !== undefined) places.push({ ref: name, oid, meaning });
       }
     }
-    await this.#readCandidates(toRead);
-    await this.#readRecords(recordOids, touched);
-    if (mainMoved) for (const packageName of await this.#readMain()) touched.add(packageName);
-    return [...touched].flatMap((packageName) => this.#assemble(packageName));
-  }
-
-  async #readCandidates(places: readonly { ref: string; oid: Oid; meaning: RevisionRef }[]): Promise<void> {
     const infos = await this.#reader.commits(
       places.map(({ oid, meaning }) => ({ oid, path: packagePath(this.#layout, meaning.package) })),
     );
-    const blobs = infos.flatMap((info) => info?.kptfileBlob ?? []);
-    await this.#reader.kptfiles(blobs);
-    for (const [position, { ref, oid, meaning }] of places.entries()) {
+    await this.#reader.kptfiles(infos.flatMap((info) => info?.kptfileBlob ?? []));
+    for (const [position, place] of places.entries()) {
       const info = infos[position];
-      // A tag on a commit without this package is not a revision, many repositories have such tags; a draft branch always is one.
-      if (info === undefined || (meaning.kind === 'published' && info.kptfileBlob === undefined)) {
-        this.#forget(ref, meaning.package);
-        continue;
-      }
-      const fact =
-        info.kptfileBlob === undefined
-          ? { problem: 'there is no Kptfile' }
-          : this.#cache.kptfiles.get(info.kptfileBlob);
-      const path = packagePath(this.#layout, meaning.package);
-      const workspace =
-        meaning.kind === 'published' ? workspaceOf(meaning, path, info.facts.annotations) : meaning.workspace;
-      const key = { repository: this.#repository, package: meaning.package, workspace };
-      this.#candidates.set(ref, {
-        ...this.#identify(key),
-        lifecycle: meaning.kind === 'draft' ? 'Draft' : meaning.kind === 'proposed' ? 'Proposed' : 'Published',
-        revision: meaning.kind === 'published' ? meaning.revision : 0,
-        ref,
-        refOid: oid,
-        commit: info.oid,
-        path,
-        kptfile: fact?.kptfile,
-        problem: fact === undefined ? 'the Kptfile is missing from the object store' : fact.problem,
-        tip: info,
-      });
-      const known = this.#refsByPackage.get(meaning.package);
-      if (known === undefined) this.#refsByPackage.set(meaning.package, new Set([ref]));
-      else known.add(ref);
+      const found =
+        info === undefined
+          ? undefined
+          : refCandidate(this.#origin, place, info, (blob) => this.#cache.kptfiles.get(blob));
+      candidates.set(place.ref, found);
     }
-  }
-
-  #identify(key: RevisionKey): Pick<PackageRevision, 'key' | 'name' | 'uid'> {
-    const name = revisionName(key);
-    const uid = revisionUid(name, this.#namespace);
-    this.#packageByUid.set(uid, key.package);
-    return { key, name, uid };
-  }
-
-  #forget(ref: string, packageName: string): void {
-    this.#candidates.delete(ref);
-    const known = this.#refsByPackage.get(packageName);
-    known?.delete(ref);
-    if (known?.size === 0) this.#refsByPackage.delete(packageName);
-  }
-
-  /** Records of revisions that only now became known are read too. */
-  async #readRecords(oids: readonly Oid[], touched: ReadonlySet<string>): Promise<void> {
-    const wanted = new Set(oids);
-    for (const packageName of touched) {
-      for (const ref of this.#refsByPackage.get(packageName) ?? []) {
-        const uid = this.#candidates.get(ref)?.uid;
-        const oid = uid === undefined ? undefined : this.#refs.get(this.#layout.recordPrefix + uid);
-        if (oid !== undefined) wanted.add(oid);
-      }
+    const head = mainRef(this.#layout);
+    const main = after.has(head) ? await this.#readMain(after.get(head)) : undefined;
+    // Records can be there before the revisions that they speak about.
+    for (const candidate of [...candidates.values(), ...(main?.changed.values() ?? [])]) {
+      const ref = this.#layout.recordPrefix + candidate?.uid;
+      const oid = after.has(ref) ? after.get(ref) : this.#refs.get(ref);
+      if (oid !== undefined) records.add(oid);
     }
-    await this.#reader.records([...wanted]);
+    await this.#reader.records([...records]);
+    return { refs: changes, candidates, main, packages };
   }
 
-  /** Re-reads the packages on the main branch; returns those that came, went or changed. */
-  async #readMain(): Promise<string[]> {
-    const head = this.mainHead;
-    const folders = head === undefined ? [] : await this.#reader.folders(`${head}:${this.#layout.directory}`);
-    const changed = new Set<string>();
-    const next = new Map(folders.map((folder) => [folder.path, folder]));
-    for (const path of this.#folders.keys()) if (!next.has(path)) changed.add(path);
-    for (const [path, folder] of next) if (this.#folders.get(path)?.tree !== folder.tree) changed.add(path);
-    this.#folders = next;
-    const present = [...changed].flatMap((path) => next.get(path) ?? []);
-    const [info] = head === undefined ? [] : await this.#reader.commits([{ oid: head, path: this.#layout.directory }]);
+  /** The packages on the main branch, and those of them that came, went or changed. */
+  async #readMain(head: Oid | undefined): Promise<NonNullable<News['main']>> {
+    const { directory } = this.#layout;
+    const changed = new Map<string, Candidate | undefined>();
+    const [info] = head === undefined ? [] : await this.#reader.commits([{ oid: head, path: directory }]);
+    if (info === undefined) {
+      for (const path of this.#folders.keys()) changed.set(path, undefined);
+      return { folders: new Map(), changed };
+    }
+    const found = await this.#reader.folders(info.oid, directory);
+    const folders = new Map(found.map((folder) => [folder.path, folder]));
+    for (const path of this.#folders.keys()) if (!folders.has(path)) changed.set(path, undefined);
+    const present = found.filter(({ path, tree }) => this.#folders.get(path)?.tree !== tree);
     await this.#reader.kptfiles(present.map((folder) => folder.kptfileBlob));
-    for (const path of changed) this.#placeholders.delete(path);
     for (const folder of present) {
-      if (head === undefined || info === undefined) continue;
       const fact = this.#cache.kptfiles.get(folder.kptfileBlob);
-      const key = { repository: this.#repository, package: folder.path, workspace: this.#layout.branch };
-      this.#placeholders.set(folder.path, {
-        ...this.#identify(key),
-        lifecycle: 'Published',
-        revision: -1,
-        ref: mainRef(this.#layout),
-        refOid: head,
-        commit: head,
-        path: packagePath(this.#layout, folder.path),
-        kptfile: fact?.kptfile,
-        problem: fact === undefined ? 'the Kptfile is missing from the object store' : fact.problem,
-        // What the head commit says is about the package that was published last, which may be another one.
-        tip: { ...info, facts: NO_FACTS, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
-      });
+      changed.set(folder.path, placeholderCandidate(this.#origin, folder, info, fact));
     }
-    return [...changed];
+    return { folders, changed };
   }
 
-  /** Puts the revisions of one package together and says which of them changed. */
-  #assemble(packageName: string): IndexChange[] {
-    const chosen = new Map<string, Candidate>();
-    for (const ref of this.#refsByPackage.get(packageName) ?? []) {
-      const candidate = this.#candidates.get(ref);
-      const other = candidate === undefined ? undefined : chosen.get(candidate.name);
-      if (candidate !== undefined && (other === undefined || precedes(candidate, other)))
-        chosen.set(candidate.name, candidate);
+  /** From here on nothing waits, so that nobody sees half of it. */
+  #takeIn({ refs, candidates, main, packages }: News): IndexChange[] {
+    const touched = new Set(packages);
+    for (const { name, after } of refs) {
+      if (after === undefined) this.#refs.delete(name);
+      else this.#refs.set(name, after);
     }
-    const placeholder = this.#placeholders.get(packageName);
-    if (placeholder !== undefined && !chosen.has(placeholder.name)) chosen.set(placeholder.name, placeholder);
-    const highest = Math.max(0, ...[...chosen.values()].map((candidate) => candidate.revision));
+    for (const [ref, candidate] of candidates) {
+      this.#replace(this.#candidates.get(ref), candidate, touched);
+      if (candidate === undefined) this.#candidates.delete(ref);
+      else this.#candidates.set(ref, candidate);
+    }
+    if (main !== undefined) {
+      this.#folders = main.folders;
+      for (const [packageName, candidate] of main.changed) {
+        this.#replace(this.#placeholders.get(packageName), candidate, touched);
+        if (candidate === undefined) this.#placeholders.delete(packageName);
+        else this.#placeholders.set(packageName, candidate);
+      }
+    }
+    return this.#assemble(touched);
+  }
 
+  /** One candidate takes the place of another; all packages that claim an id of theirs are touched. */
+  #replace(before: Candidate | undefined, after: Candidate | undefined, touched: Set<string>): void {
+    if (before !== undefined) {
+      const others = (this.#byUid.get(before.uid) ?? []).filter((other) => other !== before);
+      for (const { key } of [before, ...others]) touched.add(key.package);
+      if (others.length > 0) this.#byUid.set(before.uid, others);
+      else this.#byUid.delete(before.uid);
+      if (!isPlaceholder(before)) dropFrom(this.#refsByPackage, before.key.package, before.ref);
+    }
+    if (after !== undefined) {
+      const claimants = [...(this.#byUid.get(after.uid) ?? []), after];
+      for (const { key } of claimants) touched.add(key.package);
+      this.#byUid.set(after.uid, claimants);
+      if (!isPlaceholder(after)) addTo(this.#refsByPackage, after.key.package, after.ref);
+    }
+  }
+
+  /** Puts the revisions of packages together and says which of them changed. */
+  #assemble(packages: ReadonlySet<string>): IndexChange[] {
     const changes: IndexChange[] = [];
-    const before = this.#namesByPackage.get(packageName) ?? new Set();
-    for (const name of before) {
-      const row = this.#rows.get(name);
-      if (row !== undefined && !chosen.has(name)) {
+    const shown = new Map(Array.from(packages, (packageName) => [packageName, this.#shown(packageName)]));
+    for (const [packageName, candidates] of shown) {
+      const names = new Set(candidates.map(({ name }) => name));
+      for (const name of this.#namesByPackage.get(packageName) ?? []) {
+        const row = this.#rows.get(name);
+        if (row === undefined || names.has(name)) continue;
         this.#rows.delete(name);
         changes.push({ before: row, after: undefined });
       }
+      if (names.size > 0) this.#namesByPackage.set(packageName, [...names]);
+      else this.#namesByPackage.delete(packageName);
+      if (names.size > 0) this.#packages.add(packageName);
+      else this.#packages.delete(packageName);
     }
-    const newest = [...chosen.values()].find((candidate) => candidate.revision > 0 && candidate.revision === highest);
-    for (const candidate of chosen.values()) {
-      const row = this.#complete(candidate, newest);
-      const known = this.#rows.get(row.name);
-      if (known?.etag === row.etag) continue;
-      this.#rows.set(row.name, row);
-      changes.push({ before: known, after: row });
+    for (const candidates of shown.values()) {
+      const newest = newestOf(candidates);
+      for (const candidate of candidates) {
+        const row = this.#complete(candidate, newest);
+        const known = this.#rows.get(row.name);
+        if (known?.etag === row.etag) continue;
+        this.#rows.set(row.name, row);
+        changes.push({ before: known, after: row });
+      }
     }
-    this.#registerPackage(packageName, new Set(chosen.keys()));
     return changes;
   }
 
-  #registerPackage(packageName: string, names: Set<string>): void {
-    if (names.size > 0) this.#namesByPackage.set(packageName, names);
-    else this.#namesByPackage.delete(packageName);
-    for (const folder of foldersAbove(packageName)) {
-      const below = this.#packagesBelow.get(folder) ?? new Set();
-      if (names.size > 0) this.#packagesBelow.set(folder, below.add(packageName));
-      else if (below.delete(packageName) && below.size === 0) this.#packagesBelow.delete(folder);
-    }
+  #shown(packageName: string): Candidate[] {
+    const refs = this.#refsByPackage.get(packageName) ?? [];
+    const placeholder = this.#placeholders.get(packageName);
+    const candidates = Array.from(refs, (ref) => this.#candidates.get(ref) ?? []).flat();
+    if (placeholder !== undefined) candidates.push(placeholder);
+    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? []) === candidate);
   }
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
+    const placeholder = isPlaceholder(candidate);
     const recordOid = this.#refs.get(this.#layout.recordPrefix + candidate.uid);
     const record = (recordOid === undefined ? undefined : this.#cache.records.get(recordOid)) ?? undefined;
-    const marked = candidate.lifecycle === 'Published' && this.#deletionMark(candidate) !== undefined;
+    const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const outOfBand = candidate.lifecycle === 'Published' ? judgeCandidate(candidate, newest) : undefined;
+    const outOfBand = placeholder ? judgePlaceholder(candidate, newest) : candidate.outOfBand;
     // Every publication moves the main branch; the placeholders of other packages must not change by that.
-    const content = candidate.ref === mainRef(this.#layout) ? candidate.tip.tree : candidate.refOid;
-    const etag = digest([candidate.ref, content, recordOid, lifecycle, latest, outOfBand?.reason].join(' '));
-    return {
-      ...candidate,
-      lifecycle,
-      latest,
-      record,
-      recordOid: record === undefined ? undefined : recordOid,
-      outOfBand,
-      etag,
-    };
+    const content = placeholder ? candidate.tip.tree : candidate.refOid;
+    const { name, ref } = candidate;
+    const etag = digest([name, ref, content, recordOid, lifecycle, latest, outOfBand?.message].join('\n'));
+    return { ...candidate, lifecycle, latest, record, recordOid, outOfBand, etag };
   }
 
-  #deletionMark(candidate: Candidate): Oid | undefined {
+  #isMarked(candidate: Candidate): boolean {
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
     const mark = this.#refs.get(`refs/heads/deletionProposed/${candidate.path}/${version}`);
     // A mark that is left over from an earlier revision of this number says nothing about this one.
-    return candidate.revision > 0 && mark !== candidate.commit ? undefined : mark;
+    return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
+}
+
+/** The highest published revision. */
+function newestOf(candidates: readonly Candidate[]): Candidate | undefined {
+  let newest: Candidate | undefined;
+  for (const candidate of candidates) if (candidate.revision > (newest?.revision ?? 0)) newest = candidate;
+  return newest;
+}
+
+function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const known = sets.get(key);
+  if (known === undefined) sets.set(key, new Set([value]));
+  else known.add(value);
+}
+
+function dropFrom(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const known = sets.get(key);
+  known?.delete(value);
+  if (known?.size === 0) sets.delete(key);
 }

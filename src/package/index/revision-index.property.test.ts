@@ -1,0 +1,236 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRepository, Oid, RefUpdate } from '../../git/git-repository.ts';
+import { openRepository } from '../../git/open-repository.ts';
+import { formatCommitMessage } from '../commit-message.ts';
+import { revisionName, revisionUid } from '../identity.ts';
+import { watchedPrefixes } from '../layout.ts';
+import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import { emptyRecord, formatRecord } from '../record.ts';
+import { FactCache } from './fact-cache.ts';
+import { type IndexChange, RevisionIndex } from './revision-index.ts';
+
+/** Names that lie inside each other, differ in case only, or give the same revision name. */
+const PACKAGES = ['a', 'a/b', 'A', 'a.b', 'team/web', 'é'] as const;
+const WORKSPACES = ['v1', 'v2', 'main', 'b.v1', 'x'] as const;
+const VERSIONS = ['v1', 'v2', 'v10', 'v2.0.0', 'x', 'main'] as const;
+const LAYOUT = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
+
+const packageName = fc.constantFrom(...PACKAGES);
+const workspace = fc.constantFrom(...WORKSPACES);
+const version = fc.constantFrom(...VERSIONS);
+const pick = fc.nat(1000);
+
+/** What anybody with git can do to a ref: set it to something, or remove it. */
+const operation = fc.oneof(
+  { weight: 4, arbitrary: fc.tuple(fc.constant('drafts'), packageName, workspace, pick) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant('proposed'), packageName, workspace, pick) },
+  { weight: 4, arbitrary: fc.tuple(fc.constant('tag'), packageName, version, pick) },
+  { weight: 2, arbitrary: fc.tuple(fc.constant('deletionProposed'), packageName, version, pick) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant('record'), packageName, workspace, pick) },
+  { weight: 3, arbitrary: fc.tuple(fc.constant('main'), packageName, workspace, pick) },
+);
+type Operation = typeof operation extends fc.Arbitrary<infer Value> ? Value : never;
+
+interface Pool {
+  readonly commits: readonly Oid[];
+  readonly tags: readonly Oid[];
+  readonly mains: readonly Oid[];
+  readonly records: readonly Oid[];
+}
+
+let scratch: Scratch;
+let git: GitRepository;
+let pool: Pool;
+
+beforeAll(async () => {
+  scratch = await scratchRepository();
+  git = await openRepository(scratch.path);
+  pool = await fill();
+  await git.transaction([]);
+});
+
+afterAll(async () => {
+  await git.close();
+  await scratch[Symbol.asyncDispose]();
+});
+
+test('changes taken in one after the other give the same index as a fresh look', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(operation, { minLength: 1, maxLength: 6 }), { maxLength: 12 }),
+      async (steps) => {
+        await transact(await clear());
+        const shown = new Map<string, PackageRevision>();
+        const index = freshIndex();
+        for (const operations of steps) {
+          await transact(await updatesOf(operations));
+          const refs = await git.listRefs(watchedPrefixes(LAYOUT));
+          follow(shown, await index.apply(index.diff(refs)));
+          const fresh = freshIndex();
+          await fresh.apply(fresh.diff(refs));
+          expect(comparable(index.all())).toEqual(comparable(fresh.all()));
+          expect(comparable(shown.values())).toEqual(comparable(index.all()));
+          for (const name of PACKAGES) {
+            expect(names(index.ofPackage(name))).toEqual(names(fresh.ofPackage(name)));
+            expect(index.nestedWith(name)).toBe(fresh.nestedWith(name));
+          }
+          const restarted = freshIndex(index.liveFacts());
+          await restarted.apply(restarted.diff(refs));
+          expect(comparable(restarted.all())).toEqual(comparable(fresh.all()));
+        }
+      },
+    ),
+    { numRuns: 40 },
+  );
+}, 120_000);
+
+function freshIndex(cache = new FactCache(), from = git): RevisionIndex {
+  return new RevisionIndex({ repository: 'r', namespace: 'default', layout: LAYOUT, git: from, cache });
+}
+
+/** The repository, whose reading processes end after some reads. */
+class FlakyGit {
+  readsLeft = Number.POSITIVE_INFINITY;
+  readonly git: GitRepository = new Proxy(git, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        this.readsLeft -= 1;
+        if (this.readsLeft < 0) throw new SluiceError('Unavailable', 'git ended');
+        return value.apply(target, args);
+      };
+    },
+  });
+}
+
+/** A listener that only ever hears of changes. */
+function follow(shown: Map<string, PackageRevision>, changes: readonly IndexChange[]): void {
+  for (const { before, after } of changes) {
+    const name = after?.name ?? before?.name ?? '';
+    expect(before).toBe(shown.get(name));
+    if (after === undefined) shown.delete(name);
+    else shown.set(name, after);
+  }
+}
+
+/** Rows by name. The head that a placeholder was last seen at depends on when one looks; all else must not. */
+function comparable(rows: Iterable<PackageRevision>): unknown[] {
+  const plain = Array.from(rows, (row) => {
+    if (!isPlaceholder(row)) return row;
+    const { refOid: _oid, commit: _commit, tip, ...rest } = row;
+    return { ...rest, tip: { tree: tip.tree, kptfileBlob: tip.kptfileBlob } };
+  });
+  return plain.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function names(rows: readonly PackageRevision[]): string[] {
+  return rows.map(({ name }) => name).sort();
+}
+
+async function updatesOf(operations: readonly Operation[]): Promise<RefUpdate[]> {
+  const updates = new Map<string, RefUpdate>();
+  for (const [kind, path, last, choice] of operations) {
+    const [ref, targets] = place(kind, path, last);
+    const old = await git.resolveRef(ref);
+    // A third of all operations remove what is there.
+    const next = old !== undefined && choice % 3 === 0 ? undefined : targets[choice % targets.length];
+    if (next === old) continue;
+    if (next === undefined && old !== undefined) updates.set(ref, { type: 'delete', ref, old });
+    else if (next !== undefined && old !== undefined) updates.set(ref, { type: 'update', ref, old, new: next });
+    else if (next !== undefined) updates.set(ref, { type: 'create', ref, new: next });
+  }
+  return [...updates.values()];
+}
+
+function place(kind: Operation[0], path: string, last: string): [string, readonly Oid[]] {
+  if (kind === 'main') return ['refs/heads/main', pool.mains];
+  if (kind === 'tag') return [`refs/tags/${path}/${last}`, [...pool.commits, ...pool.tags]];
+  if (kind !== 'record') return [`refs/heads/${kind}/${path}/${last}`, pool.commits];
+  const uid = revisionUid(revisionName({ repository: 'r', package: path, workspace: last }));
+  return [LAYOUT.recordPrefix + uid, pool.records];
+}
+
+async function clear(): Promise<RefUpdate[]> {
+  return (await git.listRefs()).map(({ name, oid }) => ({ type: 'delete', ref: name, old: oid }));
+}
+
+/** All of them, or one after the other where names collide. */
+async function transact(updates: readonly RefUpdate[]): Promise<void> {
+  if (updates.length === 0) return;
+  try {
+    await git.transaction(updates);
+  } catch (error) {
+    if (!isSluiceError(error, 'Conflict')) throw error;
+    if (updates.length > 1) for (const update of updates) await transact([update]);
+  }
+}
+
+/** Commits of all sorts, each of which any ref may point to. */
+async function fill(): Promise<Pool> {
+  const commits: Oid[] = [];
+  const kptfiles = ['good', 'gate', 'bad'] as const;
+  for (const [number, path] of PACKAGES.entries()) {
+    for (const kind of kptfiles) {
+      const tree = await git.editTree(undefined, new Map([[`${path}/Kptfile`, { data: Buffer.from(kptfile(kind)) }]]));
+      const annotation = { package: path, workspaceName: WORKSPACES[number % WORKSPACES.length] ?? 'x' };
+      const context = { actor: { name: 'anna' }, face: 'cli' } as const;
+      const record = { verdicts: [], steps: [], content: '' };
+      const messages = [
+        'pushed\n',
+        formatCommitMessage('edit', { annotation, context, action: 'edit' }),
+        formatCommitMessage('approve', {
+          ...{ annotation: { ...annotation, revision: '1' }, context, action: 'approve', record },
+        }),
+        `Approving package revision ${path}/2\n\nkpt:${JSON.stringify({ ...annotation, revision: '2' })}\n`,
+      ];
+      for (const message of messages) commits.push(await commit(tree, message, commits.slice(-2)));
+    }
+  }
+  const mains: Oid[] = [await commit(await git.editTree(undefined, new Map()), 'empty\n', [])];
+  for (const [number, path] of PACKAGES.entries()) {
+    for (const kind of ['good', 'bad', 'none'] as const) {
+      const edit = kind === 'none' ? null : { data: Buffer.from(kptfile(kind)) };
+      const base = await git.readCommit(mains[(number * 7) % mains.length] ?? '');
+      const tree = await git.editTree(base.tree, new Map([[`${path}/Kptfile`, edit]]));
+      mains.push(await commit(tree, 'main\n', [base.oid]));
+    }
+  }
+  const records: Oid[] = [await git.writeBlob(Buffer.from('no record'))];
+  const empty = await git.editTree(undefined, new Map());
+  for (const message of ['no record', formatRecord('one', emptyRecord('1')), formatRecord('two', emptyRecord('2'))])
+    records.push(await commit(empty, message, []));
+  await git.transaction([]);
+  const tags: Oid[] = [];
+  for (const oid of [commits[0], commits[5], commits[14], commits[40]]) {
+    await scratch.git(
+      '-c',
+      'user.name=h',
+      '-c',
+      'user.email=h@example.com',
+      'tag',
+      '-f',
+      '-a',
+      '-m',
+      'x',
+      'tmp',
+      `${oid}`,
+    );
+    tags.push(await scratch.git('rev-parse', 'tmp'));
+  }
+  return { commits: [...commits, ...mains.slice(0, 2)], tags, mains, records };
+}
+
+function kptfile(kind: 'good' | 'gate' | 'bad'): string {
+  if (kind === 'bad') return 'a: [\n';
+  const gates = kind === 'gate' ? 'info:\n  readinessGates:\n    - conditionType: tested\n' : '';
+  return `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: p\n${gates}`;
+}
+
+function commit(tree: Oid, message: string, parents: readonly Oid[]): Promise<Oid> {
+  const signature = { name: 'x', email: 'x@example.com', time: scratch.clock.now() };
+  return git.writeCommit({ tree, parents, author: signature, committer: signature, message });
+}
