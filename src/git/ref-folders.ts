@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isMissing, syncFolder } from './file-system.ts';
 import type { RefUpdate } from './git-repository.ts';
@@ -33,7 +33,7 @@ export class RefFolders {
       if (update.type === 'delete') changed.add('.');
       for (let folder = dirname(update.ref); folder !== '.'; folder = dirname(folder)) {
         changed.add(folder);
-        const identity = await this.#identity(folder);
+        const identity = this.#identity(folder);
         if (identity !== undefined && this.#durable.get(folder) === identity) break;
         this.#durable.delete(folder);
         if (identity !== undefined) unknown.set(folder, identity);
@@ -45,9 +45,9 @@ export class RefFolders {
   }
 
   /** Undefined if there is no such folder (Git removes it with the last ref in it), or nothing to tell it from another by. */
-  async #identity(folder: string): Promise<string | undefined> {
+  #identity(folder: string): string | undefined {
     try {
-      const { dev, ino, birthtimeNs } = await stat(join(this.#gitDir, folder), { bigint: true });
+      const { dev, ino, birthtimeNs } = statSync(join(this.#gitDir, folder), { bigint: true });
       // The number of a folder that is gone is given to the next one at once.
       return birthtimeNs === 0n ? undefined : `${dev}:${ino}:${birthtimeNs}`;
     } catch (error) {
