@@ -32,8 +32,13 @@ export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): st
 
 /** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
 export async function createDataFolder(folder: DataFolder): Promise<void> {
-  await mkdir(folder.path, { recursive: true, mode: 0o700 });
-  await mkdir(folder.objects, { recursive: true, mode: 0o700 });
+  try {
+    await mkdir(folder.path, { recursive: true, mode: 0o700 });
+    await mkdir(folder.objects, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
+    throw new SluiceError('Unavailable', message, { cause: error });
+  }
 }
 
 /** Throws NotFound with the next step if there is no data folder. */

@@ -1,4 +1,5 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
@@ -10,7 +11,7 @@ import { eventKind } from '../../resource/kinds/event.ts';
 import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import { MemoryStorage } from '../../resource/memory-storage.ts';
-import type { Stored } from '../../resource/object.ts';
+import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import { Registry } from '../../resource/registry.ts';
 import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
@@ -24,6 +25,8 @@ export interface SessionOptions {
   /** Make the data folder if it is not there; otherwise that is NotFound. */
   readonly create?: boolean;
   readonly clock?: Clock;
+  /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
+  readonly patience?: number;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
 }
@@ -33,6 +36,8 @@ export interface OpenFailure {
   readonly repository: string;
   readonly error: unknown;
 }
+
+const PATIENCE = 10_000;
 
 /** Objects, packages and the client to them, on the files of a data folder. Every command works through one. */
 export class Session {
@@ -45,6 +50,8 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
 
+  readonly patience: number;
+
   readonly #notes = new Set<string>();
   readonly #onNote: (note: string) => void;
 
@@ -52,6 +59,7 @@ export class Session {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
+    this.patience = options.patience ?? PATIENCE;
     this.clock = clock;
     this.log = log;
     this.objects = objects;
@@ -87,8 +95,11 @@ export class Session {
     return this.repositories().find((repository) => repository.metadata.name === name);
   }
 
-  /** Opens one registered repository, with what its remote holds now. NotFound if it is not registered. */
-  async openRepository(name: string): Promise<void> {
+  /**
+   * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
+   * holds the same packages, since its policies must not be passed by under a second name.
+   */
+  async openRepository(name: string, signal?: AbortSignal): Promise<void> {
     if (this.store.repositories().some((open) => open.repository === name)) return;
     const object = this.repository(name);
     if (object === undefined) {
@@ -96,12 +107,21 @@ export class Session {
       const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
       throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
     }
+    const other = await conflictingRepository(object, this.repositories(), () => false);
+    if (other !== undefined) {
+      const key = keyText(keyOf(other));
+      throw new SluiceError(
+        'Refused',
+        `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
+      );
+    }
     const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
     let added = false;
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
       clock: this.clock,
       ...(credentials === undefined ? {} : { credentials }),
+      ...(signal === undefined ? {} : { signal }),
       policyFor: (revision) => policyOf(this.objects, revision),
       dependentsOf: (revision) => this.store.dependentsOf(revision),
       // What it finds while it opens is announced when it is added.
@@ -114,13 +134,25 @@ export class Session {
     this.note(repository.git.engineNote);
   }
 
+  /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
+  async openSoon(name: string): Promise<void> {
+    const signal = AbortSignal.timeout(this.patience);
+    try {
+      await this.openRepository(name, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${name}" has more patience`;
+      throw new SluiceError('Timeout', message, { cause: error });
+    }
+  }
+
   /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
   async openAll(): Promise<OpenFailure[]> {
     const failures: OpenFailure[] = [];
     await Promise.all(
       this.repositories().map(async ({ metadata: { name } }) => {
         try {
-          await this.openRepository(name);
+          await this.openSoon(name);
         } catch (error) {
           failures.push({ repository: name, error });
         }

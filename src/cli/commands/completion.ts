@@ -3,7 +3,15 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
 
 /** The words that may follow each command, by the words before: `rpkg get` to its options and sub-commands. */
-type Words = ReadonlyMap<string, readonly { readonly word: string; readonly help: string }[]>;
+type Words = ReadonlyMap<string, readonly Word[]>;
+
+interface Word {
+  readonly word: string;
+  readonly help: string;
+  /** What an option takes: one of these, or anything if there are none; undefined for what takes nothing. */
+  readonly values?: readonly string[];
+  readonly short?: string;
+}
 
 const SCRIPTS: Readonly<Record<string, (words: Words) => string>> = { bash, zsh, fish };
 
@@ -16,18 +24,24 @@ export function completion(shell: string, program: Command, { terminal }: Invoca
       `there is completion for ${Object.keys(SCRIPTS).join(', ')}, not for ${shell}`,
     );
   }
-  const words = new Map<string, { word: string; help: string }[]>();
+  const words = new Map<string, Word[]>();
   collect(program, '', words);
   terminal.out.write(script(words));
   return 0;
 }
 
-function collect(command: Command, path: string, words: Map<string, { word: string; help: string }[]>): void {
+function collect(command: Command, path: string, words: Map<string, Word[]>): void {
   const help = command.createHelp();
-  const entries = help.visibleCommands(command).map((sub) => ({ word: sub.name(), help: sub.description() }));
+  const entries: Word[] = help.visibleCommands(command).map((sub) => ({ word: sub.name(), help: sub.description() }));
   for (const option of help.visibleOptions(command)) {
     const word = option.long ?? option.short;
-    if (word !== undefined) entries.push({ word, help: option.description });
+    if (word === undefined) continue;
+    const takes = option.required || option.optional;
+    entries.push({
+      ...{ word, help: option.description },
+      ...(takes ? { values: option.argChoices ?? [] } : {}),
+      ...(option.short === undefined ? {} : { short: option.short }),
+    });
   }
   words.set(path, entries);
   for (const sub of command.commands) {
@@ -38,6 +52,13 @@ function collect(command: Command, path: string, words: Map<string, { word: stri
 function bash(words: Words): string {
   const cases = [...words].map(
     ([path, entries]) => `    ${quote(path)}) words=${quote(entries.map(({ word }) => word).join(' '))} ;;`,
+  );
+  const values = [...words].flatMap(([path, entries]) =>
+    entries.flatMap(({ word, short, values: choices }) => {
+      if (choices === undefined) return [];
+      const patterns = [word, short ?? word].map((name) => quote(`${path} ${name}`)).join('|');
+      return `    ${patterns}) words=${quote(choices.join(' '))} ;;`;
+    }),
   );
   const paths = [...words.keys()].map(quote).join(' ');
   return `# Completion of sluice for bash: source <(sluice completion bash)
@@ -53,10 +74,18 @@ _sluice() {
   case "$place" in
 ${cases.join('\n')}
   esac
+  # Options are offered to who begins one; after a command that takes no further one come names and files.
+  if [[ "$current" != -* ]]; then
+    local -a plain=()
+    for word in $words; do [[ "$word" == -* ]] || plain+=("$word"); done
+    words="\${plain[*]}"
+  fi
+  case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
+${values.join('\n')}
+  esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))
-  if [[ \${#COMPREPLY[@]} -eq 0 ]]; then COMPREPLY=($(compgen -f -- "$current")); fi
 }
-complete -F _sluice sluice
+complete -o default -F _sluice sluice
 `;
 }
 

@@ -8,6 +8,7 @@ import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
 import type { Session } from '../assembly/session.ts';
 import { makeRepositories } from '../demo/quickstart-repositories.ts';
+import { commandLine } from '../output/command-line.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
@@ -86,6 +87,7 @@ async function firstRest(
     disabled: about.disabled,
     running: true,
     now: session.clock.now(),
+    actor: session.actor.name,
     command,
   });
   terminal.line();
@@ -100,7 +102,7 @@ async function firstRest(
   const lines = [command('rpkg', 'get')];
   if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));
   const east = join(session.folder.path, 'git', 'edge-east.git');
-  lines.push(`git --git-dir ${east} log --stat main`);
+  lines.push(commandLine(['git', '--git-dir', east, 'log', '--stat', 'main']));
   for (const line of lines) terminal.line(`  ${printable(line)}`);
   return true;
 }

@@ -48,11 +48,12 @@ async function withStatus(session: Session, object: Stored<Repository>, { termin
     conditions: [{ type: 'Ready', status, reason, message, lastTransitionTime }],
   });
   try {
-    await session.openRepository(name);
+    await session.openSoon(name);
     const { index } = session.store.repository(name);
+    const packages = new Set(session.store.list({ repository: name }).map(({ key }) => key.package));
     const status = {
       ...ready('True', 'Ready', 'Repository Ready'),
-      packageCount: session.store.list({ repository: name }).length,
+      packageCount: packages.size,
       ...(index.mainHead === undefined ? {} : { gitCommitHash: index.mainHead }),
     };
     return { ...object, status };

@@ -4,10 +4,9 @@ import type { PackageRevision } from '../../package/package-revision.ts';
 import { TransitionRefusedError } from '../../package/write/transition.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import type { Session } from '../assembly/session.ts';
-import { printable } from '../output/printable.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { forEachName } from './for-each-name.ts';
-import { findRevision, inSession, openAll } from './in-session.ts';
+import { commandFor, findRevision, inSession, openAll } from './in-session.ts';
 
 export type StepVerb = 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';
 
@@ -37,7 +36,8 @@ export function rpkgStep(
         try {
           return await step(session, verb, await findRevision(session, name), options);
         } catch (error) {
-          if (error instanceof TransitionRefusedError) throw withAdvice(error, name);
+          if (error instanceof TransitionRefusedError)
+            throw withAdvice(error, commandFor(options, invocation)('why', name));
           const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
           if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
           await session.store.repository(session.store.get(name).key.repository).sync();
@@ -95,8 +95,8 @@ function moved(revision: PackageRevision, commit: string): SluiceError {
 }
 
 /** Where gates refuse, `why` says more than fits into one line. */
-function withAdvice(error: TransitionRefusedError, name: string): SluiceError {
+function withAdvice(error: TransitionRefusedError, command: string): SluiceError {
   const gates = error.details?.refusals.some((refusal) => refusal.gate !== undefined) ?? false;
   if (!gates) return error;
-  return new SluiceError(error.code, `${error.message}; see "sluice why ${printable(name)}"`, { cause: error });
+  return new SluiceError(error.code, `${error.message}; see: ${command}`, { cause: error });
 }

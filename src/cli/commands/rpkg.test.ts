@@ -93,7 +93,7 @@ describe('one package from init to deletion', () => {
       reasons: [{ reason: 'GatesClosed' }, { reason: 'NotMarked' }],
     });
     const refused = await cli.run('rpkg', 'propose', name);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see "sluice why ${name}"`) });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see: sluice why ${name}`) });
     expect((await cli.run('rpkg', 'condition', 'set', name, 'Tested', 'perhaps')).code).toBe(2);
     const given = await cli.run('rpkg', 'condition', 'set', name, 'Tested', 'true', '--message', 'ran all');
     expect(given.stdout).toBe(`${name} condition Tested is True\n`);

@@ -87,6 +87,7 @@ async function untilIdle(
     disabled: about.disabled,
     running: true,
     now: session.clock.now(),
+    actor: session.actor.name,
     command: commandFor(options, invocation),
   });
   if (options.log === 'json') {
@@ -103,5 +104,5 @@ async function untilIdle(
     terminal.line();
     printWaitReport(terminal, report);
   }
-  return report.repositories.length === 0 ? 0 : 1;
+  return report.repositories.length === 0 && report.failing.length === 0 ? 0 : 1;
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +5,7 @@ import { gitVersion, initRepository } from '../../git/open-repository.ts';
 import { printable } from '../output/printable.ts';
 import { toJson } from '../output/structured.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
-import { packageRoot } from './package-root.ts';
+import { sluiceVersion } from './sluice-version.ts';
 
 /** `sluice version`: also which Git engine is used here, and what that limits. */
 export async function version(options: { output: string }, { terminal }: Invocation): Promise<Outcome> {
@@ -21,11 +20,6 @@ export async function version(options: { output: string }, { terminal }: Invocat
   terminal.line(`git    ${git === undefined ? 'none' : printable(git)} (${versions.engine} engine)`);
   if (versions.limits !== '') terminal.line(printable(versions.limits));
   return 0;
-}
-
-function sluiceVersion(): string {
-  const manifest = JSON.parse(readFileSync(new URL('package.json', packageRoot()), 'utf8')) as { version?: unknown };
-  return String(manifest.version);
 }
 
 /** The engine that a repository gets here: asked of one that is made for it. */

@@ -23,6 +23,7 @@ export function why(name: string, options: WhyOptions, invocation: Invocation): 
       running: up !== undefined,
       disabled: up?.disabled ?? [],
       now: session.clock.now(),
+      actor: session.actor.name,
       command: commandFor(options, invocation),
     });
     if (options.output === 'json') terminal.out.write(toJson(explanation));

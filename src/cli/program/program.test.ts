@@ -37,7 +37,7 @@ describe('command line', () => {
   test('what the system refuses is no defect', async () => {
     const { code, stderr } = await runCli(['repo', 'reg', '/tmp/x.git', '--data', '/proc/version/data']);
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: E[A-Z]+: /);
+    expect(stderr).toMatch(/^error: cannot make the data folder \S+: E[A-Z]+: /);
     expect(stderr).not.toContain('defect');
   });
 
@@ -64,6 +64,10 @@ describe('command line', () => {
     expect(complete('sluice rp')).toBe('rpkg');
     expect(complete('sluice rpkg pro')).toBe('propose propose-delete');
     expect(complete('sluice rpkg get --life')).toBe('--lifecycle');
+    expect(complete('sluice rpkg get -o n')).toBe('name');
+    expect(complete('sluice rpkg get --lifecycle P')).toBe('');
+    expect(complete('sluice up --log ""')).toBe('text json');
+    expect(complete('sluice kptfile lint ""')).toBe('');
     expect(complete('sluice kptfile condition se')).toBe('set');
   });
 
@@ -79,6 +83,7 @@ describe('command line', () => {
   });
 
   test('version names the engine', async () => {
+    expect((await runCli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
     const { code, stdout } = await runCli(['version', '-o', 'json']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({

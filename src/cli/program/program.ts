@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { sluiceVersion } from '../commands/sluice-version.ts';
 import type { Invocation, Outcome } from './invocation.ts';
 import { addKptfileCommands } from './kptfile-commands.ts';
 import { addRepoCommands } from './repo-commands.ts';
@@ -28,6 +29,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) 
   const { terminal } = invocation;
   const program = new Command('sluice')
     .description('Moves configuration packages in Git through readiness gates: Draft, Proposed, Published, delivered.')
+    .version(sluiceVersion(), '-V, --version', 'print the version of sluice')
     .helpCommand('help [command]', 'show the help of a command')
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),

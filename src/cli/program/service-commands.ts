@@ -16,7 +16,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       'after',
       `
 Ctrl-C finishes what runs and ends; a second one ends at once. With --until-idle the exit code is 0, or 1 if a repository
-cannot be used.`,
+cannot be used or a controller failed.`,
     );
   examples(
     withActor(withData(up)),

@@ -11,7 +11,8 @@ const MANY = 6;
 export function narrateChanges(changes: readonly IndexChange[], now: number): LogEntry[] {
   const real = changes.filter(({ before, after }) => {
     const row = after ?? before;
-    return row !== undefined && !isPlaceholder(row);
+    if (row === undefined || !isPlaceholder(row)) return row !== undefined;
+    return changedOnMain({ before, after });
   });
   const found = real.filter(({ before, after }) => before === undefined && after !== undefined);
   const entries = found.length >= MANY ? summarise(found, now) : [];
@@ -31,6 +32,12 @@ function summarise(found: readonly IndexChange[], at: number): LogEntry[] {
   });
 }
 
+/** True if somebody else changed a published package on the main branch; a deletion leaves the branch as it is. */
+function changedOnMain({ before, after }: IndexChange): boolean {
+  if (before === undefined || after?.outOfBand === undefined || before.commit === after.commit) return false;
+  return before.outOfBand?.reason !== after.outOfBand.reason;
+}
+
 function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
   const row = after ?? before;
   if (row === undefined) return [];
@@ -43,10 +50,10 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
   if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
   const entries: LogEntry[] = [];
   if (before === undefined) {
-    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: authorOf(after) }));
+    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastActor(after) }));
   } else if (before.lifecycle !== after.lifecycle) {
     entries.push(entry(after.lifecycle, moved(before, after), movedFields(before, after)));
-  } else if (before.commit !== after.commit) entries.push(...edited(before, after, entry));
+  } else if (before.commit !== after.commit && !isPlaceholder(after)) entries.push(...edited(before, after, entry));
   if (after.problem !== undefined && after.problem !== before?.problem) {
     entries.push(entry('Unreadable', `the Kptfile cannot be read: ${after.problem}`, {}, 'warn'));
   }
@@ -85,7 +92,7 @@ function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
 
 function found(row: PackageRevision): string {
   const number = row.revision > 0 ? ` v${row.revision}` : '';
-  return `found as ${row.lifecycle}${number}, last by ${authorOf(row)}`;
+  return `found as ${row.lifecycle}${number}, last by ${lastActor(row)}`;
 }
 
 function moved(before: PackageRevision, after: PackageRevision): string {
@@ -108,6 +115,12 @@ function lastStep(row: PackageRevision): { by: string; reason: string | undefine
     return { by: facts.actor, reason: facts.reason };
   }
   return step === undefined ? { by: authorOf(row), reason: undefined } : { by: step.by, reason: step.reason };
+}
+
+/** Who moved or changed it last: steps that make no commit stand in the record. */
+function lastActor(row: PackageRevision): string {
+  const step = row.record?.steps.at(-1);
+  return step !== undefined && Date.parse(step.at) >= row.tip.time ? step.by : authorOf(row);
 }
 
 function authorOf(row: PackageRevision): string {

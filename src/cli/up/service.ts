@@ -22,6 +22,8 @@ export interface ServiceOptions extends ControllerChoice {
 const FILE_INTERVAL = 1000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 5;
+/** These report on their object, which is told as an event. */
+const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 
 /** All controllers on one data folder, and a log of what they move. */
 export class Service {
@@ -78,6 +80,17 @@ export class Service {
     }
   }
 
+  /** What failed the last time and is tried again, with the reason. Repositories and targets tell of themselves. */
+  failing(): { readonly what: string; readonly message: string }[] {
+    return this.manager
+      .failing()
+      .filter(({ controller }) => !REPORTING.has(controller))
+      .map(({ controller, key }) => {
+        const error = this.#last.get(`${controller} ${key}`)?.error;
+        return { what: `${controller} ${key}`, message: error === undefined ? 'failed' : messageOf(error) };
+      });
+  }
+
   /** Finishes what runs, up to `grace` milliseconds, and keeps the caches. */
   async stop(grace?: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
@@ -90,8 +103,7 @@ export class Service {
     this.#last.set(key, record);
     const { error } = record;
     if (error === undefined || isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) return;
-    // These two report on their object, which is told as an event.
-    if (record.controller === 'repository' || record.controller === 'delivery') return;
+    if (REPORTING.has(record.controller)) return;
     const message = messageOf(error);
     if (before?.error !== undefined && messageOf(before.error) === message) return;
     this.#warn('Failed', record.key, `${record.controller}: ${message}`);

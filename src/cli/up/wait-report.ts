@@ -19,6 +19,8 @@ export interface WaitReport {
   readonly timers: readonly { readonly what: string; readonly due: string; readonly reason: string }[];
   /** Repositories that are not ready. */
   readonly repositories: readonly { readonly name: string; readonly message: string }[];
+  /** What controllers could not do, and try again. */
+  readonly failing: readonly { readonly what: string; readonly message: string }[];
   /** Delivery targets that did not get everything. */
   readonly targets: readonly { readonly name: string; readonly message: string }[];
 }
@@ -54,6 +56,7 @@ export async function waitReport(
     more: staying.length - revisions.length,
     timers,
     repositories: notReady((await session.client.list(repositoryKind)).items),
+    failing: service.failing(),
     targets: notReady((await session.client.list(deliveryTargetKind)).items),
   };
 }
@@ -70,11 +73,13 @@ function readiness({ status }: WithConditions): string | undefined {
 }
 
 export function printWaitReport(terminal: Terminal, report: WaitReport): void {
-  const { revisions, more, timers, repositories, targets } = report;
+  const { revisions, more, timers, repositories, targets, failing } = report;
   if (repositories.length > 0) terminal.line('Repositories that cannot be used:');
   for (const { name, message } of repositories) terminal.line(`  ${printable(name)}: ${printable(message)}`);
   if (targets.length > 0) terminal.line('Targets that did not get everything:');
   for (const { name, message } of targets) terminal.line(`  ${printable(name)}: ${printable(message)}`);
+  if (failing.length > 0) terminal.line('What failed, and is tried again while "sluice up" runs:');
+  for (const { what, message } of failing) terminal.line(`  ${printable(what)}: ${printable(message)}`);
   if (revisions.length === 0) terminal.line('No revision waits.');
   else terminal.line('What waits:');
   for (const revision of revisions) printRevision(terminal, revision);

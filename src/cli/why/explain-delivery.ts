@@ -1,4 +1,5 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { packageRepositoryAt } from '../../../controllers/delivery/package-branches.ts';
 import { settingsOf } from '../../delivery/delivery-target.ts';
 import { manifestsOf } from '../../delivery/manifests.ts';
 import { selectRevisions } from '../../delivery/select-revisions.ts';
@@ -21,8 +22,16 @@ export async function explainDelivery(session: Session, revision: PackageRevisio
     .objects(deliveryTargetKind)
     .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   const selecting = targets.filter((target) => selects(target.spec.selector, revision, repository));
-  const told: DeliveryExplanation[] = [];
-  for (const target of selecting) told.push(await explainTarget(session, revision, target));
+  // Side by side, so that one that does not answer costs its own time only; but two of one repository share a mirror.
+  const groups = [...Map.groupBy(selecting, (target) => target.spec.git.repo).values()];
+  const explained = await Promise.all(
+    groups.map(async (group) => {
+      const told: DeliveryExplanation[] = [];
+      for (const target of group) told.push(await explainTarget(session, revision, target));
+      return told;
+    }),
+  );
+  const told = explained.flat().sort((a, b) => (a.target < b.target ? -1 : 1));
   if (repository?.spec.deployment === true) {
     told.push({
       target: repository.metadata.name,
@@ -50,6 +59,11 @@ async function explainTarget(
   const { name } = settings;
   const notDelivered = (message: string): DeliveryExplanation => ({ target: name, state: 'NotDelivered', message });
   if (target.spec.suspend === true) return notDelivered('the target is suspended (spec.suspend)');
+  const registered = await packageRepositoryAt(target.spec.git, session.repositories());
+  if (registered !== undefined) {
+    const { repo, branch } = target.spec.git;
+    return notDelivered(`branch ${branch} of ${repo} belongs to the packages of Repository ${registered}`);
+  }
   const { repository, package: path } = revision.key;
   const published = session.store
     .list({ repository, package: path })
@@ -74,10 +88,12 @@ async function explainTarget(
   if (secret !== undefined && target.spec.allowSecrets !== true) {
     return notDelivered(`${secret} is not encrypted, and the target does not allow that (allowSecrets)`);
   }
+  const signal = AbortSignal.timeout(session.patience);
   try {
-    return await lookAtBranch(session, revision, target, name);
+    return await lookAtBranch(session, revision, target, name, signal);
   } catch (error) {
-    return { target: name, state: 'Unknown', message: `the target cannot be read: ${messageOf(error)}` };
+    const why = signal.aborted ? `no answer within ${session.patience / 1000} s` : messageOf(error);
+    return { target: name, state: 'Unknown', message: `the target cannot be read: ${why}` };
   }
 }
 
@@ -86,6 +102,7 @@ async function lookAtBranch(
   revision: PackageRevision,
   target: Stored<DeliveryTarget>,
   name: string,
+  signal: AbortSignal,
 ): Promise<DeliveryExplanation> {
   const { repo, branch, secretRef } = target.spec.git;
   const ref = `refs/heads/${branch}`;
@@ -96,7 +113,7 @@ async function lookAtBranch(
     ...(credentials === undefined ? {} : { credentials }),
   });
   try {
-    if (remote !== undefined) await git.fetch(remote, { refspecs: [`+${ref}:${ref}`] });
+    if (remote !== undefined) await git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal });
     const head = await git.resolveRef(ref);
     const last = head === undefined ? undefined : await lastDelivery(git, head, revision.key);
     const waits = 'it is delivered as soon as "sluice up" gets to it';

@@ -14,6 +14,8 @@ export interface Surroundings {
   readonly running: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** The name of who asks. */
+  readonly actor: string;
   /** A command line of this CLI for the data folder at hand. */
   command(...words: string[]): string;
 }

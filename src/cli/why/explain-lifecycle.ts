@@ -3,14 +3,10 @@ import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { isMarked, SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
-import {
-  APPROVAL_DELAY_ANNOTATION,
-  APPROVAL_POLICY_ANNOTATION,
-  AUTO_LIFECYCLE_ANNOTATION,
-} from '../../package/lifecycle-annotations.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../../package/package-revision.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
+import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { parseDuration } from '../../resource/duration.ts';
+import { annotationOf, approvalOutlook } from './explain-approval.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
 
@@ -62,7 +58,7 @@ function explainPlaceholder({ siblings }: LifecycleFacts, { reasons }: Account, 
 }
 
 function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around: Surroundings): void {
-  const { judgement, refusals, disabled } = facts;
+  const { judgement, refusals } = facts;
   const { revision } = judgement;
   const { name } = revision;
   for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
@@ -82,21 +78,34 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
         : `a gate is closed; the repository lets it be proposed all the same (sluice.dev/gates: ${judgement.policy.enforcement})`;
     reasons.push({ reason: 'GatesClosed', message });
   }
-  if (!isMarked(judgement)) {
+  explainProposal(facts, { reasons, next }, around);
+  if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
+}
+
+/** Who proposes a draft, and when. */
+function explainProposal(facts: LifecycleFacts, { reasons, next }: Account, around: Surroundings): void {
+  const { judgement, siblings, refusals, disabled } = facts;
+  const { policy } = judgement;
+  const marked = policy.autoPropose || annotationOf(judgement, AUTO_LIFECYCLE_ANNOTATION) === 'true';
+  const outlook = approvalOutlook(judgement, siblings, disabled, around);
+  if (outlook?.acts === false) reasons.push(outlook.why);
+  if (marked && disabled.includes('proposal')) {
+    reasons.push({ reason: 'Disabled', message: 'the proposal controller is switched off' });
+  } else if (marked) {
+    if (refusals.length > 0 || obstacleTo(judgement, (gate) => !gate.approveOnly) !== undefined) return;
+    const message = around.running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs';
+    reasons.push({ reason: 'Ready', message });
+    if (!around.running) next.push(around.command('up'));
+  } else if (outlook?.acts === true && refusals.length === 0) {
+    const message = `${APPROVAL_ACTOR} proposes and approves it (${outlook.named}) ${outlook.when}`;
+    reasons.push({ reason: 'Ready', message });
+    if (!around.running) next.push(around.command('up'));
+  } else if (outlook === undefined) {
     reasons.push({
       reason: 'NotMarked',
       message: `it is not marked to be proposed by itself (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so somebody has to propose it`,
     });
-  } else if (disabled.includes('proposal')) {
-    reasons.push({ reason: 'Disabled', message: 'the proposal controller is switched off' });
-  } else if (refusals.length === 0 && obstacleTo(judgement, (gate) => !gate.approveOnly) === undefined) {
-    reasons.push({
-      reason: 'Ready',
-      message: around.running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs',
-    });
-    if (!around.running) next.push(around.command('up'));
   }
-  if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
 }
 
 /** What keeps the controllers off a draft, each told by itself. */
@@ -110,8 +119,7 @@ function explainRest(judgement: Judgement, reasons: Reason[], next: string[], ar
   }
   const last = record.steps.at(-1);
   if (last?.action === 'reject' && last.commit === revision.commit) {
-    const why = last.reason === undefined ? '' : ` (${last.reason})`;
-    const message = `${last.by} rejected this very commit${why}; change it, or propose it by hand`;
+    const message = `${last.by} rejected this very commit${reasonOf(last)}; change it, or propose it by hand`;
     reasons.push({ reason: 'Rejected', message });
   }
   const settled = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
@@ -136,45 +144,39 @@ function explainBudget({ record, policy }: Judgement, reasons: Reason[], { now }
 function explainProposed(facts: LifecycleFacts, { reasons, next }: Account, around: Surroundings): void {
   const { judgement, refusals } = facts;
   const { revision, record, policy, gates } = judgement;
+  explainPush(judgement, reasons);
   for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
   const closed = gates.filter((gate) => gate.state !== 'Open');
   const proposed = record.steps.findLast((step) => step.action === 'propose');
   const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
   const not = policy.forbidSelfApproval && proposed !== undefined ? ` other than ${proposed.by}` : '';
-  const automatic = automaticApproval(facts, around);
-  const who = automatic === undefined ? `somebody${not}` : `${APPROVAL_ACTOR} (${automatic})`;
+  const outlook = approvalOutlook(judgement, facts.siblings, facts.disabled, around);
+  if (outlook?.acts === false) reasons.push(outlook.why);
+  const automatic =
+    outlook === undefined || outlook.acts === false
+      ? undefined
+      : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held back: ${outlook.held}`})`;
+  const who = automatic ?? `somebody${not}`;
   reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
   if (closed.length > 0 && policy.enforcement === 'enforce') {
     reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so nobody can approve it yet' });
   } else {
-    const as = not === '' ? [] : ['--as', 'somebody-else'];
+    // Only who proposed it has to find somebody else.
+    const as = not !== '' && proposed?.by === around.actor ? ['--as', 'somebody-else'] : [];
     next.push(around.command('rpkg', 'approve', revision.name, ...as));
   }
   next.push(around.command('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));
 }
 
-/** What the approval controller waits for, if the revision is its business. */
-function automaticApproval(
-  { judgement, siblings, disabled }: LifecycleFacts,
-  around: Surroundings,
-): string | undefined {
-  const policy = annotation(judgement, APPROVAL_POLICY_ANNOTATION);
-  if (policy === undefined) return undefined;
-  const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
-  if (disabled.includes('approval')) return undefined;
-  if (policy !== 'initial' && policy !== 'always') return undefined;
-  const published = siblings.find(isPublished);
-  if (policy === 'initial' && published !== undefined) return undefined;
-  const obstacle = obstacleTo(judgement, () => true);
-  if (obstacle !== undefined) return `${named}; held back: ${obstacle.message}`;
-  const delay = parseDuration(annotation(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0') ?? 0;
-  const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
-  if (created + delay > around.now) return `${named}; not before ${timestamp(created + delay)}`;
-  return around.running ? named : `${named}; as soon as "sluice up" runs`;
-}
-
-function annotation({ record, revision }: Judgement, key: string): string | undefined {
-  return record.annotations?.[key] ?? revision.kptfile?.metadata?.annotations?.[key];
+/** What is on a proposed branch need not be what was proposed. */
+function explainPush({ revision, record }: Judgement, reasons: Reason[]): void {
+  const { tip, commit } = revision;
+  const proposed = record.steps.findLast((step) => step.action === 'propose');
+  if (tip.facts.action !== undefined || proposed === undefined || proposed.commit === commit) return;
+  reasons.push({
+    reason: 'PushedAfterProposal',
+    message: `${tip.author} pushed commit ${commit.slice(0, 12)} at ${timestamp(tip.time)}; what was proposed is ${proposed.commit?.slice(0, 12) ?? 'another commit'}, so look at the difference before you approve it`,
+  });
 }
 
 function explainDeletion(
@@ -182,17 +184,23 @@ function explainDeletion(
   { reasons, next }: Account,
   around: Surroundings,
 ): void {
-  const { name } = judgement.revision;
+  const { name, record } = judgement.revision;
   if (dependents.length > 0) {
     reasons.push({
       reason: 'InUse',
       message: `it cannot be deleted while other packages come from it: ${dependents.join(', ')}`,
     });
   }
+  const step = record?.steps.findLast(({ action }) => action === 'propose-deletion');
+  const by = step === undefined ? '' : ` since ${step.at}, by ${step.by}${reasonOf(step)}`;
   reasons.push({
     reason: 'WaitsForDeletion',
-    message: 'it is proposed for deletion and waits for somebody to delete or to keep it',
+    message: `it is proposed for deletion${by}, and waits for somebody to delete or to keep it`,
   });
   if (dependents.length === 0) next.push(around.command('rpkg', 'del', name));
   next.push(around.command('rpkg', 'reject', name));
+}
+
+function reasonOf({ reason }: { readonly reason?: string | undefined }): string {
+  return reason === undefined ? '' : ` (${reason})`;
 }

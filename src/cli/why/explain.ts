@@ -1,7 +1,7 @@
 import { timestamp } from '../../foundation/clock.ts';
 import { decide } from '../../package/kernel/decide.ts';
 import type { Action, Refusal } from '../../package/kernel/types.ts';
-import type { PackageRevision } from '../../package/package-revision.ts';
+import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { stateOf } from '../../package/write/transition.ts';
 import type { Session } from '../assembly/session.ts';
@@ -28,6 +28,7 @@ export async function explain(
     },
     around,
   );
+  const last = lastAction(judgement);
   return {
     name: revision.name,
     repository,
@@ -37,7 +38,7 @@ export async function explain(
     revision: revision.revision,
     latest: revision.latest,
     commit: revision.commit,
-    last: lastAction(judgement),
+    ...(last === undefined ? {} : { last }),
     enforcement: judgement.policy.enforcement,
     gates: explainGates(judgement, around),
     reasons: account.reasons,
@@ -59,9 +60,12 @@ async function refusalsOf(session: Session, { revision, policy }: Judgement): Pr
   return decision.refusals.filter((refusal) => refusal.gate === undefined && refusal.code !== 'NotAllowed');
 }
 
+/** Undefined for the placeholder: the head of the main branch may be about another package. */
 function lastAction({ revision, record }: Judgement): Explanation['last'] {
+  if (isPlaceholder(revision)) return undefined;
   const { facts, time, author } = revision.tip;
   const commit = { by: facts.actor ?? author, at: timestamp(time), action: facts.action ?? 'push' };
-  const step = record.steps.at(-1);
+  // Steps after the publication stand in the record beside the approval commit.
+  const step = revision.record?.steps.at(-1) ?? record.steps.at(-1);
   return step !== undefined && step.at >= commit.at ? { by: step.by, at: step.at, action: step.action } : commit;
 }

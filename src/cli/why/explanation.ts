@@ -9,8 +9,8 @@ export interface Explanation {
   readonly revision: number;
   readonly latest: boolean;
   readonly commit: string;
-  /** The last one who moved or changed it. */
-  readonly last: { readonly by: string; readonly at: string; readonly action: string };
+  /** The last one who moved or changed it; not told of placeholders. */
+  readonly last?: { readonly by: string; readonly at: string; readonly action: string };
   /** `enforce`, `warn` or `off`: how far its repository enforces gates. */
   readonly enforcement: string;
   readonly gates: readonly GateExplanation[];

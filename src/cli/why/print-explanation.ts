@@ -20,9 +20,10 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   terminal.line(
     `  package ${printable(explanation.package)} in repository ${printable(explanation.repository)}, workspace ${printable(explanation.workspace)}`,
   );
-  terminal.line(
-    `  commit ${explanation.commit.slice(0, 12)}, last ${printable(last.action)} by ${printable(last.by)} ${since(last.at, now)}`,
-  );
+  const commit = explanation.commit.slice(0, 12);
+  if (last === undefined) terminal.line(`  the main branch at ${commit}`);
+  else
+    terminal.line(`  commit ${commit}, last ${printable(last.action)} by ${printable(last.by)} ${since(last.at, now)}`);
   if (explanation.enforcement !== 'enforce') {
     terminal.line(
       `  gates are not enforced in this repository (sluice.dev/gates: ${printable(explanation.enforcement)})`,

@@ -1,0 +1,132 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../testing.ts';
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await cliFixture();
+  expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
+});
+afterEach(() => cli[Symbol.asyncDispose]());
+
+const up = (...words: string[]) => cli.run('up', '--until-idle', ...words);
+
+/** A draft `packages.web.<workspace>` with these annotations in its Kptfile. */
+async function draft(annotations: Record<string, string>, workspace = 'v1'): Promise<string> {
+  const name = `packages.web.${workspace}`;
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', workspace);
+  await annotate(name, annotations);
+  return name;
+}
+
+async function annotate(name: string, annotations: Record<string, string>): Promise<void> {
+  const folder = join(cli.folder, name);
+  await cli.run('rpkg', 'pull', name, folder);
+  const lines = Object.entries(annotations).map(([key, value]) => `    ${key}: ${JSON.stringify(value)}\n`);
+  const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n  annotations:\n${lines.join('')}`;
+  await writeFile(join(folder, 'Kptfile'), kptfile);
+  expect((await cli.run('rpkg', 'push', name, folder)).code).toBe(0);
+}
+
+async function reasons(name: string): Promise<{ reason: string; message: string }[]> {
+  return (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).reasons;
+}
+
+interface Told {
+  readonly reasons: { reason: string; message: string }[];
+  readonly delivery: { target: string; state: string; message: string }[];
+  readonly next: string[];
+}
+
+async function register(text: string): Promise<void> {
+  await mkdir(join(cli.folder, 'conf'), { recursive: true });
+  await writeFile(join(cli.folder, 'conf', 'more.yaml'), text);
+  await up('--config', join(cli.folder, 'conf'));
+}
+
+describe('approval annotations', () => {
+  const policy = 'approval.nephio.org/policy';
+  const delay = 'approval.nephio.org/delay';
+
+  test.each([
+    [{ [policy]: 'sometimes' }, 'InvalidPolicy', 'use initial or always'],
+    [{ [policy]: 'always', [delay]: 'soon' }, 'InvalidDelay', 'use a duration'],
+    [{ [policy]: 'always', [delay]: '10h' }, 'Ready', 'not before'],
+  ])('%o on a draft is explained', async (annotations, reason, message) => {
+    const name = await draft(annotations);
+    await up();
+    const told = await reasons(name);
+    expect(told).toContainEqual({ reason, message: expect.stringContaining(message) });
+    expect(told.map((one) => one.reason)).not.toContain('NotMarked');
+    await cli.run('rpkg', 'propose', name);
+    const proposed = await reasons(name);
+    const text = proposed.map((one) => one.message).join('\n');
+    expect(text).toContain(message);
+    expect(text).toContain(reason === 'Ready' ? 'the approval of controller:approval' : 'the approval of somebody');
+  });
+
+  test('initial has no effect on a second revision, and says so', async () => {
+    const first = await draft({ [policy]: 'initial' });
+    await up();
+    const { stdout } = await cli.run('rpkg', 'get', first);
+    expect(stdout).toContain('Published');
+    await cli.run('rpkg', 'copy', first, '--workspace', 'v2');
+    await annotate('packages.web.v2', { [policy]: 'initial', more: 'x' });
+    await up();
+    expect(await reasons('packages.web.v2')).toContainEqual({
+      reason: 'NotTheFirst',
+      message: `${policy}: initial is for the first revision only, and ${first} is Published`,
+    });
+  });
+});
+
+test('a commit that was pushed after the proposal is told', async () => {
+  const name = await draft({ a: 'b' });
+  await cli.run('rpkg', 'propose', name);
+  expect((await reasons(name)).map(({ reason }) => reason)).toEqual(['WaitsForApproval']);
+  const tree = cli.git('packages.git', 'rev-parse', 'proposed/web/v1^{tree}');
+  const commit = cli.git('packages.git', 'commit-tree', '-m', 'sneak', '-p', 'proposed/web/v1', tree);
+  cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', commit);
+  expect(await reasons(name)).toContainEqual({
+    reason: 'PushedAfterProposal',
+    message: expect.stringContaining(`bob pushed commit ${commit.slice(0, 12)}`),
+  });
+});
+
+test('a proposed deletion says who proposed it and why, and the placeholder names no last actor', async () => {
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) expect((await cli.run('rpkg', step, name)).code).toBe(0);
+  await cli.run('rpkg', 'propose-delete', name, '--reason', 'end of life', '--as', 'carl');
+  const { stdout } = await cli.run('why', name);
+  expect(stdout).toMatch(/last propose-deletion by carl/);
+  expect(stdout).toMatch(/it is proposed for deletion since \S+, by carl \(end of life\)/);
+  const main = await cli.run('why', 'packages.web.main');
+  expect(main.stdout).toContain('the main branch at ');
+  expect(main.stdout).not.toContain('last ');
+});
+
+test('only who proposed it is told to find somebody else', async () => {
+  await register(
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: eyes}\nspec: {approval: {forbidSelfApproval: true}}\n',
+  );
+  const name = await draft({ a: 'b' });
+  await cli.run('rpkg', 'propose', name, '--as', 'carl');
+  const next = async () => (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).next[0];
+  expect(await next()).toMatch(/^sluice rpkg approve packages\.web\.v1$/);
+  await cli.run('rpkg', 'reject', name);
+  await cli.run('rpkg', 'propose', name);
+  expect(await next()).toContain('--as somebody-else');
+});
+
+test('a delivery target on a branch of packages gets nothing', async () => {
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
+  await register(
+    `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: home}\nspec: {selector: {}, git: {repo: ${join(cli.folder, 'packages.git')}}}\n`,
+  );
+  const told = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
+  expect(told.delivery).toEqual([
+    { target: 'home', state: 'NotDelivered', message: expect.stringContaining('belongs to the packages of') },
+  ]);
+});
