@@ -12,6 +12,8 @@ import type { FactCache, FolderFact } from './fact-cache.ts';
 const SLICE = 128;
 /** Slices under way at once. */
 const UNDER_WAY = 3;
+/** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
+const MAX_BYTES = 16 * 1024 * 1024;
 /** Folders deeper than this hold no packages. */
 const MAX_DEPTH = 32;
 
@@ -39,7 +41,7 @@ export class FactReader {
   }
 
   async #readCommits(places: readonly Place[]): Promise<void> {
-    const objects = await this.#git.readObjects(places.flatMap((place) => [place.oid, `${place.oid}:${place.path}`]));
+    const objects = await this.#read(places.flatMap((place) => [place.oid, `${place.oid}:${place.path}`]));
     const blobs: Oid[] = [];
     for (const [position, place] of places.entries()) {
       const commit = await this.#peel(objects[2 * position]);
@@ -59,7 +61,7 @@ export class FactReader {
     if (object === undefined || object.type === 'commit') return object;
     const target = /^object ([0-9a-f]{40})\n/.exec(object.data.toString('latin1'))?.[1];
     if (object.type !== 'tag' || target === undefined || depth > 5) return undefined;
-    const [next] = await this.#git.readObjects([target]);
+    const [next] = await this.#read([target]);
     return this.#peel(next, depth + 1);
   }
 
@@ -71,22 +73,39 @@ export class FactReader {
   async #readKptfiles(blobs: readonly Oid[]): Promise<void> {
     const missing = [...new Set(blobs)].filter((blob) => !this.#cache.kptfiles.has(blob));
     if (missing.length === 0) return;
-    for (const object of await this.#git.readObjects(missing)) {
-      if (object?.type === 'blob') this.#rememberKptfile(object);
+    const objects = await this.#read(missing);
+    for (const [position, blob] of missing.entries()) {
+      if (this.#cache.kptfiles.has(blob)) continue;
+      const object = objects[position];
+      if (object?.type === 'blob') {
+        const result = readKptfile(object.data);
+        this.#cache.kptfiles.set(blob, result.ok ? { kptfile: result.kptfile } : { problem: result.error.message });
+      } else if ((await this.#git.statObjects([blob]))[0]?.type === 'blob') {
+        this.#cache.kptfiles.set(blob, { problem: 'the file is too large to be read' });
+      }
     }
   }
 
-  #rememberKptfile(blob: GitObject): void {
-    if (this.#cache.kptfiles.has(blob.oid)) return;
-    const result = readKptfile(blob.data);
-    this.#cache.kptfiles.set(blob.oid, result.ok ? { kptfile: result.kptfile } : { problem: result.error.message });
+  /** Objects in the order asked; missing ones are undefined, and so are those that somebody made too large for any use here. */
+  async #read(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    try {
+      return await this.#git.readObjects(specifications);
+    } catch (error) {
+      if (!isSluiceError(error, 'LimitExceeded')) throw error;
+    }
+    const objects: (GitObject | undefined)[] = [];
+    for (const [position, stat] of (await this.#git.statObjects(specifications)).entries()) {
+      const wanted = specifications.slice(position, position + (stat === undefined || stat.size > MAX_BYTES ? 0 : 1));
+      objects.push((await this.#git.readObjects(wanted))[0]);
+    }
+    return objects;
   }
 
   /** Puts the records at these commits into the cache. */
   async records(oids: readonly Oid[]): Promise<void> {
     const missing = oids.filter((oid) => !this.#cache.records.has(oid));
     await inSlices(missing, async (slice) => {
-      const objects = await this.#git.readObjects(slice);
+      const objects = await this.#read(slice);
       for (const [position, oid] of slice.entries()) this.#cache.records.set(oid, readRecord(objects[position]));
     });
   }
@@ -119,9 +138,7 @@ export class FactReader {
   /** The Kptfile directly in each folder, or else the folders in it. */
   async #inspect(trees: readonly Oid[]): Promise<Inspection[]> {
     const unknown = trees.filter((tree) => !this.#cache.folders.has(tree));
-    const objects = new Map(
-      (await this.#git.readObjects(unknown)).map((object, position) => [unknown[position], object]),
-    );
+    const objects = new Map((await this.#read(unknown)).map((object, position) => [unknown[position], object]));
     return trees.map((tree) => {
       const known = this.#cache.folders.get(tree);
       if (known !== undefined) return { kptfile: known, children: [] };

@@ -83,7 +83,7 @@ test('changes taken in one after the other give the same index as a fresh look',
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: 25 },
   );
 }, 120_000);
 
