@@ -1,9 +1,11 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Action } from '../../package/kernel/types.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
+import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
 import { TransitionRefusedError } from '../../package/write/transition.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import type { Session } from '../assembly/session.ts';
+import { printable } from '../output/printable.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { forEachName } from './for-each-name.ts';
 import { commandFor, findRevision, inSession, openAll } from './in-session.ts';
@@ -34,7 +36,7 @@ export function rpkgStep(
       if (verb === 'del') await openAll(session, invocation);
       for (let attempt = 1; ; attempt++) {
         try {
-          return await step(session, verb, await findRevision(session, name), options);
+          return await step(session, verb, await findRevision(session, name), options, invocation);
         } catch (error) {
           if (error instanceof TransitionRefusedError)
             throw withAdvice(error, commandFor(options, invocation)('why', name));
@@ -53,6 +55,7 @@ async function step(
   verb: StepVerb,
   revision: PackageRevision,
   options: StepOptions,
+  invocation: Invocation,
 ): Promise<string> {
   const { name, lifecycle } = revision;
   const expectedCommit = options.commit ?? revision.commit;
@@ -64,8 +67,21 @@ async function step(
     return 'deleted';
   }
   const { action, told } = actionOf(verb, revision);
-  await session.store.transition(name, { action, expectedCommit }, session.context(options.reason));
+  const after = await session.store.transition(name, { action, expectedCommit }, session.context(options.reason));
+  if (after !== undefined) warnOfGates(session, after, action, invocation);
   return told;
+}
+
+/** Where gates are not enforced but warned of, whoever passes a closed one is told. */
+function warnOfGates(session: Session, revision: PackageRevision, action: Action, { terminal }: Invocation): void {
+  const annotations = session.repository(revision.key.repository)?.metadata.annotations;
+  if (annotations?.[GATES_ANNOTATION] !== 'warn') return;
+  const { record } = action === 'approve' ? revision.tip.facts : revision;
+  const gates = record?.steps.at(-1)?.gates ?? [];
+  if (gates.length === 0) return;
+  const label = terminal.style('yellow', 'warning:', terminal.err);
+  const list = printable(gates.join(', '));
+  terminal.note(`${label} ${printable(revision.name)}: closed gates: ${list} (${GATES_ANNOTATION}: warn)`);
 }
 
 function actionOf(verb: Exclude<StepVerb, 'del'>, revision: PackageRevision): { action: Action; told: string } {

@@ -51,7 +51,7 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
     changed: gate.changed,
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
     settledBy: settler.who,
-    ...(deadline === undefined || open ? {} : { deadline }),
+    ...(deadline === undefined || open || !editable ? {} : { deadline }),
     ...(open || !editable ? {} : { next: settler.next }),
   };
 }

@@ -46,8 +46,17 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
   if (isPlaceholder(revision)) explainPlaceholder(facts, account, around);
   else if (revision.lifecycle === 'Draft') explainDraft(facts, account, around);
   else if (revision.lifecycle === 'Proposed') explainProposed(facts, account, around);
-  else if (revision.lifecycle === 'DeletionProposed') explainDeletion(facts, account, around);
+  else explainApproved(record, account);
+  if (revision.lifecycle === 'DeletionProposed') explainDeletion(facts, account, around);
   return account;
+}
+
+/** How it was published, where that is worth a word. */
+function explainApproved({ steps }: Judgement['record'], { reasons }: Account): void {
+  const approved = steps.findLast(({ action }) => action === 'approve');
+  if (approved?.gates === undefined || approved.gates.length === 0) return;
+  const message = `${approved.by} approved it at ${approved.at} while gates were closed: ${approved.gates.join(', ')}`;
+  reasons.push({ reason: 'GatesPassedBy', message });
 }
 
 function explainPlaceholder({ siblings }: LifecycleFacts, { reasons }: Account, _around: Surroundings): void {

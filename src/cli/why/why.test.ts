@@ -130,3 +130,35 @@ test('a delivery target on a branch of packages gets nothing', async () => {
     { target: 'home', state: 'NotDelivered', message: expect.stringContaining('belongs to the packages of') },
   ]);
 });
+
+test('where gates are only warned of, who passes a closed one is told, and so is everybody after', async () => {
+  await cli.run('repo', 'reg', cli.bare('lax.git'), '--gates', 'warn');
+  await register(
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: p}\nspec: {requiredGates: [{conditionType: Tested, approveOnly: true}], gateDeadlines: [{conditionType: Tested, after: 1h}]}\n',
+  );
+  await cli.run('rpkg', 'init', 'web', '--repository', 'lax', '--workspace', 'v1');
+  expect(await cli.run('rpkg', 'propose', 'lax.web.v1')).toMatchObject({ code: 0, stderr: '' });
+  expect(await cli.run('rpkg', 'approve', 'lax.web.v1')).toMatchObject({
+    code: 0,
+    stdout: 'lax.web.v1 approved\n',
+    stderr: 'warning: lax.web.v1: closed gates: Tested (sluice.dev/gates: warn)\n',
+  });
+  const { stdout } = await cli.run('why', 'lax.web.v1');
+  expect(stdout).toMatch(/anna approved it at \S+ while gates were closed: Tested/);
+  expect(stdout).not.toContain('deadline');
+});
+
+test('a revision whose manifests are those of the one before is delivered with it', async () => {
+  await register(
+    `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: site}\nspec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}\n`,
+  );
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
+  await up();
+  await cli.run('rpkg', 'copy', name, '--workspace', 'v2');
+  await annotate('packages.web.v2', { a: 'c' });
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v2');
+  await up();
+  const { stdout } = await cli.run('why', 'packages.web.v2');
+  expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+: as v1, whose manifests are the same, on branch main/);
+});
