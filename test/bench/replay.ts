@@ -1,18 +1,21 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
+import { deflateSync } from 'node:zlib';
 import type { RefUpdate } from '../../src/git/git-repository.ts';
 
-/** One transaction as it was made: the loose objects that it brought (compressed, by their path) and its ref updates. */
+/** One transaction as it was made: the loose objects that it brought (header and content, by their path) and its ref updates. */
 export interface RecordedTransaction {
   readonly objects: ReadonlyMap<string, Buffer>;
   readonly updates: readonly RefUpdate[];
 }
 
 /**
- * The floor for writes: the same objects, already hashed and compressed, written as loose files (temporary file, fsync, rename,
- * fsync of the folder), and the same refs through one kept-open `git update-ref --stdin` that fsyncs them, and their folders.
+ * The floor for writes: the same objects hashed, compressed and written as loose files (temporary file, fsync, rename, fsync of the
+ * folder), and the same refs through one kept-open `git update-ref --stdin` that fsyncs them, and their folders. It knows what to
+ * write and decides, reads and remembers nothing.
  */
 export async function replay(path: string, transactions: readonly RecordedTransaction[]): Promise<number> {
   const child = spawn('git', ['-C', path, '-c', 'core.fsync=reference', 'update-ref', '--stdin'], {
@@ -27,15 +30,16 @@ export async function replay(path: string, transactions: readonly RecordedTransa
   const started = performance.now();
   for (const { objects, updates } of transactions) {
     const folders = new Set<string>();
-    for (const [name, data] of objects) writeObject(path, name, data, folders);
+    for (const data of objects.values()) writeObject(path, data, folders);
     for (const folder of folders) syncFolder(folder);
+    const refFolders = foldersToSync(path, updates);
     output = '';
     const done = new Promise<void>((resolve) => {
       wake = resolve;
     });
     child.stdin.write(`start\n${updates.map(command).join('')}prepare\ncommit\n`);
     await done;
-    for (const folder of refFolders(path, updates)) syncFolder(folder);
+    for (const folder of refFolders) syncFolder(folder);
   }
   const elapsed = performance.now() - started;
   child.stdin.end();
@@ -43,22 +47,30 @@ export async function replay(path: string, transactions: readonly RecordedTransa
   return elapsed;
 }
 
-/** Git syncs the ref files, not the folders that they are renamed in. */
-function refFolders(path: string, updates: readonly RefUpdate[]): Set<string> {
+/** Git syncs the ref files, not the folders that they are renamed in: that of each ref, and those above that are made for it. */
+function foldersToSync(path: string, updates: readonly RefUpdate[]): Set<string> {
   const folders = new Set<string>();
   for (const { ref } of updates) {
-    for (let folder = dirname(ref); folder !== '.'; folder = dirname(folder)) folders.add(join(path, folder));
+    let folder = dirname(join(path, ref));
+    folders.add(folder);
+    while (!fs.existsSync(folder)) {
+      folder = dirname(folder);
+      folders.add(folder);
+    }
   }
   return folders;
 }
 
-function writeObject(path: string, name: string, data: Buffer, folders: Set<string>): void {
-  const target = join(path, 'objects', name);
-  const folder = join(target, '..');
+function writeObject(path: string, data: Buffer, folders: Set<string>): void {
+  const oid = createHash('sha1').update(data).digest('hex');
+  const folder = join(path, 'objects', oid.slice(0, 2));
+  const target = join(folder, oid.slice(2));
+  if (fs.existsSync(target)) return;
+  const compressed = deflateSync(data, { level: 1 });
   fs.mkdirSync(folder, { recursive: true });
   const temporary = join(folder, `tmp_obj_${process.pid}`);
   const handle = fs.openSync(temporary, 'wx', 0o444);
-  fs.writeSync(handle, data);
+  fs.writeSync(handle, compressed);
   fs.fsyncSync(handle);
   fs.closeSync(handle);
   fs.renameSync(temporary, target);
