@@ -20,6 +20,9 @@ export interface PackageInputs {
   file(path: string): string | undefined;
 }
 
+/** Of a package that cannot be read. What is bound to it holds for nothing. */
+export const UNKNOWN_INPUTS: PackageInputs = { content: 'unknown', object: () => undefined, file: () => undefined };
+
 /** What a condition of this type is given for if nobody says otherwise. */
 export function defaultInputs(conditionType: string, inputs: PackageInputs): InputReference[] {
   if (parseConditionType(conditionType) !== undefined && inputs.object(conditionType) !== undefined) {

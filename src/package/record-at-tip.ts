@@ -1,25 +1,167 @@
-import { conditionsOf } from '../../kptfile-schema/index.ts';
+import { type Condition, conditionsOf, type Kptfile, readKptfile } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../foundation/clock.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Oid } from '../git/git-repository.ts';
+import { parseCommitMessage } from './commit-message.ts';
 import type { PackageContent } from './content.ts';
-import type { PackageRevision } from './package-revision.ts';
-import type { RevisionRecord } from './record.ts';
-import { recordAtTip } from './verdict.ts';
+import { type PackageInputs, UNKNOWN_INPUTS } from './inputs.ts';
+import { isPublished, type PackageRevision } from './package-revision.ts';
+import { emptyRecord, type RevisionRecord, withStep } from './record.ts';
+import { PUSH_ACTOR, recordAtTip, syncVerdicts } from './verdict.ts';
+import type { Workbench } from './write/workbench.ts';
 
-/** The record of a revision as it stands for its tip, pushes since included. Published revisions carry theirs in the approval commit. */
-export function currentRecord(revision: PackageRevision, content: PackageContent): RevisionRecord {
+type Bench = Pick<Workbench, 'git' | 'index' | 'content'>;
+
+/** Commits that are looked through for the one that brought a condition. More arrive at once only where history is rewritten. */
+const MAX_WALK = 100;
+
+/**
+ * The record of a revision as it stands for its tip, pushes since included. Published revisions carry theirs in the approval
+ * commit. `content` is undefined where the package cannot be read; then no condition holds for anything.
+ */
+export async function currentRecord(
+  bench: Bench,
+  revision: PackageRevision,
+  content: PackageContent | undefined,
+): Promise<RevisionRecord> {
+  const { record } = revision;
+  if (isPublished(revision)) return publishedRecord(revision, content ?? UNKNOWN_INPUTS);
+  if (record?.commit === revision.commit) return record;
+  const { start, before, pushed } = await pushesOf(bench, revision);
+  let next = start;
+  let known = before;
+  for (const point of pushed) {
+    if (point.kptfile === undefined) continue;
+    const conditions = conditionsOf(point.kptfile);
+    const inputs = point.commit === revision.commit ? content : await inputsAt(bench, earlier(revision, point));
+    const context = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+    next = syncVerdicts(next, { conditions, known }, inputs ?? UNKNOWN_INPUTS, context, timestamp(point.time));
+    known = conditions;
+  }
+  if (next.steps.at(-1)?.action === 'propose') {
+    // What was pushed since is nobody's proposal.
+    const at = timestamp(revision.tip.time);
+    next = withStep(next, { action: 'push', by: PUSH_ACTOR, face: 'git', at, commit: revision.commit });
+  }
+  return { ...next, commit: revision.commit };
+}
+
+function publishedRecord(revision: PackageRevision, inputs: PackageInputs): RevisionRecord {
   const folded = revision.tip.facts.record;
-  if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed' && folded !== undefined) {
-    return {
-      ...(revision.record ?? { version: 1, commit: revision.commit }),
-      verdicts: [...folded.verdicts],
-      steps: [...folded.steps],
-    };
+  // A tag that did not come through the kernel can say anything.
+  if (folded !== undefined && revision.outOfBand === undefined) {
+    const kept = revision.record ?? { version: 1, commit: revision.commit };
+    return { ...kept, verdicts: [...folded.verdicts], steps: [...folded.steps] };
   }
   const conditions = revision.kptfile === undefined ? new Map() : conditionsOf(revision.kptfile);
-  const tip = {
-    commit: revision.commit,
-    madeBySluice: revision.tip.facts.action !== undefined,
-    time: timestamp(revision.tip.time),
-  };
-  return recordAtTip(revision.record, tip, conditions, content);
+  const { commit, tip } = revision;
+  const madeBySluice = tip.facts.action !== undefined;
+  return recordAtTip(revision.record, { commit, madeBySluice, time: timestamp(tip.time) }, conditions, inputs);
+}
+
+/** One commit on the branch of a draft. */
+interface Point {
+  readonly commit: Oid;
+  /** Milliseconds since the epoch. */
+  readonly time: number;
+  readonly parent: Oid | undefined;
+  readonly madeBySluice: boolean;
+  /** Undefined before the package came into being. */
+  readonly tree: Oid | undefined;
+  readonly kptfileBlob: Oid | undefined;
+  /** Undefined if there is none or it cannot be read, which says nothing about conditions. */
+  readonly kptfile: Kptfile | undefined;
+}
+
+interface Pushes {
+  /** What was recorded before them. */
+  readonly start: RevisionRecord;
+  /** Conditions that were there before; undefined if only the record tells. */
+  readonly before: ReadonlyMap<string, Condition> | undefined;
+  /** Commits that others made since, oldest first. */
+  readonly pushed: readonly Point[];
+}
+
+/**
+ * The pushes since a record was written. Where there is none, they begin with the package, or with what was published and branched
+ * off; behind a commit of Sluice itself the record was lost, and who gave its conditions for what is not known any more.
+ */
+async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes> {
+  const { record } = revision;
+  const siblings = bench.index.ofPackage(revision.key.package).filter(({ revision: number }) => number > 0);
+  const pushed: Point[] = [];
+  let oid: Oid | undefined = revision.commit;
+  while (oid !== undefined && pushed.length < MAX_WALK) {
+    const point: Point | undefined = await pointAt(bench, revision, oid, pushed.at(-1));
+    if (point?.tree === undefined) break;
+    const before = () => (point.kptfile === undefined ? new Map() : conditionsOf(point.kptfile));
+    if (record !== undefined) {
+      if (record.commit === oid) return { start: record, before: before(), pushed: pushed.reverse() };
+    } else {
+      const source = siblings.find(({ tip }) => tip.tree === point.tree);
+      if (source !== undefined || point.madeBySluice) {
+        const inputs = source === undefined ? undefined : await inputsAt(bench, source);
+        const verdicts = source === undefined ? [] : publishedRecord(source, inputs ?? UNKNOWN_INPUTS).verdicts;
+        return { start: { ...emptyRecord(oid), verdicts }, before: before(), pushed: pushed.reverse() };
+      }
+    }
+    pushed.push(point);
+    oid = point.parent;
+  }
+  if (record === undefined) return { start: emptyRecord(revision.commit), before: new Map(), pushed: pushed.reverse() };
+  // The history was rewritten: it came as one.
+  return { start: record, before: undefined, pushed: pushed.slice(0, 1) };
+}
+
+/** The revision as it was at another commit, as far as reading its package goes. */
+function earlier(revision: PackageRevision, { commit, tree, kptfileBlob, kptfile }: Point): PackageRevision {
+  return { ...revision, commit, kptfile, tip: { ...revision.tip, tree, kptfileBlob } };
+}
+
+/** Undefined where the history is cut off. */
+async function pointAt(
+  bench: Bench,
+  { path }: PackageRevision,
+  oid: Oid,
+  child: Point | undefined,
+): Promise<Point | undefined> {
+  const [tree, kptfile] = await bench.git.statObjects([`${oid}:${path}`, `${oid}:${path}/Kptfile`]);
+  try {
+    const commit = await bench.git.readCommit(oid);
+    return {
+      commit: oid,
+      time: commit.committer.time,
+      parent: commit.parents[0],
+      madeBySluice: parseCommitMessage(commit.message).action !== undefined,
+      tree: tree?.type === 'tree' ? tree.oid : undefined,
+      kptfileBlob: kptfile?.oid,
+      kptfile:
+        child !== undefined && child.kptfileBlob === kptfile?.oid ? child.kptfile : await read(bench, kptfile?.oid),
+    };
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+async function read(bench: Bench, blob: Oid | undefined): Promise<Kptfile | undefined> {
+  if (blob === undefined) return undefined;
+  try {
+    const [object] = await bench.git.readObjects([blob]);
+    const result = object?.type === 'blob' ? readKptfile(object.data) : undefined;
+    return result?.ok === true ? result.kptfile : undefined;
+  } catch (error) {
+    if (isSluiceError(error, 'LimitExceeded')) return undefined;
+    throw error;
+  }
+}
+
+/** A package; undefined if it cannot be read, so that nothing was given for it. */
+async function inputsAt(bench: Bench, revision: PackageRevision): Promise<PackageInputs | undefined> {
+  try {
+    return await bench.content(revision);
+  } catch (error) {
+    if (isSluiceError(error, 'LimitExceeded')) return undefined;
+    throw error;
+  }
 }

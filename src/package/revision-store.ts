@@ -12,7 +12,7 @@ import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/create.ts';
-import { stateOf, type Transition } from './write/transition.ts';
+import { factsOf, type Transition } from './write/transition.ts';
 
 export interface RevisionFilter {
   readonly repository?: string;
@@ -117,10 +117,10 @@ export class RevisionStore {
   async judge(name: string): Promise<Judgement> {
     const revision = this.get(name);
     const repository = this.repository(revision.key.repository);
-    const [state, content] = await Promise.all([stateOf(repository, revision), repository.content(revision)]);
+    const content = await repository.content(revision);
+    const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
-    const gates = evaluateGates(state.facts, policy);
-    return { revision, content, record: currentRecord(revision, content), policy, gates };
+    return { revision, content, record, policy, gates: evaluateGates(factsOf(revision, record, content), policy) };
   }
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */

@@ -164,10 +164,14 @@ test('syncVerdicts gives what differs to the writer and leaves the rest', () => 
   const two = giveVerdict(given, condition('False', 'x', 'Other'), inputs('c1'), ann, T1);
   const synced = syncVerdicts(
     two,
-    new Map([
-      ['Checked', condition('True')],
-      ['New', condition('True', undefined, 'New')],
-    ]),
+    {
+      conditions: new Map([
+        ['Checked', condition('True')],
+        ['New', condition('True', undefined, 'New')],
+        ['Old', condition('True', undefined, 'Old')],
+      ]),
+      known: new Map([['Old', condition('True', undefined, 'Old')]]),
+    },
     inputs('c2'),
     bob,
     T2,

@@ -64,16 +64,23 @@ export function recordAtTip(
   const carried: RevisionRecord = { ...(record ?? emptyRecord(tip.commit)), commit: tip.commit };
   // Of a commit that Sluice made itself the record was lost; who gave its conditions for what is not known any more.
   if (record === undefined && tip.madeBySluice) return carried;
-  return syncVerdicts(carried, conditions, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
+  return syncVerdicts(carried, { conditions }, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
+}
+
+/** The conditions of a Kptfile that somebody wrote. */
+export interface WrittenConditions {
+  readonly conditions: ReadonlyMap<string, Condition>;
+  /** Those of the Kptfile before, where that is known. */
+  readonly known?: ReadonlyMap<string, Condition> | undefined;
 }
 
 /**
- * Brings the verdicts in line with the conditions of a Kptfile that somebody wrote: what differs counts as given by the writer,
- * what is gone is withdrawn, what is the same keeps its verdict.
+ * Brings the verdicts in line with what somebody wrote: what differs counts as given by the writer, what is gone is withdrawn, what
+ * is the same keeps its verdict. A condition that was there before without a verdict is not given by who left it there.
  */
 export function syncVerdicts(
   record: RevisionRecord,
-  conditions: ReadonlyMap<string, Condition>,
+  { conditions, known }: WrittenConditions,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -83,6 +90,8 @@ export function syncVerdicts(
     if (!conditions.has(verdict.type)) next = withdrawVerdict(next, verdict.type);
   }
   for (const condition of conditions.values()) {
+    const old = known?.get(condition.type);
+    if (old !== undefined && sameCondition(old, condition)) continue;
     const before = verdictOf(next, condition.type);
     if (before === undefined || !sameCondition(before, condition)) {
       next = giveVerdict(next, condition, inputs, context, at);

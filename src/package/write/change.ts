@@ -58,9 +58,9 @@ export async function planChange(
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
-  const before = currentRecord(revision, content);
+  const before = await currentRecord(bench, revision, content);
   let record = before;
-  if (draft) record = updateVerdicts(record, kptfile, next, change, context, at);
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, context, at);
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -191,17 +191,20 @@ async function applyEdits(
 
 function updateVerdicts(
   record: RevisionRecord,
-  kptfile: Kptfile | undefined,
+  before: Kptfile | undefined,
+  after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
   context: RequestContext,
   at: string,
 ): RevisionRecord {
-  const conditions = kptfile === undefined ? new Map() : conditionsOf(kptfile);
+  // A Kptfile that cannot be read says nothing about conditions.
+  if (after === undefined) return record;
   let next = record;
   for (const given of change.conditions ?? []) next = giveVerdict(next, given, inputs, context, at);
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
-  return syncVerdicts(next, conditions, inputs, context, at);
+  const written = { conditions: conditionsOf(after), known: before === undefined ? undefined : conditionsOf(before) };
+  return syncVerdicts(next, written, inputs, context, at);
 }
 
 function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {

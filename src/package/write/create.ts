@@ -1,14 +1,16 @@
-import { newKptfile } from '../../../kptfile-schema/index.ts';
+import { conditionsOf, newKptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
+import type { RefUpdate, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
+import { readPackage } from '../content.ts';
 import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { draftRef, mainRef, packagePath, proposedRef } from '../layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
-import { emptyRecord, type RevisionRecord } from '../record.ts';
+import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
+import { syncVerdicts } from '../verdict.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** How a draft comes into being. */
@@ -52,6 +54,9 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
     wanted.source.type === 'init' ? initial(bench, key, wanted.source) : await copied(bench, key, wanted.source);
   const mainCommit = await bench.git.readCommit(head);
   const tree = await bench.git.editTree(mainCommit.tree, start.edits);
+  const at = timestamp(bench.clock.now());
+  const verdicts =
+    start.verdicts ?? (await givenIn(bench, `${tree}:${packagePath(bench.layout, key.package)}`, context, at));
   const commit = await bench.git.writeCommit({
     tree,
     parents: [head],
@@ -62,10 +67,10 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
       action: wanted.source.type,
     }),
   });
-  const at = timestamp(bench.clock.now());
   const record: RevisionRecord = {
-    ...start.record(commit),
-    commit,
+    ...emptyRecord(commit),
+    verdicts: [...verdicts],
+    ...(start.source === undefined ? {} : { source: start.source }),
     createdAt: at,
     task: start.task,
     ...wanted.metadata,
@@ -84,7 +89,24 @@ interface Start {
   readonly subject: string;
   readonly task: unknown;
   readonly edits: ReadonlyMap<string, TreeEdit>;
-  record(commit: Oid): RevisionRecord;
+  /** Those that come along; undefined if the conditions in the files count as given by whoever makes the draft. */
+  readonly verdicts?: readonly Verdict[];
+  readonly source?: NonNullable<RevisionRecord['source']>;
+}
+
+/** The verdicts of whoever brings a package with conditions in its Kptfile. */
+async function givenIn(
+  bench: Workbench,
+  specification: string,
+  context: RequestContext,
+  at: string,
+): Promise<readonly Verdict[]> {
+  const [blob] = await bench.git.readObjects([`${specification}/Kptfile`]);
+  const result = blob === undefined ? undefined : readKptfile(blob.data);
+  const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
+  if (result?.ok !== true || conditions.size === 0) return [];
+  const content = await readPackage(bench.git, specification, result.kptfile);
+  return syncVerdicts(emptyRecord(''), { conditions }, content, context, at).verdicts;
 }
 
 function initial(bench: Workbench, key: RevisionKey, source: Extract<RevisionSource, { type: 'init' }>): Start {
@@ -108,7 +130,6 @@ function initial(bench: Workbench, key: RevisionKey, source: Extract<RevisionSou
     subject: 'Creating new empty revision',
     task: { type: 'init', init: { description, ...pick(source) } },
     edits: new Map([...files].map(([file, data]) => [`${path}/${file}`, { data }])),
-    record: emptyRecord,
   };
 }
 
@@ -127,11 +148,8 @@ async function copied(
     task: { type: 'edit', edit: { sourceRef: { name: source.name } } },
     edits: new Map([[path, { oid: content.tree, mode: '040000' }]]),
     // Verdicts come along and hold for as long as their inputs stay as they are.
-    record: (commit) => ({
-      ...emptyRecord(commit),
-      verdicts: [...currentRecord(source, content).verdicts],
-      source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
-    }),
+    verdicts: (await currentRecord(bench, source, content)).verdicts,
+    source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
   };
 }
 

@@ -1,10 +1,12 @@
 import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { type FoldedRecord, formatCommitMessage } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
+import type { GateFacts } from '../gates.ts';
+import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef } from '../layout.ts';
@@ -31,24 +33,31 @@ export class TransitionRefusedError extends SluiceError<Refused> {
 
 /** Everything the kernel needs to judge a revision, read at one point in time. */
 export async function stateOf(bench: Workbench, revision: PackageRevision): Promise<RevisionState> {
-  const content = await bench.content(revision);
-  const record = currentRecord(revision, content);
+  return (await readState(bench, revision)).state;
+}
+
+interface Reading {
+  readonly state: RevisionState;
+  readonly record: RevisionRecord;
+  /** Why the package cannot be read stands in `state.problem`. It can still be rejected and deleted. */
+  readonly content: PackageContent | undefined;
+}
+
+async function readState(bench: Workbench, revision: PackageRevision): Promise<Reading> {
+  const { content, problem } = await contentOf(bench, revision);
+  const record = await currentRecord(bench, revision, content);
+  // From here on nothing waits, so that what is said about others fits together.
   const { layout, index } = bench;
   const version = revision.revision > 0 ? `v${revision.revision}` : revision.key.workspace;
   const deletionProposed = deletionProposedRef(layout, revision.key.package, version);
-  return {
+  const state: RevisionState = {
     name: revision.name,
     lifecycle: revision.lifecycle,
     revision: revision.revision,
     commit: isPlaceholder(revision) ? (index.mainHead ?? revision.commit) : revision.commit,
-    problem: revision.problem,
-    facts: {
-      gates: revision.kptfile === undefined ? [] : gatesOf(revision.kptfile),
-      conditions: revision.kptfile === undefined ? new Map() : conditionsOf(revision.kptfile),
-      record,
-      inputs: content,
-    },
-    proposedBy: proposerOf(revision, record),
+    problem: revision.problem ?? problem,
+    facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
+    proposedBy: proposerOf(record),
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
@@ -63,12 +72,35 @@ export async function stateOf(bench: Workbench, revision: PackageRevision): Prom
     mainHead: index.mainHead,
     deletionProposed: index.ref(deletionProposed),
   };
+  return { state, record, content };
+}
+
+/** What the gates of a revision are judged on. */
+export function factsOf({ kptfile }: PackageRevision, record: RevisionRecord, inputs: PackageInputs): GateFacts {
+  return {
+    gates: kptfile === undefined ? [] : gatesOf(kptfile),
+    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
+    ...{ record, inputs },
+  };
+}
+
+/** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
+async function contentOf(
+  bench: Workbench,
+  revision: PackageRevision,
+): Promise<{ content: PackageContent | undefined; problem?: string }> {
+  try {
+    return { content: await bench.content(revision) };
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
+    return { content: undefined, problem: error.message };
+  }
 }
 
 /** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
-function proposerOf(revision: PackageRevision, record: RevisionRecord): string | undefined {
+function proposerOf(record: RevisionRecord): string | undefined {
   const last = record.steps.at(-1);
-  return last?.action === 'propose' && revision.record?.commit === revision.commit ? last.by : undefined;
+  return last?.action === 'propose' ? last.by : undefined;
 }
 
 /** Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. */
@@ -80,14 +112,20 @@ export async function planTransition(
 ): Promise<WritePlan> {
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
-  const state = await stateOf(bench, revision);
-  const request = { ...transition, actor: context.actor, face: context.face };
-  const decision = decide(state, request, policy, at);
-  if (!decision.allowed) throw new TransitionRefusedError(revision, transition.action, decision);
+  const reading = await readState(bench, revision);
+  const { action } = transition;
+  const expectedCommit = expectedIn(revision, reading.state, transition);
+  const request = { action, actor: context.actor, face: context.face };
+  const decision = decide(
+    reading.state,
+    expectedCommit === undefined ? request : { ...request, expectedCommit },
+    policy,
+    at,
+  );
+  if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
 
-  const content = await bench.content(revision);
-  const record = withStep(currentRecord(revision, content), {
-    action: transition.action,
+  const record = withStep(reading.record, {
+    action,
     by: context.actor.name,
     face: context.face,
     at,
@@ -95,11 +133,19 @@ export async function planTransition(
     ...(context.reason === undefined ? {} : { reason: context.reason }),
     ...bypassNote(decision),
   });
-  const made = await commitFor(bench, revision, decision, content, record, context);
+  const made = await commitFor(bench, revision, decision, { ...reading, record }, context);
   const updates = decision.plan.map((step) => refUpdate(step, revision, made));
   const kept = await keepRecord(bench, revision, decision, record, made ?? revision.commit, context);
   if (kept !== undefined) updates.push(kept);
   return { updates, name: revision.name };
+}
+
+/**
+ * What the actor judged, as a commit of the state. Every publication moves the main branch; a package on it is what it was for as
+ * long as its own folder is, and then its revision still names the head at which it was seen first.
+ */
+function expectedIn(revision: PackageRevision, state: RevisionState, { expectedCommit }: Transition): Oid | undefined {
+  return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
 }
 
 function bypassNote(decision: Allowed): { gates?: string[] } {
@@ -112,13 +158,12 @@ async function commitFor(
   bench: Workbench,
   revision: PackageRevision,
   decision: Allowed,
-  content: PackageContent,
-  record: RevisionRecord,
+  { state, content, record }: Reading,
   context: RequestContext,
 ): Promise<Oid | undefined> {
   const kind = decision.plan.find((step) => step.become.kind === 'approval' || step.become.kind === 'removal')?.become
     .kind;
-  const head = bench.index.mainHead;
+  const head = state.mainHead;
   if (kind === undefined || head === undefined) return undefined;
   const base = await bench.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
@@ -130,6 +175,7 @@ async function commitFor(
       message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete' }),
     });
   }
+  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const folded: FoldedRecord = {
     verdicts: record.verdicts,
     steps: record.steps,

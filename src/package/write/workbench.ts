@@ -70,9 +70,11 @@ export async function writeRecord(
     ...(made === undefined ? {} : { made }),
   };
   const { recordOid: before } = revision;
+  // Whatever somebody put there: only a commit can be the parent of one.
+  const [stat] = before === undefined ? [] : await bench.git.statObjects([before]);
   const oid = await bench.git.writeCommit({
     tree: await bench.emptyTree(),
-    parents: before === undefined ? [] : [before],
+    parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
     ...signatures(bench, context),
     message: formatRecord(subject, { ...record, last }),
   });

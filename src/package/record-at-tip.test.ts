@@ -1,0 +1,163 @@
+import { describe, expect, test } from 'vitest';
+import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
+import { openRepository } from '../git/open-repository.ts';
+import { DEFAULT_POLICY } from './policy.ts';
+import type { RevisionStore } from './revision-store.ts';
+
+const NAME = 'packages.shop.v1';
+const BRANCH = { branch: 'drafts/shop/v1', from: 'refs/heads/main' };
+
+function kptfile(status?: string, message = ''): string {
+  const gate =
+    'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\ninfo:\n  readinessGates:\n    - conditionType: tested\n';
+  if (status === undefined) return gate;
+  return `${gate}status:\n  conditions:\n    - type: tested\n      status: "${status}"\n      message: "${message}"\n`;
+}
+
+async function setUp(policy = DEFAULT_POLICY) {
+  const scratch = await scratchRepository();
+  const { store, repository } = await scratch.open({ policyFor: () => policy });
+  const git = await openRepository(scratch.path);
+  let time = scratch.clock.now();
+  /** One commit of somebody who uses plain git. */
+  const push = async (files: Record<string, string | null>, options = BRANCH) => {
+    time += 1000;
+    return commitFiles(git, files, time, options);
+  };
+  const gate = async (name = NAME) => {
+    await repository.refresh();
+    const [found] = (await store.judge(name)).gates;
+    return [found?.state, found?.verdict?.by];
+  };
+  const at = { scratch, store, repository, push, gate };
+  return Object.assign(at, {
+    [Symbol.asyncDispose]: async () => {
+      await git.close();
+      await scratch[Symbol.asyncDispose]();
+    },
+  });
+}
+
+async function draft(store: RevisionStore): Promise<void> {
+  await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
+  const edits = [{ op: 'addGate', conditionType: 'tested' }] as const;
+  await store.change(NAME, { kptfile: edits, conditions: [{ type: 'tested', status: 'True' }] }, anna);
+}
+
+async function loseRecord(scratch: Scratch, store: RevisionStore): Promise<void> {
+  await scratch.git('update-ref', '-d', `refs/sluice/records/${store.get(NAME).uid}`);
+}
+
+describe('several pushes between two looks', () => {
+  test('a condition counts for the content of the commit that brought it', async () => {
+    await using at = await setUp();
+    await at.push({ 'shop/Kptfile': kptfile() });
+    await at.push({ 'shop/Kptfile': kptfile('True', 'run 1') });
+    await at.push({ 'shop/app.yaml': 'a: 1\n' });
+    expect(await at.gate()).toEqual(['Stale', 'push']);
+    await at.push({ 'shop/Kptfile': kptfile('True', 'run 2') });
+    expect(await at.gate()).toEqual(['Open', 'push']);
+  });
+
+  test('also after a record was written', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    await at.push({ 'shop/app.yaml': 'a: 1\n' });
+    await at.push({ 'shop/Kptfile': kptfile('True', 'looked') });
+    expect(await at.gate()).toEqual(['Open', 'push']);
+    await at.push({ 'shop/app.yaml': 'a: 2\n' });
+    await at.push({ 'shop/README.md': 'more\n' });
+    expect(await at.gate()).toEqual(['Stale', 'push']);
+  });
+
+  test('a Kptfile that cannot be read for a while does not bring anything anew', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    const text = await at.scratch.git('show', 'drafts/shop/v1:shop/Kptfile');
+    await at.push({ 'shop/Kptfile': 'a: [\n' });
+    await at.repository.refresh();
+    await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
+    await at.push({ 'shop/Kptfile': `${text}\n`, 'shop/app.yaml': 'a: 1\n' });
+    expect(await at.gate()).toEqual(['Stale', 'anna']);
+  });
+
+  test('rewritten history counts as one push', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    await at.scratch.git('update-ref', 'refs/heads/drafts/shop/v1', 'refs/heads/main');
+    await at.push({ 'shop/Kptfile': kptfile('True', 'mine') });
+    expect(await at.gate()).toEqual(['Open', 'push']);
+  });
+});
+
+describe('a record that is lost', () => {
+  test('opens nothing by the next change, whoever makes it', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    await loseRecord(at.scratch, at.store);
+    expect(await at.gate()).toEqual(['Unproven', undefined]);
+    await at.store.change(NAME, { takeIn: true }, robot);
+    await at.store.change(NAME, { settled: { resolvers: [] } }, robot);
+    await at.store.change(NAME, { files: new Map([['app.yaml', Buffer.from('a: 1\n')]]) }, anna);
+    expect(await at.gate()).toEqual(['Unproven', undefined]);
+    await at.store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
+    expect(await at.gate()).toEqual(['Open', 'anna']);
+  });
+
+  test('opens nothing by the pushes that came before or after', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    await at.push({ 'shop/app.yaml': 'a: 1\n' });
+    await loseRecord(at.scratch, at.store);
+    expect(await at.gate()).toEqual(['Unproven', undefined]);
+    await at.push({ 'shop/app.yaml': 'a: 2\n' });
+    expect(await at.gate()).toEqual(['Unproven', undefined]);
+  });
+
+  test('one that cannot be read is as good as lost, and is replaced by the next change', async () => {
+    await using at = await setUp();
+    await draft(at.store);
+    const blob = await at.scratch.git('rev-parse', 'main:README.md');
+    for (const junk of [await at.scratch.git('rev-parse', 'main'), blob]) {
+      await at.scratch.git('update-ref', `refs/sluice/records/${at.store.get(NAME).uid}`, junk);
+      expect(await at.gate()).toEqual(['Unproven', undefined]);
+      await at.store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
+      expect(await at.gate()).toEqual(['Open', 'anna']);
+    }
+    expect(await at.scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+    await at.store.transition(NAME, { action: 'propose' }, anna);
+    await at.store.transition(NAME, { action: 'approve' }, anna);
+    expect(await at.scratch.git('for-each-ref', 'refs/sluice')).toBe('');
+  });
+});
+
+test('a draft that was branched off main with git carries the verdicts of what was published', async () => {
+  await using at = await setUp();
+  await draft(at.store);
+  await at.store.transition(NAME, { action: 'propose' }, anna);
+  await at.store.transition(NAME, { action: 'approve' }, anna);
+  const next = { branch: 'drafts/shop/v2', from: 'refs/heads/main' };
+  await at.scratch.git('branch', 'drafts/shop/v2', 'main');
+  expect(await at.gate('packages.shop.v2')).toEqual(['Open', 'anna']);
+  await at.push({ 'shop/app.yaml': 'a: 2\n' }, next);
+  expect(await at.gate('packages.shop.v2')).toEqual(['Stale', 'anna']);
+});
+
+test('conditions in the files that a package begins with are given by whoever makes it', async () => {
+  await using at = await setUp();
+  const files = new Map([['Kptfile', Buffer.from(kptfile('True'))]]);
+  await at.store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init', files } }, anna);
+  expect(await at.gate()).toEqual(['Open', 'anna']);
+});
+
+test('who pushes to a proposed branch is not covered by who proposed it', async () => {
+  await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
+  await draft(at.store);
+  await at.store.transition(NAME, { action: 'propose' }, anna);
+  await at.push({ 'shop/Kptfile': kptfile('True', 'mine') }, { branch: 'proposed/shop/v1', from: '' });
+  await at.repository.refresh();
+  await at.store.change(NAME, { takeIn: true }, robot);
+  await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
+  const bob = { actor: { name: 'bob' }, face: 'cli' } as const;
+  await expect(at.store.transition(NAME, { action: 'approve' }, bob)).rejects.toThrow('nobody can tell who proposed');
+});
