@@ -19,6 +19,8 @@ export interface CliFixture extends AsyncDisposable {
   run(...words: string[]): Promise<CliResult>;
   /** Runs git in a bare repository of the fixture. */
   git(repository: string, ...words: string[]): string;
+  /** Writes a tree into a bare repository from lines as `git ls-tree` prints them; returns its id. */
+  tree(repository: string, lines: string): string;
   /** Makes a bare repository with a first commit on main; returns its path. */
   bare(name: string): string;
 }
@@ -36,6 +38,8 @@ export async function cliFixture(): Promise<CliFixture> {
     data,
     git,
     run: (...words) => runCli(words, { SLUICE_DATA: data, SLUICE_USER: 'anna' }),
+    tree: (repository, lines) =>
+      execFileSync('git', ['--git-dir', join(folder, repository), 'mktree'], { input: lines, encoding: 'utf8' }).trim(),
     bare(name) {
       execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', join(folder, name)]);
       const tree = execFileSync('git', ['--git-dir', join(folder, name), 'mktree'], { input: '', encoding: 'utf8' });

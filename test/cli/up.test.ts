@@ -75,6 +75,17 @@ describe('up', () => {
     expect(why.stdout).toContain('it waits for the approval of somebody');
     await cli.run('rpkg', 'approve', 'packages.web.v1', '--as', 'bob');
     await up.said(/packages\.web\.v1 +Proposed → Published v1, by bob/);
+    const empty = cli.git('packages.git', 'hash-object', '-w', '-t', 'blob', '/dev/null');
+    const kptfile = cli.git('packages.git', 'rev-parse', 'main:web/Kptfile');
+    const inner = cli.tree('packages.git', `100644 blob ${kptfile}\tKptfile\n100644 blob ${empty}\tsneaked.yaml\n`);
+    const tree = cli.tree('packages.git', `040000 tree ${inner}\tweb\n`);
+    cli.git(
+      'packages.git',
+      'update-ref',
+      'refs/heads/main',
+      cli.git('packages.git', 'commit-tree', '-m', 'sneak', '-p', 'main', tree),
+    );
+    await up.said(/packages\.web\.main +did not come through the gates: the main branch holds another content/);
     expect(await up.end('SIGINT')).toBe(0);
     await expect(access(join(cli.data, 'up.lock'))).rejects.toThrow('ENOENT');
   });

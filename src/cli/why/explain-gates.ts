@@ -26,7 +26,7 @@ export function explainGates(judgement: Judgement, around: Surroundings): GateEx
 
 function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): GateExplanation {
   const { condition, verdict, type } = gate;
-  const settler = settlerOf(type, judgement, around);
+  const settler = settlerOf(gate, judgement, around);
   const deadline = deadlineOf(gate, judgement, around.now);
   const open = gate.state === 'Open';
   const editable = ['Draft', 'Proposed'].includes(judgement.revision.lifecycle);
@@ -58,7 +58,7 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
 
 /** Who can settle a condition type, and what to do for that. */
 function settlerOf(
-  type: string,
+  { type, state, verdict }: Gate,
   { policy, revision }: Judgement,
   { resolvers, running, command }: Surroundings,
 ): { who: string; next: string } {
@@ -70,9 +70,10 @@ function settlerOf(
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
   const name = type === SETTLED_TYPE ? 'revision controller' : resolver && `resolver ${resolver.name}`;
   if (name !== undefined) {
-    return running
-      ? { who: name, next: `${name} works on it; what it waits for stands in the message above` }
-      : { who: `${name}, which does not run now`, next: command('up') };
+    // What it has said about the inputs at hand it says again until something else changes.
+    const answered = state === 'NotTrue' && verdict?.by === `resolver:${resolver?.name}`;
+    const wait = answered ? `settle what its message says; ${name} looks again by itself` : `${name} works on it`;
+    return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: command('up') };
   }
   const rules = policy.givers.filter((rule) => matchesPattern(rule.conditionType, type));
   const [first, ...others] = rules;

@@ -84,7 +84,7 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     const message =
       judgement.policy.enforcement === 'enforce'
         ? 'a gate that is asked for at proposal is closed'
-        : `a gate is closed; the repository lets it be proposed all the same (sluice.dev/gates: ${judgement.policy.enforcement})`;
+        : `a gate is closed; no controller proposes it, but the repository lets people do so (sluice.dev/gates: ${judgement.policy.enforcement})`;
     reasons.push({ reason: 'GatesClosed', message });
   }
   explainProposal(facts, { reasons, next }, around);
