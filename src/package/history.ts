@@ -1,9 +1,9 @@
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
-import type { Oid } from '../git/git-repository.ts';
+import type { Commit, Oid } from '../git/git-repository.ts';
 import { parseCommitMessage } from './commit-message.ts';
 import { ACTIONS } from './kernel/types.ts';
-import type { PackageRevision } from './package-revision.ts';
+import { isPublished, type PackageRevision } from './package-revision.ts';
 import { type LifecycleStep, parseRecord, type RevisionRecord } from './record.ts';
 import type { Workbench } from './write/workbench.ts';
 
@@ -29,13 +29,12 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
   const entries: HistoryEntry[] = [];
   if (published) {
     entries.push(await commitEntry(bench, revision.commit));
-    for (const step of revision.tip.facts.record?.steps ?? []) {
-      if (step.action !== 'approve') entries.push(stepEntry(step, revision.commit));
-    }
+    const steps = revision.tip.facts.record?.steps ?? [];
+    entries.push(...stepEntries(steps, revision.commit).filter(({ action }) => action !== 'approve'));
   }
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
-    entries.push(...(await commitsOf(bench, revision, tip, main, limit)));
+    entries.push(...(await commitsOf(bench, revision, tip, published ? main : undefined, limit)));
   }
   if (revision.recordOid !== undefined) entries.push(...(await recordEntries(bench, revision, limit)));
   return entries.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
@@ -49,11 +48,20 @@ async function commitsOf(
   limit: number,
 ): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
+  const published = new Set(
+    bench.index
+      .ofPackage(revision.key.package)
+      .filter(isPublished)
+      .map(({ tip }) => tip.tree),
+  );
   let next: Oid | undefined = tip;
   while (next !== undefined && next !== main && entries.length < limit) {
-    const commit = await readCommit(bench, next);
+    const [folder] = await bench.git.statObjects([`${next}:${revision.path}`]);
+    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(bench, next);
     if (commit === undefined) break;
-    const { annotations } = parseCommitMessage(commit.message);
+    const { annotations, action } = parseCommitMessage(commit.message);
+    // A branch that was made with git begins where it differs from what was published, if it was not made with the package.
+    if (action === undefined && next !== tip && published.has(folder?.oid)) break;
     // Commits of other packages lie before the point where this draft left the main branch.
     const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
     if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
@@ -72,7 +80,7 @@ function isCreation(task: unknown): boolean {
 
 /** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 async function recordEntries(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
-  const entries = (revision.record?.steps ?? []).map((step) => stepEntry(step, revision.commit));
+  const entries = stepEntries(revision.record?.steps ?? [], revision.commit);
   let next = revision.recordOid;
   for (let read = 0; next !== undefined && read < limit; read++) {
     const commit = await readCommit(bench, next);
@@ -110,7 +118,7 @@ function isStep(action: string): boolean {
   return (ACTIONS as readonly string[]).includes(action);
 }
 
-async function readCommit(bench: Workbench, oid: Oid) {
+async function readCommit(bench: Workbench, oid: Oid): Promise<Commit | undefined> {
   try {
     return await bench.git.readCommit(oid);
   } catch (error) {
@@ -124,7 +132,7 @@ async function commitEntry(bench: Workbench, oid: Oid): Promise<HistoryEntry> {
   return entryOf(await bench.git.readCommit(oid));
 }
 
-function entryOf(commit: Awaited<ReturnType<Workbench['git']['readCommit']>>): HistoryEntry {
+function entryOf(commit: Commit): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
   return {
     at: timestamp(commit.committer.time),
@@ -135,6 +143,11 @@ function entryOf(commit: Awaited<ReturnType<Workbench['git']['readCommit']>>): H
     reason: facts.reason,
     commit: commit.oid,
   };
+}
+
+/** A push has an entry for each of its commits. */
+function stepEntries(steps: readonly LifecycleStep[], commit: Oid): HistoryEntry[] {
+  return steps.filter(({ action }) => action !== 'push').map((step) => stepEntry(step, commit));
 }
 
 function stepEntry(step: LifecycleStep, commit: Oid): HistoryEntry {
