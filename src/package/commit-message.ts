@@ -24,6 +24,8 @@ export interface FoldedRecord {
   readonly gatesBypassed?: boolean;
   /** Porch's word for how the revision was made. */
   readonly task?: unknown;
+  /** When the draft was made, RFC 3339. */
+  readonly createdAt?: string;
 }
 
 export interface CommitFacts {
@@ -50,6 +52,7 @@ const foldedSchema = z.object({
   content: z.string(),
   gatesBypassed: z.boolean().optional(),
   task: z.unknown().optional(),
+  createdAt: z.string().optional(),
 });
 
 export function formatCommitMessage(
@@ -117,8 +120,12 @@ function harmlessSubject(subject: string): string {
 function parseFolded(text: string): FoldedRecord | undefined {
   const parsed = foldedSchema.safeParse(parseJson(text));
   if (!parsed.success) return undefined;
-  const { gatesBypassed, ...record } = parsed.data;
-  return gatesBypassed === undefined ? record : { ...record, gatesBypassed };
+  const { gatesBypassed, createdAt, ...record } = parsed.data;
+  return {
+    ...record,
+    ...(gatesBypassed === undefined ? {} : { gatesBypassed }),
+    ...(createdAt === undefined ? {} : { createdAt }),
+  };
 }
 
 function parseJson(text: string): unknown {

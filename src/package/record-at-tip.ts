@@ -102,13 +102,17 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes
       if (source !== undefined || point.madeBySluice) {
         const inputs = source === undefined ? undefined : await inputsAt(bench, source);
         const verdicts = source === undefined ? [] : publishedRecord(source, inputs ?? UNKNOWN_INPUTS).verdicts;
-        return { start: { ...emptyRecord(oid), verdicts }, before: before(), pushed: pushed.reverse() };
+        const createdAt = timestamp((pushed.at(-1) ?? point).time);
+        return { start: { ...emptyRecord(oid), verdicts, createdAt }, before: before(), pushed: pushed.reverse() };
       }
     }
     pushed.push(point);
     oid = point.parent;
   }
-  if (record === undefined) return { start: emptyRecord(revision.commit), before: new Map(), pushed: pushed.reverse() };
+  if (record === undefined) {
+    const createdAt = timestamp(pushed.at(-1)?.time ?? revision.tip.time);
+    return { start: { ...emptyRecord(revision.commit), createdAt }, before: new Map(), pushed: pushed.reverse() };
+  }
   // The history was rewritten: it came as one.
   return { start: record, before: undefined, pushed: pushed.slice(0, 1) };
 }

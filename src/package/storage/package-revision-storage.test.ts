@@ -73,6 +73,20 @@ test('the lifecycle moves through the main resource, publication only through ap
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
 });
 
+test('a revision stays created when it was, whether or not a record outlives its publication', async () => {
+  await using scratch = await scratchRepository();
+  const { store, client, created } = await setUp(scratch);
+  await store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna);
+  scratch.clock.advance(60_000);
+  for (const name of [created.metadata.name, 'packages.web.v1']) {
+    await store.transition(name, { action: 'propose' }, anna);
+    await store.transition(name, { action: 'approve' }, anna);
+    const { metadata, status } = await client.get(packageRevisionKind, { name });
+    expect(metadata.creationTimestamp).toBe('2026-01-02T03:04:05Z');
+    expect(status?.publishTimestamp).toBe('2026-01-02T03:05:05Z');
+  }
+});
+
 test('a version that is not current is a conflict; conditions and gates can be written; watch tells all', async () => {
   await using scratch = await scratchRepository();
   const { store, client, created } = await setUp(scratch);

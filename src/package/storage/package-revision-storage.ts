@@ -93,12 +93,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const change = changeOf(stored, object, revision);
     const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
     if (finished) return this.#remove(context, stored, revision);
+    let expectedCommit = revision.commit;
     if (change !== undefined)
-      await this.#store.change(revision.name, { ...change, expectedCommit: revision.commit }, context);
-    if (action !== undefined) {
-      const expectedCommit = this.#store.get(revision.name).commit;
-      await this.#store.transition(revision.name, { action, expectedCommit }, context);
-    }
+      expectedCommit = (await this.#store.change(revision.name, { ...change, expectedCommit }, context)).commit;
+    if (action !== undefined) await this.#store.transition(revision.name, { action, expectedCommit }, context);
     return this.#existing({ name: revision.name });
   }
 

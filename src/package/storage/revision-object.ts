@@ -17,6 +17,7 @@ export function revisionObject(
   repository: Pick<PackageRepository, 'namespace' | 'deployment' | 'url'>,
 ): RevisionObject {
   const { kptfile, record } = revision;
+  const folded = revision.tip.facts.record;
   const published = isPublished(revision);
   const packageMetadata = {
     ...(kptfile?.metadata?.labels === undefined ? {} : { labels: kptfile.metadata.labels }),
@@ -32,7 +33,7 @@ export function revisionObject(
       name: revision.name,
       namespace: repository.namespace,
       uid: revision.uid,
-      creationTimestamp: record?.createdAt ?? timestamp(revision.tip.time),
+      creationTimestamp: record?.createdAt ?? folded?.createdAt ?? timestamp(revision.tip.time),
       ...objectMetadata(revision),
     },
     spec: {

@@ -181,6 +181,7 @@ async function commitFor(
     steps: record.steps,
     content: content.content,
     ...(record.task === undefined ? {} : { task: record.task }),
+    ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
     ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
   };
   return bench.git.writeCommit({
