@@ -40,10 +40,7 @@ export function decide(
     case 'approve':
       return approve(state, request, policy, now);
     case 'propose-deletion':
-      return allow([create(state.refs.deletionProposed, state.commit)], {
-        lifecycle: 'DeletionProposed',
-        revision: state.revision,
-      });
+      return allow([markForDeletion(state)], { lifecycle: 'DeletionProposed', revision: state.revision });
     case 'undo-deletion':
       return undoDeletion(state);
     case 'delete':
@@ -209,6 +206,11 @@ function unmetGates(
       message: `gate ${gate.type} is closed at ${now}${gate.since === undefined ? '' : ` since ${gate.since}`}: ${gate.explanation}`,
       gate,
     }));
+}
+
+/** A mark that is there already is left over from an earlier revision of this number. */
+function markForDeletion({ refs, commit, deletionProposed }: RevisionState): RefStep {
+  return { ref: refs.deletionProposed, expect: deletionProposed ?? null, become: { kind: 'commit', oid: commit } };
 }
 
 function dropDeletionMark(state: RevisionState): RefStep[] {
