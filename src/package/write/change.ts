@@ -11,7 +11,7 @@ import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
-import type { PackageRevision } from '../package-revision.ts';
+import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import { type EffectivePolicy, refuseGiver } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
@@ -22,7 +22,7 @@ import { signatures, type Workbench, type WritePlan, writeRecord } from './workb
 export interface RevisionChange {
   /** Files by path below the package folder; null removes. Only in Draft. */
   readonly files?: ReadonlyMap<string, Uint8Array | null>;
-  /** Edits of the Kptfile other than conditions, applied after `files`. Gates also in Proposed. */
+  /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
   readonly kptfile?: readonly KptfileEdit[];
   /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
   readonly conditions?: readonly GivenCondition[];
@@ -85,7 +85,9 @@ export async function planChange(
   }
   const learned = change.takeIn === true && needsTakingIn(revision, before);
   if (!contentChanged && record === before && !learned) return undefined;
-  if (!contentChanged) updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
+  // Where the main branch is says nothing about one package on it.
+  if (!contentChanged && !isPlaceholder(revision))
+    updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
   const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
   updates.push(await writeRecord(bench, revision, { ...record, commit }, note, context));
@@ -124,9 +126,11 @@ function checkAllowed(
       `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
     );
   }
-  const onlyGates = (change.kptfile ?? []).every((edit) => edit.op === 'addGate' || edit.op === 'removeGate');
-  if (revision.lifecycle === 'Proposed' && !onlyGates) {
-    throw new SluiceError('Refused', `${revision.name} is Proposed; reject it first, then edit the draft`);
+  // Whoever approves must not find a gate missing that was there when it was proposed.
+  const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
+  if (notNow !== undefined) {
+    const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
+    throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
   }
   for (const type of [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])]) {
     const refused = refuseGiver(policy, type, context.actor, context.face);
