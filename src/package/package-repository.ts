@@ -5,14 +5,15 @@ import { RefConflictError } from '../git/errors.ts';
 import type { GitRemote, GitRepository, Oid, RefChange, RefUpdate } from '../git/git-repository.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { type PackageContent, readPackage } from './content.ts';
+import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
 import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
-import { type RepositoryLayout, watchedPrefixes } from './layout.ts';
+import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import { planChange, type RevisionChange } from './write/change.ts';
-import { type NewRevision, planCreate } from './write/create.ts';
+import { checkPlace, type NewRevision, planCreate } from './write/create.ts';
 import { planTransition, type Transition } from './write/transition.ts';
 import type { Workbench, WritePlan } from './write/workbench.ts';
 
@@ -44,8 +45,6 @@ export const MIRROR_REFSPECS: readonly string[] = [
 ];
 /** A publication that loses the race for the main branch is planned anew this often. */
 const MAIN_RETRIES = 8;
-/** Contents kept for packages that are judged again and again while they are worked on. */
-const CACHED_CONTENTS = 256;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
@@ -63,8 +62,9 @@ export class PackageRepository implements Workbench {
   readonly #options: PackageRepositoryOptions;
   readonly #mutex = new Mutex();
   readonly #busy = new Set<string>();
-  readonly #contents = new Map<string, Promise<PackageContent>>();
+  readonly #contents = new ContentCache();
   #cacheDirty = false;
+  #closed = false;
   #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
@@ -98,24 +98,18 @@ export class PackageRepository implements Workbench {
   }
 
   emptyTree(): Promise<Oid> {
-    this.#emptyTree ??= this.git.editTree(undefined, new Map());
+    this.#emptyTree ??= this.git.editTree(undefined, new Map()).catch((error: unknown) => {
+      this.#emptyTree = undefined;
+      throw error;
+    });
     return this.#emptyTree;
   }
 
   /** The package of a revision, read once for each version of it. */
   content(revision: PackageRevision): Promise<PackageContent> {
-    const { tree = `${revision.commit}:${revision.path}`, kptfileBlob } = revision.tip;
-    const key = `${tree} ${kptfileBlob}`;
-    const known = this.#contents.get(key);
-    if (known !== undefined) return known;
-    const read = readPackage(this.git, `${revision.commit}:${revision.path}`, revision.kptfile);
-    this.#contents.set(key, read);
-    read.catch(() => this.#contents.delete(key));
-    for (const oldest of this.#contents.keys()) {
-      if (this.#contents.size <= CACHED_CONTENTS) break;
-      this.#contents.delete(oldest);
-    }
-    return read;
+    // By its tree: a package on the main branch stays as it is while the commit that it was seen in may go.
+    const { tree = `${revision.commit}:${revision.path}` } = revision.tip;
+    return this.#contents.get(tree, () => readPackage(this.git, tree, revision.kptfile));
   }
 
   /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
@@ -139,7 +133,9 @@ export class PackageRepository implements Workbench {
   create(wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
     const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
     return this.#exclusive(revisionName(key), async (name) => {
-      await this.#commit(await planCreate(this, wanted, context));
+      const plan = await planCreate(this, wanted, context);
+      // Another package can have come into being meanwhile.
+      await this.#commit(plan, () => checkPlace(this, wanted));
       return this.#expect(name);
     });
   }
@@ -163,9 +159,7 @@ export class PackageRepository implements Workbench {
           return this.index.get(name);
         } catch (error) {
           // Another package was published meanwhile; this one is judged anew on the new main head.
-          const lostMain =
-            error instanceof RefConflictError && error.details?.ref === `refs/heads/${this.layout.branch}`;
-          if (!lostMain || attempt >= MAIN_RETRIES) throw error;
+          if (!this.#isLostMain(error) || attempt >= MAIN_RETRIES) throw error;
         }
       }
     });
@@ -175,11 +169,17 @@ export class PackageRepository implements Workbench {
   async saveCache(): Promise<void> {
     if (this.#options.cacheFile === undefined || !this.#cacheDirty) return;
     this.#cacheDirty = false;
-    const live = this.index.liveFacts();
-    await saveFactCache(this.#options.cacheFile, live);
+    try {
+      await saveFactCache(this.#options.cacheFile, this.index.liveFacts());
+    } catch (error) {
+      this.#cacheDirty = true;
+      throw error;
+    }
   }
 
+  /** Nobody hears of changes from here on, also not of those that are under way. */
   async close(): Promise<void> {
+    this.#closed = true;
     try {
       await this.saveCache();
     } finally {
@@ -209,8 +209,15 @@ export class PackageRepository implements Workbench {
     }
   }
 
-  #commit(plan: WritePlan): Promise<void> {
+  /** What a rule of the server refuses is refused again. */
+  #isLostMain(error: unknown): boolean {
+    const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
+    return ref === mainRef(this.layout) && (kind === 'moved' || kind === 'locked');
+  }
+
+  #commit(plan: WritePlan, check?: () => void): Promise<void> {
     return this.#mutex.run(async () => {
+      check?.();
       try {
         await this.#updateRefs(plan.updates);
       } catch (error) {
@@ -256,7 +263,7 @@ export class PackageRepository implements Workbench {
     if (changes.length === 0) return [];
     const changed = await this.index.apply(changes);
     this.#cacheDirty = true;
-    if (changed.length > 0) this.#options.onChange(changed);
+    if (changed.length > 0 && !this.#closed) this.#options.onChange(changed);
     return changed;
   }
 }

@@ -61,7 +61,16 @@ export class RevisionStore {
   /** Passes changes of a repository on; given to `PackageRepository.open` as `onChange`. */
   announce(changes: readonly IndexChange[]): void {
     if (changes.length === 0) return;
-    for (const listener of this.#listeners) listener(changes);
+    const errors: unknown[] = [];
+    for (const listener of this.#listeners) {
+      try {
+        listener(changes);
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    // What one of them cannot bear is its own fault, and the others have heard.
+    if (errors.length > 0) throw errors[0];
   }
 
   /** Calls the listener with every change from now on, in order, one call for what changed together. */
@@ -93,11 +102,8 @@ export class RevisionStore {
   }
 
   find(name: string): PackageRevision | undefined {
-    for (const repository of this.#repositories.values()) {
-      const found = repository.index.get(name);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+    // The name of a repository is a DNS label.
+    return this.#repositories.get(name.split('.', 1)[0] ?? '')?.index.get(name);
   }
 
   get(name: string): PackageRevision {
@@ -129,14 +135,16 @@ export class RevisionStore {
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
     const names: string[] = [];
-    for (const other of this.list()) {
-      const upstream = other.kptfile?.upstream?.git;
-      if (upstream?.repo === undefined || comparable(upstream.repo) !== comparable(url)) continue;
-      const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
-      if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
-        names.push(other.name);
+    for (const repository of this.#repositories.values()) {
+      for (const other of repository.index.all()) {
+        const upstream = other.kptfile?.upstream?.git;
+        if (upstream?.repo === undefined || comparable(upstream.repo) !== comparable(url)) continue;
+        const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
+        if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
+          names.push(other.name);
+      }
     }
-    return names;
+    return names.sort();
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
 import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
-import { draftRef, mainRef, packagePath, proposedRef } from '../layout.ts';
+import { deletionProposedRef, draftRef, mainRef, packagePath, proposedRef, tagRef } from '../layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
 import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
@@ -36,11 +36,7 @@ export interface NewRevision {
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
 export async function planCreate(bench: Workbench, wanted: NewRevision, context: RequestContext): Promise<WritePlan> {
-  const key = { repository: bench.repository, package: wanted.package, workspace: wanted.workspace };
-  checkRevisionKey(key);
-  checkUnique(bench, key);
-  checkNesting(bench, key);
-  checkRefCollision(bench, key);
+  const key = checkPlace(bench, wanted);
   const head = bench.index.mainHead;
   if (head === undefined) {
     throw new SluiceError(
@@ -85,6 +81,22 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
   return { updates, name };
 }
 
+/** The key of a new revision. Throws if there is no place for it. */
+export function checkPlace(bench: Workbench, wanted: NewRevision): RevisionKey {
+  const key = { repository: bench.repository, package: wanted.package, workspace: wanted.workspace };
+  checkRevisionKey(key);
+  checkUnique(bench, key);
+  if (wanted.source.type === 'init' && bench.index.ofPackage(key.package).length > 0) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `package "${key.package}" already exists in repository "${bench.repository}"`,
+    );
+  }
+  checkNesting(bench, key);
+  checkRefCollision(bench, key);
+  return key;
+}
+
 interface Start {
   readonly subject: string;
   readonly task: unknown;
@@ -110,13 +122,6 @@ async function givenIn(
 }
 
 function initial(bench: Workbench, key: RevisionKey, source: Extract<RevisionSource, { type: 'init' }>): Start {
-  const others = bench.index.ofPackage(key.package);
-  if (others.length > 0) {
-    throw new SluiceError(
-      'AlreadyExists',
-      `package "${key.package}" already exists in repository "${bench.repository}"`,
-    );
-  }
   const path = packagePath(bench.layout, key.package);
   const ownName = key.package.slice(key.package.lastIndexOf('/') + 1);
   const description = source.description ?? `${ownName} description`;
@@ -197,16 +202,16 @@ function checkNesting(bench: Workbench, key: RevisionKey): void {
   );
 }
 
-/** Branches that are no revisions can be in the way too. */
+/** Branches and tags that are no revisions can be in the way too, also of what the draft becomes later. */
 function checkRefCollision(bench: Workbench, key: RevisionKey): void {
-  for (const ref of [draftRef(bench.layout, key), proposedRef(bench.layout, key)]) {
+  const { layout, index } = bench;
+  const refs = [draftRef(layout, key), proposedRef(layout, key)];
+  for (const later of [tagRef, deletionProposedRef]) refs.push(later(layout, key.package, 'v1'));
+  for (const ref of refs) {
     for (let slash = ref.lastIndexOf('/'); slash > 'refs/heads'.length; slash = ref.lastIndexOf('/', slash - 1)) {
       const above = ref.slice(0, slash);
-      if (bench.index.ref(above) === undefined) continue;
-      throw new SluiceError(
-        'Refused',
-        `${ref} cannot exist beside the branch ${above}; remove that branch or choose another name`,
-      );
+      if (index.ref(above) === undefined) continue;
+      throw new SluiceError('Refused', `${ref} cannot exist beside ${above}; remove that one or choose another name`);
     }
   }
 }

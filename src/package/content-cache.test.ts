@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import type { PackageContent } from './content.ts';
+import { ContentCache } from './content-cache.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+function content(bytes: number): PackageContent {
+  const inputs = { content: '', object: () => undefined, file: () => undefined };
+  return { ...inputs, tree: '', files: new Map([['a', Buffer.alloc(bytes)]]), skipped: [], objects: () => [] };
+}
+
+test('what is asked for at the same time is read once, and what fails is read again', async () => {
+  const cache = new ContentCache();
+  let reads = 0;
+  const read = async () => {
+    reads += 1;
+    if (reads === 1) throw new Error('broken');
+    return content(1);
+  };
+  await expect(Promise.all([cache.get('a', read), cache.get('a', read)])).rejects.toThrow('broken');
+  expect(reads).toBe(1);
+  await Promise.all([cache.get('a', read), cache.get('a', read)]);
+  expect(reads).toBe(2);
+});
+
+test('number and bytes are bounded, and what was used last stays', async () => {
+  const cache = new ContentCache();
+  for (let number = 0; number < 100; number++) {
+    await cache.get(`${number}`, async () => content(MEBIBYTE));
+    await cache.get('0', async () => expect.fail('read again'));
+  }
+  expect(cache.size.bytes).toBe(32 * MEBIBYTE);
+  for (let number = 0; number < 1000; number++) await cache.get(`small ${number}`, async () => content(1));
+  expect(cache.size).toEqual({ entries: 256, bytes: 256 });
+});
