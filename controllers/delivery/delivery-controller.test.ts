@@ -257,6 +257,31 @@ describe('delivery controller', () => {
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
   });
 
+  test('a tag that vanishes takes nothing off the clusters, and brings no lower revision back', async () => {
+    const one = await publish(world, 'one');
+    const two = await publishNext(world, await publish(world, 'two'), 'w2', '2');
+    await create();
+    await reconcile();
+    const before = gitCli(site, ['rev-parse', 'main']);
+    const { path } = world.store.repository('apps').git;
+    gitCli(path, ['update-ref', '-d', 'refs/tags/one/v1']);
+    gitCli(path, ['update-ref', '-d', 'refs/tags/two/v2']);
+    await world.store.repository('apps').refresh();
+    expect([world.store.find(one), world.store.find(two)]).toEqual([undefined, undefined]);
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
+    const { reason, message } = await statusOf(world);
+    expect([reason, message.includes('nobody deleted it through Sluice')]).toEqual(['Partial', true]);
+    await world.client.patch(
+      deliveryTargetKind,
+      { name: 'edge' },
+      { spec: { allowOutOfBand: true, allowPrune: true } },
+    );
+    await reconcile();
+    expect(filesOf(site).filter((file) => file.includes('/one/'))).toEqual([]);
+    expect(show('clusters/edge/two/cm.yaml')).toContain('value: "1"');
+  });
+
   test('an approval that was copied onto another content is not delivered', async () => {
     const name = await publish(world, 'one');
     const { path } = world.store.repository('apps').git;

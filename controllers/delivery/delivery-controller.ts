@@ -21,6 +21,7 @@ import { keyOf, type Stored } from '../../src/resource/object.ts';
 import { credentialsOf } from '../credentials.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
+import { lostRevisions } from './lost-revisions.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { targetSources } from './target-sources.ts';
@@ -126,7 +127,10 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const settings = settingsOf(target);
     const unreadable = unreadableOwners(settings.name, present, new Set(repositories.map((one) => one.repository)));
     const wanted = await wantedRevisions.of(target, repositories, repositoryObjects);
-    const result = desired(settings, wanted.revisions, present, unreadable);
+    const lost = settings.allowOutOfBand ? [] : lostRevisions(settings.name, present, repositories, wanted.revisions);
+    const kept = new Set(lost.map(packageKey));
+    const revisions = [...wanted.revisions.filter((revision) => !kept.has(packageKey(revision))), ...lost];
+    const result = desired(settings, revisions, present, unreadable);
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };

@@ -69,7 +69,7 @@ export function desired(
       continue;
     }
     const { files, objects } = outcome.manifests;
-    const owner = { target: target.name, repository, package: path };
+    const owner = { target: target.name, repository, package: path, revision: number };
     const list = writeKustomization(owner, [...files.keys()].sort(compareText));
     const changed = branch.replace(folder, new Map([...files, [KUSTOMIZATION, list]]), edits);
     packages.push({ repository, package: path, revision: number, folder, objects, changed });

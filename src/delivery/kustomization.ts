@@ -8,6 +8,8 @@ export interface FolderOwner {
   readonly target: string;
   readonly repository: string;
   readonly package: string;
+  /** Which published revision it holds. */
+  readonly revision?: number;
 }
 
 const MARK = '# Written by Sluice; changes here are overwritten. ';
@@ -17,7 +19,7 @@ const MARK = '# Written by Sluice; changes here are overwritten. ';
  * be changed or removed.
  */
 export function writeKustomization(owner: FolderOwner, files: readonly string[]): Uint8Array {
-  const mark = `${MARK}${JSON.stringify([owner.target, owner.repository, owner.package])}\n`;
+  const mark = `${MARK}${JSON.stringify(fieldsOf(owner))}\n`;
   const entry = (key: string, value: Scalar | readonly Scalar[]) => [key, { key: string(key), value }] as const;
   const list = {
     entries: new Map([
@@ -42,10 +44,15 @@ export function readOwner(data: Uint8Array): FolderOwner | undefined {
     // A mark that somebody changed is no mark.
     return undefined;
   }
-  if (!Array.isArray(fields) || fields.length !== 3) return undefined;
-  const [target, repository, path] = fields as unknown[];
+  if (!Array.isArray(fields) || (fields.length !== 3 && fields.length !== 4)) return undefined;
+  const [target, repository, path, revision] = fields as unknown[];
   if (typeof target !== 'string' || typeof repository !== 'string' || typeof path !== 'string') return undefined;
-  return { target, repository, package: path };
+  const owner = { target, repository, package: path };
+  return typeof revision === 'number' ? { ...owner, revision } : owner;
+}
+
+function fieldsOf({ target, repository, package: path, revision }: FolderOwner): (string | number)[] {
+  return [target, repository, path, ...(revision === undefined ? [] : [revision])];
 }
 
 function string(text: string): Scalar {

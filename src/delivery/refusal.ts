@@ -6,6 +6,7 @@ export type RefusalReason =
   | 'InvalidManifest'
   | 'InvalidPath'
   | 'OutOfBand'
+  | 'OutOfBandRemoval'
   | 'OwnBuildFile'
   | 'PinnedRevisionMissing'
   | 'TooLarge'

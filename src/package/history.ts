@@ -28,16 +28,29 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
   const [main, draft] = revision.tip.parents;
   const entries: HistoryEntry[] = [];
   if (published) {
-    entries.push(await commitEntry(bench, revision.commit));
-    const steps = revision.tip.facts.record?.steps ?? [];
-    entries.push(...stepEntries(steps, revision.commit).filter(({ action }) => action !== 'approve'));
+    entries.push(await approvalEntry(bench, revision));
+    // A record that was written after publication has these steps too.
+    const steps = revision.record?.steps.length ? [] : (revision.tip.facts.record?.steps ?? []);
+    entries.push(...stepEntries(steps, revision.commit));
   }
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
     entries.push(...(await commitsOf(bench, revision, tip, published ? main : undefined, limit)));
   }
   if (revision.recordOid !== undefined) entries.push(...(await recordEntries(bench, revision, limit)));
-  return entries.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0)).slice(0, limit);
+  return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);
+}
+
+/** What can only have come after what, where two things have the same second. */
+function rank({ action }: HistoryEntry): number {
+  return ['push', 'init', 'copy', 'edit', ...ACTIONS].indexOf(action);
+}
+
+/** The approval commit, and which gates it let pass. */
+async function approvalEntry(bench: Workbench, { commit, tip }: PackageRevision): Promise<HistoryEntry> {
+  const entry = entryOf(await bench.git.readCommit(commit));
+  const step = tip.facts.record?.steps.findLast(({ action }) => action === 'approve');
+  return step?.gates === undefined ? entry : { ...entry, what: `${entry.what}, ${describeStep(step)}` };
 }
 
 async function commitsOf(
@@ -128,10 +141,6 @@ async function readCommit(bench: Workbench, oid: Oid): Promise<Commit | undefine
   }
 }
 
-async function commitEntry(bench: Workbench, oid: Oid): Promise<HistoryEntry> {
-  return entryOf(await bench.git.readCommit(oid));
-}
-
 function entryOf(commit: Commit): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
   return {
@@ -145,9 +154,13 @@ function entryOf(commit: Commit): HistoryEntry {
   };
 }
 
-/** A push has an entry for each of its commits. */
+/** A push and an approval have entries as commits. */
 function stepEntries(steps: readonly LifecycleStep[], commit: Oid): HistoryEntry[] {
-  return steps.filter(({ action }) => action !== 'push').map((step) => stepEntry(step, commit));
+  return steps.filter(({ action }) => action !== 'push' && action !== 'approve').map((step) => stepEntry(step, commit));
+}
+
+function describeStep({ action, gates }: LifecycleStep): string {
+  return gates === undefined ? action : `${action} with closed gates: ${gates.join(', ')}`;
 }
 
 function stepEntry(step: LifecycleStep, commit: Oid): HistoryEntry {
@@ -156,7 +169,7 @@ function stepEntry(step: LifecycleStep, commit: Oid): HistoryEntry {
     by: step.by,
     face: step.face,
     action: step.action,
-    what: step.gates === undefined ? step.action : `${step.action} with closed gates: ${step.gates.join(', ')}`,
+    what: describeStep(step),
     reason: step.reason,
     commit: step.commit ?? commit,
   };

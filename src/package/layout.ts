@@ -64,9 +64,19 @@ export function recordRef(layout: RepositoryLayout, uid: string): string {
   return layout.recordPrefix + uid;
 }
 
+/** Keeps the last record of a published revision that was deleted; it tells a deletion in order from a tag that vanished. */
+export function tombstoneRef(layout: RepositoryLayout, packageName: string, version: string): string {
+  return `${tombstonePrefix(layout)}${packagePath(layout, packageName)}/${version}`;
+}
+
+/** Beside the records, wherever those are. */
+function tombstonePrefix(layout: RepositoryLayout): string {
+  return layout.recordPrefix.replace(/records\/$/, 'deleted/');
+}
+
 /** Ref prefixes that can say something about the packages of a repository. */
 export function watchedPrefixes(layout: RepositoryLayout): string[] {
-  return [mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS, layout.recordPrefix];
+  return [mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS, layout.recordPrefix, tombstonePrefix(layout)];
 }
 
 /** The meaning of a full ref name in this layout; refs of other directories of the same Git repository are `other`. */

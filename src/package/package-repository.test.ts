@@ -1,4 +1,4 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
@@ -82,10 +82,17 @@ describe('the Git layout is that of Porch', () => {
     expect(store.get(name).lifecycle).toBe('DeletionProposed');
     await store.transition(name, { action: 'undo-deletion' }, anna);
     expect(store.get(name).lifecycle).toBe('Published');
+    expect((await store.history(name)).map((entry) => entry.action)).toEqual([
+      ...['undo-deletion', 'propose-deletion', 'approve', 'propose', 'init'],
+    ]);
     await store.transition(name, { action: 'propose-deletion' }, anna);
     await store.transition(name, { action: 'delete' }, anna);
     expect(store.find(name)).toBeUndefined();
-    expect(await refs(scratch)).toEqual(['refs/heads/main']);
+    // What is left of it is who deleted it, and why.
+    expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/sluice/deleted/shop/v1']);
+    expect(await scratch.git('show', '-s', '--format=%s', 'refs/sluice/deleted/shop/v1')).toBe(
+      'delete packages.shop.v1 by anna',
+    );
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toContain('shop');
     const placeholder = store.get('packages.shop.main');
     expect(placeholder).toMatchObject({ revision: -1, outOfBand: { reason: 'NotPublished' } });
@@ -93,6 +100,9 @@ describe('the Git layout is that of Porch', () => {
     await store.transition(placeholder.name, { action: 'delete' }, anna);
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md');
     expect(store.list()).toEqual([]);
+    // The number is given again, and is there again.
+    await publish(store, await draft(store));
+    expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/tags/shop/v1']);
   });
 
   test('a repository can be scoped to a directory', async () => {
@@ -309,7 +319,12 @@ describe('gates', () => {
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
     await publish(store, name);
     expect(store.get(name).tip.facts.record).toMatchObject({ gatesBypassed: true });
-    expect((await store.history(name)).map((entry) => entry.what)).toContain('propose with closed gates: tested');
+    expect((await store.history(name)).map((entry) => entry.what)).toEqual(
+      expect.arrayContaining([
+        'propose with closed gates: tested',
+        'Approving package revision shop/1, approve with closed gates: tested',
+      ]),
+    );
   });
 });
 
@@ -456,7 +471,14 @@ describe('the index', () => {
     const warm = await scratch.open({ cacheFile });
     expect(warm.repository.note).toBeUndefined();
     expect(warm.store.list()).toEqual(rows);
-    for (const damage of ['', 'sluice-index 1\n{"half', 'sluice-index 1\n["c"]\nend\n', '\0\0\0']) {
+    const whole = await readFile(cacheFile, 'utf8');
+    for (const damage of [
+      '',
+      whole.slice(0, -100),
+      whole.replace('web', 'wed'),
+      '\0\0\0',
+      whole.replace(' 2\n', ' 1\n'),
+    ]) {
       await writeFile(cacheFile, damage);
       const rebuilt = await scratch.open({ cacheFile });
       expect(rebuilt.store.list()).toEqual(rows);

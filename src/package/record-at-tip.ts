@@ -51,7 +51,9 @@ function publishedRecord(revision: PackageRevision, inputs: PackageInputs): Revi
   // A tag that did not come through the kernel can say anything.
   if (folded !== undefined && revision.outOfBand === undefined) {
     const kept = revision.record ?? { version: 1, commit: revision.commit };
-    return { ...kept, verdicts: [...folded.verdicts], steps: [...folded.steps] };
+    // A record that was written after publication goes on where the approval commit ends.
+    const steps = 'steps' in kept && kept.steps.length > 0 ? kept.steps : folded.steps;
+    return { ...kept, verdicts: [...folded.verdicts], steps: [...steps] };
   }
   const conditions = revision.kptfile === undefined ? new Map() : conditionsOf(revision.kptfile);
   const { commit, tip } = revision;

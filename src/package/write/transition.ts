@@ -9,7 +9,7 @@ import type { GateFacts } from '../gates.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
-import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef } from '../layout.ts';
+import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import { hasObjectMetadata, type RevisionRecord, withStep } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
@@ -135,8 +135,7 @@ export async function planTransition(
   });
   const made = await commitFor(bench, revision, decision, { ...reading, record }, context);
   const updates = decision.plan.map((step) => refUpdate(step, revision, made));
-  const kept = await keepRecord(bench, revision, decision, record, made ?? revision.commit, context);
-  if (kept !== undefined) updates.push(kept);
+  updates.push(...(await recordUpdates(bench, revision, decision, record, made ?? revision.commit, context)));
   return { updates, name: revision.name };
 }
 
@@ -211,24 +210,47 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
   return old === null ? { type: 'create', ref, new: next } : { type: 'update', ref, old, new: next };
 }
 
-/** The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. */
-async function keepRecord(
+/**
+ * The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. Of a published
+ * revision that is deleted the last record stays in the place of its tag, so that anyone can tell later that it was deleted in
+ * order, by whom and why.
+ */
+async function recordUpdates(
   bench: Workbench,
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
   commit: Oid,
   context: RequestContext,
-): Promise<RefUpdate | undefined> {
+): Promise<RefUpdate[]> {
+  const { layout, index } = bench;
+  const { package: packageName } = revision.key;
+  const { next } = decision;
+  const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
   const before = revision.recordOid;
-  const published = decision.next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
-  if (decision.next === undefined || (published && !hasObjectMetadata(record))) {
-    return before === undefined
-      ? undefined
-      : { type: 'delete', ref: recordRef(bench.layout, revision.uid), old: before };
-  }
-  const next = published ? { ...record, commit, verdicts: [], steps: [] } : { ...record, commit };
   const step = record.steps.at(-1);
   const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
-  return writeRecord(bench, revision, next, { subject, action: step?.action ?? 'edit' }, context);
+  const note = { subject, action: step?.action ?? 'edit' };
+  if (next !== undefined && !(published && !hasObjectMetadata(record))) {
+    const kept = published ? { ...record, commit, verdicts: [], steps: [] } : { ...record, commit };
+    const written = await writeRecord(bench, revision, kept, note, context);
+    return published ? [written, ...dropTombstone(bench, packageName, next.revision)] : [written];
+  }
+  const updates: RefUpdate[] =
+    before === undefined ? [] : [{ type: 'delete', ref: recordRef(layout, revision.uid), old: before }];
+  if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
+  if (next === undefined && revision.ref.startsWith('refs/tags/')) {
+    const ref = tombstoneRef(layout, packageName, revision.ref.slice(revision.ref.lastIndexOf('/') + 1));
+    const { new: last } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+    const old = index.ref(ref);
+    updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
+  }
+  return updates;
+}
+
+/** A number that is given again is there again. */
+function dropTombstone({ layout, index }: Workbench, packageName: string, revision: number): RefUpdate[] {
+  const ref = tombstoneRef(layout, packageName, `v${revision}`);
+  const old = index.ref(ref);
+  return old === undefined ? [] : [{ type: 'delete', ref, old }];
 }

@@ -59,7 +59,7 @@ export async function writeRecord(
   record: RevisionRecord,
   note: RecordNote,
   context: RequestContext,
-): Promise<RefUpdate> {
+): Promise<Exclude<RefUpdate, { type: 'delete' | 'verify' }>> {
   const { subject, action, made } = note;
   const last = {
     action,
