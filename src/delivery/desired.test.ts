@@ -74,7 +74,7 @@ function texts(branch: Branch): Record<string, string> {
 }
 
 function list(path: string, resources: string, name = 'edge', repository = 'packages'): string {
-  return `# Written by Sluice; changes here are overwritten. ["${name}","${repository}","${path}"]\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:${resources}\n`;
+  return `# Written by Sluice; changes here are overwritten. ["${name}","${repository}","${path}",1]\napiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:${resources}\n`;
 }
 
 describe('what is written', () => {
