@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitInfo } from '../package-revision.ts';
@@ -52,31 +53,42 @@ function refill<Value>(map: Map<string, Value>, entries: ReadonlyMap<string, Val
 }
 
 /** Changes with the meaning of an entry; files of another version are not read. */
-const VERSION = 'sluice-index 1';
+const HEADER = Buffer.from('sluice-index 2\n');
+/** Characters that are written, and lines that are read, before others get their turn. */
+const CHUNK = 256 * 1024;
+const SLICE = 512;
 
 type Line = ['c', string, CommitInfo] | ['k', Oid, KptfileFact] | ['r', Oid, RevisionRecord | null] | ['f', Oid, Oid];
 
 /** Reads a cache file; an absent or damaged one gives an empty cache and the reason. */
 export async function loadFactCache(file: string): Promise<{ cache: FactCache; note: string | undefined }> {
-  let text: string;
+  const cache = new FactCache();
+  let data: Buffer;
   try {
-    text = await readFile(file, 'utf8');
+    data = await readFile(file);
   } catch (error) {
     const absent = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return { cache: new FactCache(), note: absent ? undefined : `index cache not readable, rebuilt: ${String(error)}` };
+    return { cache, note: absent ? undefined : `index cache not readable, rebuilt: ${String(error)}` };
   }
-  const [version, sum, ...lines] = text.split('\n');
-  if (version !== VERSION || sum !== checksum(lines)) {
-    return { cache: new FactCache(), note: 'index cache of another version or damaged, rebuilt' };
+  // A damaged cache must not show revisions that are not there, so the whole is checked before a line of it counts.
+  const end = data.length - lastLine('').length;
+  const sum = createHash('sha256').update(data.subarray(0, end)).digest('hex');
+  if (!data.subarray(0, HEADER.length).equals(HEADER) || data.toString('latin1', end) !== lastLine(sum)) {
+    return { cache, note: 'index cache of another version or damaged, rebuilt' };
   }
-  const cache = new FactCache();
-  for (const line of lines) if (line !== '') put(cache, JSON.parse(line) as Line);
+  let start = HEADER.length;
+  for (let lines = 1; start < end; lines++) {
+    const stop = data.indexOf('\n', start);
+    put(cache, JSON.parse(data.toString('utf8', start, stop)) as Line);
+    start = stop + 1;
+    if (lines % SLICE === 0) await setImmediate();
+  }
   return { cache, note: undefined };
 }
 
-/** A damaged cache must not show revisions that are not there, so the whole is checked before a line of it counts. */
-function checksum(lines: readonly string[]): string {
-  return createHash('sha256').update(lines.join('\n')).digest('hex');
+/** The checksum of all before, with a line of its own. */
+function lastLine(sum: string): string {
+  return `sum ${sum.padEnd(64)}\n`;
 }
 
 function put(cache: FactCache, line: Line): void {
@@ -96,19 +108,30 @@ function put(cache: FactCache, line: Line): void {
   }
 }
 
-/** Writes the cache beside and renames it into place, so that a reader never sees half of it. */
+function* linesOf(cache: FactCache): Generator<Line> {
+  for (const [key, value] of cache.commits) yield ['c', key, value];
+  for (const [key, value] of cache.kptfiles) yield ['k', key, value];
+  for (const [key, value] of cache.records) yield ['r', key, value];
+  for (const [key, value] of cache.folders) yield ['f', key, value];
+}
+
+/** Writes the cache beside and renames it into place, so that a reader never sees half of it. It must not change meanwhile. */
 export async function saveFactCache(file: string, cache: FactCache): Promise<void> {
-  const lines: string[] = [];
-  for (const [key, value] of cache.commits) lines.push(JSON.stringify(['c', key, value] satisfies Line));
-  for (const [key, value] of cache.kptfiles) lines.push(JSON.stringify(['k', key, value] satisfies Line));
-  for (const [key, value] of cache.records) lines.push(JSON.stringify(['r', key, value] satisfies Line));
-  for (const [key, value] of cache.folders) lines.push(JSON.stringify(['f', key, value] satisfies Line));
   await mkdir(dirname(file), { recursive: true });
   const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     const handle = await open(temporary, 'wx', 0o600);
     try {
-      await handle.writeFile([VERSION, checksum(lines), ...lines].join('\n'));
+      const hash = createHash('sha256');
+      let chunk = HEADER.toString();
+      for (const line of linesOf(cache)) {
+        chunk += `${JSON.stringify(line)}\n`;
+        if (chunk.length < CHUNK) continue;
+        hash.update(chunk);
+        await handle.appendFile(chunk);
+        chunk = '';
+      }
+      await handle.appendFile(chunk + lastLine(hash.update(chunk).digest('hex')));
     } finally {
       await handle.close();
     }

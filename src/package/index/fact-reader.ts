@@ -6,7 +6,7 @@ import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import type { CommitInfo } from '../package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../record.ts';
-import type { FactCache, FolderFact } from './fact-cache.ts';
+import type { FactCache } from './fact-cache.ts';
 
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
 const SLICE = 128;
@@ -14,8 +14,6 @@ const SLICE = 128;
 const UNDER_WAY = 3;
 /** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Folders deeper than this hold no packages. */
-const MAX_DEPTH = 32;
 
 /** A place where a package may be: a commit (or an annotated tag) and a folder. */
 export interface Place {
@@ -110,40 +108,21 @@ export class FactReader {
     });
   }
 
-  /** All packages below a folder of a commit: folders with a Kptfile; what lies below one belongs to it. */
-  async folders(commit: Oid, directory: string): Promise<FolderFact[]> {
-    const found: FolderFact[] = [];
-    const [root] = await this.#git.statObjects([`${commit}:${directory}`]);
-    if (root?.type !== 'tree') return found;
-    let level: { path: string; tree: Oid }[] = [{ path: '', tree: root.oid }];
-    for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
-      const next: { path: string; tree: Oid }[] = [];
-      await inSlices(level, async (slice) => {
-        const inspected = await this.#inspect(slice.map((folder) => folder.tree));
-        for (const [position, folder] of slice.entries()) {
-          const inside = inspected[position];
-          if (inside?.kptfile !== undefined && folder.path !== '') {
-            found.push({ path: folder.path, tree: folder.tree, kptfileBlob: inside.kptfile });
-          } else {
-            for (const { name, oid } of inside?.children ?? [])
-              next.push({ path: inFolder(folder.path, name), tree: oid });
-          }
-        }
-      });
-      level = next;
-    }
-    return found;
+  /** The tree of a folder in a commit; undefined if there is none. */
+  async treeOf(commit: Oid, directory: string): Promise<Oid | undefined> {
+    const [stat] = await this.#git.statObjects([`${commit}:${directory}`]);
+    return stat?.type === 'tree' ? stat.oid : undefined;
   }
 
-  /** The Kptfile directly in each folder, or else the folders in it. */
-  async #inspect(trees: readonly Oid[]): Promise<Inspection[]> {
+  /** The Kptfile directly in each folder, or else the folders in it; undefined for a tree that is not there. */
+  async inspect(trees: readonly Oid[]): Promise<(Inspection | undefined)[]> {
     const unknown = trees.filter((tree) => !this.#cache.folders.has(tree));
     const objects = new Map((await this.#read(unknown)).map((object, position) => [unknown[position], object]));
     return trees.map((tree) => {
       const known = this.#cache.folders.get(tree);
       if (known !== undefined) return { kptfile: known, children: [] };
       const object = objects.get(tree);
-      if (object?.type !== 'tree') return { kptfile: undefined, children: [] };
+      if (object?.type !== 'tree') return undefined;
       const kptfile = findKptfile(object);
       if (kptfile === undefined)
         return { kptfile, children: entriesOf(object).filter((entry) => entry.mode === '040000') };
@@ -153,7 +132,7 @@ export class FactReader {
   }
 }
 
-interface Inspection {
+export interface Inspection {
   readonly kptfile: Oid | undefined;
   readonly children: readonly TreeEntry[];
 }
@@ -202,10 +181,6 @@ function readRecord(object: GitObject | undefined): RevisionRecord | null {
   }
 }
 
-function inFolder(folder: string, name: string): string {
-  return folder === '' ? name : `${folder}/${name}`;
-}
-
 /** Where the cache keeps what a commit says about a folder. */
 export function commitKey(place: Place): string {
   return `${place.oid}:${place.path}`;
@@ -215,7 +190,10 @@ export function commitKey(place: Place): string {
  * Works through many items in slices. Some are under way at once, so that Git already reads the next ones while the last ones
  * are parsed, and between slices timers and I/O get their turn.
  */
-async function inSlices<Item>(items: readonly Item[], work: (slice: readonly Item[]) => Promise<void>): Promise<void> {
+export async function inSlices<Item>(
+  items: readonly Item[],
+  work: (slice: readonly Item[]) => Promise<void>,
+): Promise<void> {
   let start = 0;
   const worker = async () => {
     while (start < items.length) {

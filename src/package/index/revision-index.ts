@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { digest } from '../canonical-json.ts';
 import { mainRef, packagePath, parseRef, type RepositoryLayout } from '../layout.ts';
@@ -13,6 +14,7 @@ import {
 } from './candidate.ts';
 import type { FactCache, FolderFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
+import { folderChanges } from './folder-changes.ts';
 import { liveFacts } from './live-facts.ts';
 import { PackageFolders } from './package-folders.ts';
 
@@ -27,13 +29,20 @@ interface News {
   /** What refs that show revisions show now. */
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
   /** Set if the main branch moved. */
-  readonly main:
-    | { readonly folders: ReadonlyMap<string, FolderFact>; readonly changed: Map<string, Candidate | undefined> }
-    | undefined;
+  readonly main: MainNews | undefined;
   /** Packages that are concerned by other changes: of records and marks. */
   readonly packages: ReadonlySet<string>;
 }
 
+/** What became of the packages on the main branch, by package; undefined for those that are gone. */
+interface MainNews {
+  readonly tree: Oid | undefined;
+  readonly folders: ReadonlyMap<string, FolderFact | undefined>;
+  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
+}
+
+/** Candidates made without a pause: a few ms of work. */
+const SLICE = 512;
 /** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
 const SPARE_FACTS = 2048;
 
@@ -53,7 +62,9 @@ export class RevisionIndex {
   readonly #candidates = new Map<string, Candidate>();
   /** Packages on the main branch, by package. */
   readonly #placeholders = new Map<string, Candidate>();
-  #folders: ReadonlyMap<string, FolderFact> = new Map();
+  readonly #folders = new Map<string, FolderFact>();
+  /** The tree that they are in. */
+  #mainTree: Oid | undefined;
   /** Refs that show revisions of a package. */
   readonly #refsByPackage = new Map<string, Set<string>>();
   /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
@@ -164,6 +175,7 @@ export class RevisionIndex {
     );
     await this.#reader.kptfiles(infos.flatMap((info) => info?.kptfileBlob ?? []));
     for (const [position, place] of places.entries()) {
+      if (position % SLICE === SLICE - 1) await setImmediate();
       const info = infos[position];
       const found =
         info === undefined
@@ -174,7 +186,7 @@ export class RevisionIndex {
     const head = mainRef(this.#layout);
     const main = after.has(head) ? await this.#readMain(after.get(head)) : undefined;
     // Records can be there before the revisions that they speak about.
-    for (const candidate of [...candidates.values(), ...(main?.changed.values() ?? [])]) {
+    for (const candidate of [...candidates.values(), ...(main?.candidates.values() ?? [])]) {
       const ref = this.#layout.recordPrefix + candidate?.uid;
       const oid = after.has(ref) ? after.get(ref) : this.#refs.get(ref);
       if (oid !== undefined) records.add(oid);
@@ -183,25 +195,20 @@ export class RevisionIndex {
     return { refs: changes, candidates, main, packages };
   }
 
-  /** The packages on the main branch, and those of them that came, went or changed. */
-  async #readMain(head: Oid | undefined): Promise<NonNullable<News['main']>> {
+  /** The packages on the main branch that came, went or changed. */
+  async #readMain(head: Oid | undefined): Promise<MainNews> {
     const { directory } = this.#layout;
-    const changed = new Map<string, Candidate | undefined>();
     const [info] = head === undefined ? [] : await this.#reader.commits([{ oid: head, path: directory }]);
-    if (info === undefined) {
-      for (const path of this.#folders.keys()) changed.set(path, undefined);
-      return { folders: new Map(), changed };
+    const tree = info === undefined ? undefined : await this.#reader.treeOf(info.oid, directory);
+    const folders = await folderChanges(this.#reader, this.#folders, this.#mainTree, tree);
+    await this.#reader.kptfiles(Array.from(folders.values(), (folder) => folder?.kptfileBlob ?? []).flat());
+    const candidates = new Map<string, Candidate | undefined>();
+    for (const [path, folder] of folders) {
+      const gone = folder === undefined || info === undefined;
+      const fact = gone ? undefined : this.#cache.kptfiles.get(folder.kptfileBlob);
+      candidates.set(path, gone ? undefined : placeholderCandidate(this.#origin, folder, info, fact));
     }
-    const found = await this.#reader.folders(info.oid, directory);
-    const folders = new Map(found.map((folder) => [folder.path, folder]));
-    for (const path of this.#folders.keys()) if (!folders.has(path)) changed.set(path, undefined);
-    const present = found.filter(({ path, tree }) => this.#folders.get(path)?.tree !== tree);
-    await this.#reader.kptfiles(present.map((folder) => folder.kptfileBlob));
-    for (const folder of present) {
-      const fact = this.#cache.kptfiles.get(folder.kptfileBlob);
-      changed.set(folder.path, placeholderCandidate(this.#origin, folder, info, fact));
-    }
-    return { folders, changed };
+    return { tree, folders, candidates };
   }
 
   /** From here on nothing waits, so that nobody sees half of it. */
@@ -217,8 +224,12 @@ export class RevisionIndex {
       else this.#candidates.set(ref, candidate);
     }
     if (main !== undefined) {
-      this.#folders = main.folders;
-      for (const [packageName, candidate] of main.changed) {
+      this.#mainTree = main.tree;
+      for (const [path, folder] of main.folders) {
+        if (folder === undefined) this.#folders.delete(path);
+        else this.#folders.set(path, folder);
+      }
+      for (const [packageName, candidate] of main.candidates) {
         this.#replace(this.#placeholders.get(packageName), candidate, touched);
         if (candidate === undefined) this.#placeholders.delete(packageName);
         else this.#placeholders.set(packageName, candidate);

@@ -1,0 +1,82 @@
+import type { Oid } from '../../git/git-repository.ts';
+import type { FolderFact } from './fact-cache.ts';
+import { type FactReader, type Inspection, inSlices } from './fact-reader.ts';
+
+/** Folders deeper than this hold no packages. */
+const MAX_DEPTH = 32;
+
+/** A folder whose content is another one than before. */
+interface Differing {
+  readonly path: string;
+  readonly before: Oid | undefined;
+  readonly after: Oid | undefined;
+}
+
+/**
+ * What became of the packages below a folder when its tree `before` became `after`: by path, the package as it is now, or undefined
+ * for one that is gone. A folder with a Kptfile is a package, and what lies below it belongs to it. Only what differs is read, so
+ * a publication costs the same whatever else there is; `known` are the packages of `before`.
+ */
+export async function folderChanges(
+  reader: FactReader,
+  known: ReadonlyMap<string, FolderFact>,
+  before: Oid | undefined,
+  after: Oid | undefined,
+): Promise<Map<string, FolderFact | undefined>> {
+  const changed = new Map<string, FolderFact | undefined>();
+  const drop = (folder: string) => {
+    for (const path of known.keys()) if (isAtOrBelow(path, folder)) changed.set(path, undefined);
+  };
+  let level: Differing[] = before === after ? [] : [{ path: '', before, after }];
+  for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
+    const next: Differing[] = [];
+    await inSlices(level, async (slice) => {
+      const trees = slice.flatMap(({ path, before: old, after: now }) => [known.has(path) ? undefined : old, now]);
+      const inspected = await inspectAll(reader, trees);
+      for (const [position, { path, before: oldTree, after: tree }] of slice.entries()) {
+        const old = inspected[2 * position];
+        const now = inspected[2 * position + 1];
+        const isPackage = now?.kptfile !== undefined && path !== '';
+        const comparable = old !== undefined && old.kptfile === undefined && now !== undefined && !isPackage;
+        // What was a package has none below it; of what is one now, or cannot be compared, nothing is left as it was.
+        if (known.has(path)) changed.set(path, undefined);
+        else if (oldTree !== undefined && !comparable) drop(path);
+        if (isPackage && tree !== undefined && now?.kptfile !== undefined)
+          changed.set(path, { path, tree, kptfileBlob: now.kptfile });
+        else next.push(...differing(path, comparable ? old : undefined, now));
+      }
+    });
+    level = next;
+  }
+  return changed;
+}
+
+/** In order; undefined for those that are not given or not there any more. */
+async function inspectAll(
+  reader: FactReader,
+  trees: readonly (Oid | undefined)[],
+): Promise<(Inspection | undefined)[]> {
+  const given = trees.filter((tree) => tree !== undefined);
+  const inspected = await reader.inspect(given);
+  const byTree = new Map(given.map((tree, position) => [tree, inspected[position]]));
+  return trees.map((tree) => (tree === undefined ? undefined : byTree.get(tree)));
+}
+
+function differing(path: string, before: Inspection | undefined, after: Inspection | undefined): Differing[] {
+  const old = new Map(before?.children.map(({ name, oid }) => [name, oid]));
+  const found: Differing[] = [];
+  for (const { name, oid } of after?.children ?? []) {
+    if (old.get(name) !== oid) found.push({ path: inFolder(path, name), before: old.get(name), after: oid });
+    old.delete(name);
+  }
+  for (const [name, oid] of old) found.push({ path: inFolder(path, name), before: oid, after: undefined });
+  return found;
+}
+
+function isAtOrBelow(path: string, folder: string): boolean {
+  return folder === '' || path === folder || path.startsWith(`${folder}/`);
+}
+
+function inFolder(folder: string, name: string): string {
+  return folder === '' ? name : `${folder}/${name}`;
+}
