@@ -10,7 +10,7 @@ import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
 import type { RevisionSource } from '../write/create.ts';
-import { OUT_OF_BAND_ANNOTATION } from './revision-object.ts';
+import { OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /** How a new object asks to be made. */
 export function sourceOf(object: RevisionObject): RevisionSource {
@@ -122,7 +122,11 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
 /** Metadata without what the server itself puts there. */
 export function ownMetadata(object: RevisionObject) {
   const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
-  const { [OUT_OF_BAND_ANNOTATION]: _flag, ...annotations } = object.metadata.annotations ?? {};
+  const {
+    [OUT_OF_BAND_ANNOTATION]: _flag,
+    [PROBLEM_ANNOTATION]: _problem,
+    ...annotations
+  } = object.metadata.annotations ?? {};
   return {
     labels,
     annotations,

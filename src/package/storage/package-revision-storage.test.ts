@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { anna, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
+import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { openRepository } from '../../git/open-repository.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import { Registry } from '../../resource/registry.ts';
@@ -123,6 +124,17 @@ test('a version that is not current is a conflict; conditions and gates can be w
   await watching;
   expect(seen.length).toBeGreaterThanOrEqual(2);
   expect(new Set(seen)).toEqual(new Set(['MODIFIED packages.shop.v1 Draft']));
+});
+
+test('a revision whose Kptfile cannot be read says so', async () => {
+  await using scratch = await scratchRepository();
+  const { store, client } = await setUp(scratch);
+  const git = await openRepository(scratch.path);
+  await commitFiles(git, { 'bad/Kptfile': 'a: [' }, 0, { branch: 'drafts/bad/v1', from: 'refs/heads/main' });
+  await git.close();
+  await store.repository('packages').refresh();
+  const { metadata } = await client.get(packageRevisionKind, { name: 'packages.bad.v1' });
+  expect(metadata.annotations?.['sluice.dev/problem']).toMatch(/YAML/);
 });
 
 test('finalizers hold a deletion back', async () => {

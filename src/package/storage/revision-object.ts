@@ -8,8 +8,10 @@ import type { OwnerReference } from '../../resource/object.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import { isPublished, type PackageRevision } from '../package-revision.ts';
 
-/** Annotation that the store puts on revisions which were published or changed without the kernel. */
+/** The store puts it on revisions which were published or changed without the kernel. */
 export const OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
+/** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
+export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 
 /** The Kubernetes object of a revision, as Porch shows it. */
 export function revisionObject(
@@ -80,6 +82,7 @@ function objectMetadata(revision: PackageRevision) {
     ...(revision.outOfBand === undefined
       ? {}
       : { [OUT_OF_BAND_ANNOTATION]: `${revision.outOfBand.reason}: ${revision.outOfBand.message}` }),
+    ...(revision.problem === undefined ? {} : { [PROBLEM_ANNOTATION]: revision.problem }),
   };
   return {
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
