@@ -20,7 +20,7 @@ async function setUp(policy = DEFAULT_POLICY) {
   const git = await openRepository(scratch.path);
   let time = scratch.clock.now();
   /** One commit of somebody who uses plain git. */
-  const push = async (files: Record<string, string | null>, options = BRANCH) => {
+  const push = async (files: Record<string, string | null>, options: Parameters<typeof commitFiles>[3] = BRANCH) => {
     time += 1000;
     return commitFiles(git, files, time, options);
   };
@@ -160,4 +160,25 @@ test('who pushes to a proposed branch is not covered by who proposed it', async 
   await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
   const bob = { actor: { name: 'bob' }, face: 'cli' } as const;
   await expect(at.store.transition(NAME, { action: 'approve' }, bob)).rejects.toThrow('nobody can tell who proposed');
+});
+
+test('what a tag that came by a push says about its verdicts does not come along with a copy', async () => {
+  const givers = [{ conditionType: 'tested', actors: ['qa'], policy: 'p' }];
+  await using at = await setUp({ ...DEFAULT_POLICY, givers });
+  const verdict = {
+    type: 'tested',
+    status: 'True',
+    inputs: { 'file:absent': 'absent' },
+    by: 'qa',
+    face: 'api',
+    at: '',
+    since: '',
+  };
+  const message = `released\n\nSluice-Record: ${JSON.stringify({ verdicts: [verdict], steps: [], content: '' })}\n`;
+  await at.push({ 'shop/Kptfile': kptfile('True') }, { branch: 'main', from: '', message });
+  await at.scratch.git('tag', 'shop/v1', 'main');
+  await at.repository.refresh();
+  const source = { type: 'copy', source: NAME } as const;
+  await at.store.create('packages', { package: 'shop', workspace: 'v2', source }, anna);
+  expect(await at.gate('packages.shop.v2')).toEqual(['NotAllowed', 'push']);
 });
