@@ -8,7 +8,7 @@
  * - `transaction` and `push` change all refs or none;
  * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
  *   reading, whatever a tree holds can be named, except empty, `.` and `..` segments and line breaks (read those by object id).
- *   Names in trees of others are data: check them (`isSafePath`) before making files of them;
+ *   Names in trees of others are data: check them (`checkPath`) before making files of them;
  * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository: what is
  *   damaged is never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
  *   `capabilities`); methods with a remote also Refused (credentials, rights, redirects) and NotFound.

@@ -16,11 +16,6 @@ export function checkPath(path: string): string[] {
   return path.split('/');
 }
 
-/** True for a path that `checkPath` lets pass: safe to create below a folder on disk. */
-export function isSafePath(path: string): boolean {
-  return pathProblem(path) === undefined;
-}
-
 /**
  * Checks the path part of a reading specification. Names from hostile trees may be read, except those that Git's line protocol
  * cannot carry or that it takes as relative to a work tree.

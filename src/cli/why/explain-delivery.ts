@@ -1,7 +1,7 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
 import { packageRepositoryAt } from '../../../controllers/delivery/package-branches.ts';
 import { settingsOf } from '../../delivery/delivery-target.ts';
-import { type Manifests, manifestsOf } from '../../delivery/manifests.ts';
+import { manifestsOf } from '../../delivery/manifests.ts';
 import { selectRevisions } from '../../delivery/select-revisions.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { openLocation } from '../../git/open-location.ts';
@@ -90,7 +90,7 @@ async function explainTarget(
   }
   const signal = AbortSignal.timeout(session.patience);
   try {
-    return await lookAtBranch(session, revision, outcome.manifests, target, name, signal);
+    return await lookAtBranch(session, revision, target, name, signal);
   } catch (error) {
     const why = signal.aborted ? `no answer within ${session.patience / 1000} s` : messageOf(error);
     return { target: name, state: 'Unknown', message: `the target cannot be read: ${why}` };
@@ -100,7 +100,6 @@ async function explainTarget(
 async function lookAtBranch(
   session: Session,
   revision: PackageRevision,
-  manifests: Manifests,
   target: Stored<DeliveryTarget>,
   name: string,
   signal: AbortSignal,
@@ -121,10 +120,6 @@ async function lookAtBranch(
     if (last?.revision === revision.revision) {
       return { target: name, state: 'Delivered', commit: last.commit, message: `on branch ${branch} of ${repo}` };
     }
-    if (last?.revision !== undefined && (await isSame(session, revision, last.revision, manifests))) {
-      const message = `as v${last.revision}, whose manifests are the same, on branch ${branch} of ${repo}`;
-      return { target: name, state: 'Delivered', commit: last.commit, message };
-    }
     const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
     return {
       target: name,
@@ -134,21 +129,4 @@ async function lookAtBranch(
   } finally {
     await git.close();
   }
-}
-
-/** Whether another revision of the package has the same manifests: then there was nothing to commit for this one. */
-async function isSame(
-  session: Session,
-  { key }: PackageRevision,
-  number: number,
-  { files }: Manifests,
-): Promise<boolean> {
-  const { repository, package: path } = key;
-  const other = session.store.list({ repository, package: path }).find((row) => row.revision === number);
-  if (other === undefined) return false;
-  const theirs = manifestsOf((await session.store.content(other.name)).files).manifests?.files;
-  return (
-    theirs?.size === files.size &&
-    [...files].every(([file, bytes]) => Buffer.compare(bytes, theirs.get(file) ?? Buffer.of(0)) === 0)
-  );
 }

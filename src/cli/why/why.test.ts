@@ -148,7 +148,7 @@ test('where gates are only warned of, who passes a closed one is told, and so is
   expect(stdout).not.toContain('deadline');
 });
 
-test('a revision whose manifests are those of the one before is delivered with it', async () => {
+test('a revision whose manifests are those of the one before is delivered under its own number', async () => {
   await register(
     `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: site}\nspec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}\n`,
   );
@@ -160,5 +160,6 @@ test('a revision whose manifests are those of the one before is delivered with i
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v2');
   await up();
   const { stdout } = await cli.run('why', 'packages.web.v2');
-  expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+: as v1, whose manifests are the same, on branch main/);
+  expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+: on branch main/);
+  expect(cli.git('site.git', 'show', 'main:web/kustomization.yaml')).toContain('"web",2]');
 });

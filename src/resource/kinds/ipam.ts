@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
 import { labelSelectorSchema } from '../label-selector.ts';
 import { conditionSchema } from './condition-schema.ts';
 
@@ -28,8 +28,6 @@ export const networkInstanceKind = defineKind({
   status: z.object({ conditions: z.array(conditionSchema).optional() }),
 });
 
-export type NetworkInstance = ObjectOf<typeof networkInstanceKind>;
-
 export const ipPrefixKind = defineKind({
   ...IPAM,
   kind: 'IPPrefix',
@@ -45,8 +43,6 @@ export const ipPrefixKind = defineKind({
   status: z.object({ conditions: z.array(conditionSchema).optional(), prefix: z.string().optional() }),
   selectableFields: [{ path: 'spec.networkInstance.name' }],
 });
-
-export type IPPrefix = ObjectOf<typeof ipPrefixKind>;
 
 export const ipClaimKind = defineKind({
   ...IPAM,
@@ -73,5 +69,3 @@ export const ipClaimKind = defineKind({
   }),
   selectableFields: [{ path: 'spec.networkInstance.name' }],
 });
-
-export type IPClaim = ObjectOf<typeof ipClaimKind>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
 
 const resultItem = z.object({
   message: z.string().optional(),
@@ -74,5 +74,3 @@ export const packageRevisionResourcesKind = defineKind({
     { name: 'Files', type: 'integer', value: (object) => Object.keys(object.spec.resources ?? {}).length },
   ],
 });
-
-export type PackageRevisionResources = ObjectOf<typeof packageRevisionResourcesKind>;
