@@ -64,9 +64,12 @@ export function recordRef(layout: RepositoryLayout, uid: string): string {
   return layout.recordPrefix + uid;
 }
 
-/** Keeps the last record of a published revision that was deleted; it tells a deletion in order from a tag that vanished. */
+/**
+ * Keeps the last record of a published revision that was deleted; it tells a deletion in order from a tag that vanished. The path
+ * is one segment: the ref stays, and must not be in the way of packages that come later.
+ */
 export function tombstoneRef(layout: RepositoryLayout, packageName: string, version: string): string {
-  return `${tombstonePrefix(layout)}${packagePath(layout, packageName)}/${version}`;
+  return tombstonePrefix(layout) + encodeURIComponent(`${packagePath(layout, packageName)}/${version}`);
 }
 
 /** Beside the records, wherever those are. */

@@ -89,8 +89,8 @@ describe('the Git layout is that of Porch', () => {
     await store.transition(name, { action: 'delete' }, anna);
     expect(store.find(name)).toBeUndefined();
     // What is left of it is who deleted it, and why.
-    expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/sluice/deleted/shop/v1']);
-    expect(await scratch.git('show', '-s', '--format=%s', 'refs/sluice/deleted/shop/v1')).toBe(
+    expect(await refs(scratch)).toEqual(['refs/heads/main', 'refs/sluice/deleted/shop%2Fv1']);
+    expect(await scratch.git('show', '-s', '--format=%s', 'refs/sluice/deleted/shop%2Fv1')).toBe(
       'delete packages.shop.v1 by anna',
     );
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toContain('shop');
