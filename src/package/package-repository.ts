@@ -63,7 +63,9 @@ export class PackageRepository implements Workbench {
   readonly #mutex = new Mutex();
   readonly #busy = new Set<string>();
   readonly #contents = new ContentCache();
-  #cacheDirty = false;
+  readonly #cache: FactCache;
+  /** How many facts the cache file knows of. */
+  #savedFacts: number;
   #closed = false;
   #emptyTree: Promise<Oid> | undefined;
 
@@ -77,6 +79,8 @@ export class PackageRepository implements Workbench {
     this.clock = options.clock;
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
+    this.#cache = cache;
+    this.#savedFacts = cache.size;
     this.#options = options;
     this.index = new RevisionIndex({ ...options, repository: options.name, cache });
   }
@@ -167,14 +171,10 @@ export class PackageRepository implements Workbench {
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
   async saveCache(): Promise<void> {
-    if (this.#options.cacheFile === undefined || !this.#cacheDirty) return;
-    this.#cacheDirty = false;
-    try {
-      await saveFactCache(this.#options.cacheFile, this.index.liveFacts());
-    } catch (error) {
-      this.#cacheDirty = true;
-      throw error;
-    }
+    const { size } = this.#cache;
+    if (this.#options.cacheFile === undefined || size === this.#savedFacts) return;
+    await saveFactCache(this.#options.cacheFile, this.index.liveFacts());
+    this.#savedFacts = size;
   }
 
   /** Nobody hears of changes from here on, also not of those that are under way. */
@@ -262,7 +262,6 @@ export class PackageRepository implements Workbench {
   async #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
     if (changes.length === 0) return [];
     const changed = await this.index.apply(changes);
-    this.#cacheDirty = true;
     if (changed.length > 0 && !this.#closed) this.#options.onChange(changed);
     return changed;
   }

@@ -1,9 +1,8 @@
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { EventLog } from '../../resource/event-log.ts';
-import { frozenCopy } from '../../resource/frozen-copy.ts';
+import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import type { ObjectKey, Stored } from '../../resource/object.ts';
+import { deepFreeze, type ObjectKey, type Stored } from '../../resource/object.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import { compileSelection } from '../../resource/selection.ts';
@@ -16,6 +15,7 @@ import type {
   WatchOptions,
 } from '../../resource/storage.ts';
 import type { IndexChange } from '../index/revision-index.ts';
+import type { PackageRepository } from '../package-repository.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
@@ -40,7 +40,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly subResources: readonly string[] = ['status', 'approval'];
   readonly #store: RevisionStore;
   readonly #log: EventLog;
-  readonly #objects = new Map<string, Stored<RevisionObject>>();
+  readonly #entries = new Map<string, Entry>();
 
   constructor(store: RevisionStore, log: EventLog) {
     this.#store = store;
@@ -55,7 +55,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
 
   async list(_context: RequestContext, selection: Selection = {}): Promise<ListResult<RevisionObject>> {
     const selects = compileSelection(selection, this.kind);
-    const items = [...this.#objects.values()]
+    const items = Array.from(this.#entries.values(), (entry) => entry.object)
       .filter(selects)
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     return { items: Object.freeze(items), resourceVersion: this.#log.version };
@@ -151,7 +151,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   #existing(key: ObjectKey): Stored<RevisionObject> {
-    const found = this.#objects.get(key.name);
+    const found = this.#entries.get(key.name)?.object;
     if (found === undefined || (key.namespace !== undefined && key.namespace !== found.metadata.namespace)) {
       throw new SluiceError('NotFound', `packagerevisions.porch.kpt.dev "${key.name}" not found`);
     }
@@ -168,22 +168,63 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   #take(changes: readonly IndexChange[]): void {
     for (const { before, after } of changes) {
       const name = after?.name ?? before?.name ?? '';
-      const known = this.#objects.get(name);
+      const known = this.#entries.get(name);
       if (after === undefined && known === undefined) continue;
       this.#log.append<RevisionObject>(TOPIC, (resourceVersion) => {
-        if (after === undefined) {
-          this.#objects.delete(name);
-          return { before: known, after: undefined };
-        }
-        const object = revisionObject(after, this.#store.repository(after.key.repository));
-        const next = frozenCopy({
-          ...object,
-          metadata: { ...object.metadata, resourceVersion },
-        }) as Stored<RevisionObject>;
-        this.#objects.set(name, next);
-        return { before: known, after: next };
+        const next =
+          after === undefined
+            ? undefined
+            : new Entry(after, this.#store.repository(after.key.repository), resourceVersion);
+        if (next === undefined) this.#entries.delete(name);
+        else this.#entries.set(name, next);
+        return new Change(known, next);
       });
     }
+  }
+}
+
+/** A revision, and its object once somebody asks for it: most of tens of thousands are never looked at. */
+class Entry {
+  readonly #revision: PackageRevision;
+  readonly #repository: PackageRepository;
+  readonly #resourceVersion: string;
+  #object: Stored<RevisionObject> | undefined;
+
+  constructor(revision: PackageRevision, repository: PackageRepository, resourceVersion: string) {
+    this.#revision = revision;
+    this.#repository = repository;
+    this.#resourceVersion = resourceVersion;
+  }
+
+  get object(): Stored<RevisionObject> {
+    this.#object ??= this.#make();
+    return this.#object;
+  }
+
+  #make(): Stored<RevisionObject> {
+    const object = revisionObject(this.#revision, this.#repository);
+    const metadata = { ...object.metadata, resourceVersion: this.#resourceVersion };
+    // What it shares with the index is never changed there either.
+    return deepFreeze({ ...object, metadata }) as Stored<RevisionObject>;
+  }
+}
+
+/** What the log keeps of a change. */
+class Change implements LoggedChange<RevisionObject> {
+  readonly #before: Entry | undefined;
+  readonly #after: Entry | undefined;
+
+  constructor(before: Entry | undefined, after: Entry | undefined) {
+    this.#before = before;
+    this.#after = after;
+  }
+
+  get before(): Stored<RevisionObject> | undefined {
+    return this.#before?.object;
+  }
+
+  get after(): Stored<RevisionObject> | undefined {
+    return this.#after?.object;
   }
 }
 
