@@ -30,6 +30,8 @@ export interface PackageRevision {
   readonly recordOid: Oid | undefined;
   /** Set if it was published or changed without the kernel: why, as one sentence. */
   readonly outOfBand: { readonly reason: string; readonly message: string } | undefined;
+  /** Other refs that claim the same name, and are not shown because of this one. */
+  readonly hides: readonly string[];
   /** Changes whenever anything above changes; equal only if all is equal. */
   readonly etag: string;
 }

@@ -36,6 +36,11 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
     const { reason, message } = revision.outOfBand;
     account.reasons.push({ reason: 'OutOfBand', message: `it did not come through the gates (${reason}): ${message}` });
   }
+  if (revision.hides.length > 0) {
+    const refs = revision.hides.join(' and ');
+    const message = `${refs} would have the same name and is not shown; push it under a workspace of its own`;
+    account.reasons.push({ reason: 'NameTaken', message });
+  }
   if (record.deletionTimestamp !== undefined) {
     const finalizers = record.finalizers?.join(', ') ?? '';
     account.reasons.push({

@@ -163,3 +163,16 @@ test('a revision whose manifests are those of the one before is delivered under 
   expect(stdout).toMatch(/site: Delivered commit [0-9a-f]+: on branch main/);
   expect(cli.git('site.git', 'show', 'main:web/kustomization.yaml')).toContain('"web",2]');
 });
+
+test('a branch that would have the name of another revision is told of', async () => {
+  const name = await draft({});
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
+  cli.git(
+    'packages.git',
+    'update-ref',
+    'refs/heads/drafts/web/v1',
+    cli.git('packages.git', 'rev-parse', 'main').trim(),
+  );
+  const { stdout } = await cli.run('why', name);
+  expect(stdout).toContain('refs/heads/drafts/web/v1 would have the same name and is not shown');
+});

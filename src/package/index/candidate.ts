@@ -9,7 +9,7 @@ import { type CommitInfo, isPlaceholder, type PackageRevision } from '../package
 import type { FolderFact, KptfileFact } from './fact-cache.ts';
 
 /** A revision as the ref that shows it says; its record and what depends on other revisions of the package come on top. */
-export type Candidate = Omit<PackageRevision, 'latest' | 'etag' | 'record' | 'recordOid'>;
+export type Candidate = Omit<PackageRevision, 'latest' | 'etag' | 'record' | 'recordOid' | 'hides'>;
 
 export type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
 

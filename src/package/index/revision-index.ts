@@ -304,8 +304,10 @@ export class RevisionIndex {
     // Every publication moves the main branch; the placeholders of other packages must not change by that.
     const content = placeholder ? candidate.tip.tree : candidate.refOid;
     const { name, ref } = candidate;
-    const etag = digest([name, ref, content, recordOid, lifecycle, latest, outOfBand?.message].join('\n'));
-    return { ...candidate, lifecycle, latest, record, recordOid, outOfBand, etag };
+    const claims = this.#byUid.get(candidate.uid) ?? [];
+    const hides = claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
+    const parts = [name, ref, content, recordOid, lifecycle, latest, outOfBand?.message, ...hides];
+    return { ...candidate, lifecycle, latest, record, recordOid, outOfBand, hides, etag: digest(parts.join('\n')) };
   }
 
   #isMarked(candidate: Candidate): boolean {
