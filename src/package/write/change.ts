@@ -31,8 +31,8 @@ export interface RevisionChange {
   /** Says that pipeline and resolvers came to rest at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
-   * Writes down what a push brought since the record was written. Until then reading derives it, but a second push could not be
-   * told from the first, and would bind the conditions of the first one to its own content.
+   * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
+   * history would count as one push.
    */
   readonly takeIn?: boolean;
   /** Object metadata that lives in the record. In every lifecycle. */
