@@ -12,10 +12,11 @@ import { commandLine } from '../output/command-line.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { firstRest } from '../up/first-rest.ts';
 import { timelineSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { aborted } from '../up/until-stopped.ts';
-import { printWaitReport, waitReport } from '../up/wait-report.ts';
+import { printWaitReport } from '../up/wait-report.ts';
 import { commandFor, folderOf } from './in-session.ts';
 import { packageRoot } from './package-root.ts';
 
@@ -58,7 +59,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
       log({ at: at(), level: 'info', event: 'Config', subject: 'config', message });
     },
     async (running) => {
-      const ended = await firstRest(running, shown, invocation);
+      const ended = await tellOutcome(running, shown, invocation);
       if (options.serve !== true || !ended) return 0;
       terminal.line();
       terminal.line('Serving until Ctrl-C; what moves from here on is told below.');
@@ -69,27 +70,12 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
 }
 
 /** Waits until nothing moves and tells what came of it. False if the user ended it before. */
-async function firstRest(
-  { session, service, stop, about }: Running,
-  options: DataOptions,
-  invocation: Invocation,
-): Promise<boolean> {
+async function tellOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
   const { terminal } = invocation;
-  try {
-    await service.idle(stop.signal);
-  } catch (error) {
-    if (stop.signal.aborted) return false;
-    throw error;
-  }
+  const { session } = running;
   const command = commandFor(options, invocation);
-  const report = await waitReport(session, service, {
-    resolvers: about.resolvers,
-    disabled: about.disabled,
-    running: true,
-    now: session.clock.now(),
-    actor: session.actor.name,
-    command,
-  });
+  const report = await firstRest(running, command);
+  if (report === undefined) return false;
   terminal.line();
   await printDelivered(session, invocation);
   terminal.line();

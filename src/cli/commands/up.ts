@@ -5,11 +5,12 @@ import { loadResolvers } from '../assembly/load-resolvers.ts';
 import type { Session } from '../assembly/session.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { firstRest } from '../up/first-rest.ts';
 import type { LogSink } from '../up/log-entry.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { aborted } from '../up/until-stopped.ts';
-import { printWaitReport, waitReport } from '../up/wait-report.ts';
+import { printWaitReport } from '../up/wait-report.ts';
 import { commandFor, folderOf } from './in-session.ts';
 
 export interface UpOptions extends DataOptions, ActorOptions {
@@ -68,28 +69,11 @@ function tellStart(session: Session, log: LogSink, disabled: readonly string[]):
   });
 }
 
-async function untilIdle(
-  { session, service, stop, about }: Running,
-  options: UpOptions,
-  invocation: Invocation,
-  log: LogSink,
-): Promise<Outcome> {
+async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
   const { terminal } = invocation;
-  try {
-    await service.idle(stop.signal);
-  } catch (error) {
-    if (stop.signal.aborted) return 1;
-    throw error;
-  }
-  // The controllers have done what they can; what is left waits for others.
-  const report = await waitReport(session, service, {
-    resolvers: about.resolvers,
-    disabled: about.disabled,
-    running: true,
-    now: session.clock.now(),
-    actor: session.actor.name,
-    command: commandFor(options, invocation),
-  });
+  const { session } = running;
+  const report = await firstRest(running, commandFor(options, invocation));
+  if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();
     log({
