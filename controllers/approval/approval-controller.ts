@@ -1,31 +1,21 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { EventRecorder, type EventType } from '../../src/controller/event-recorder.ts';
+import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { isPublished } from '../../src/package/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
-import type { Client } from '../../src/resource/client.ts';
 import { parseDuration } from '../../src/resource/duration.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { ObjectKey, Stored } from '../../src/resource/object.ts';
-import { pendingRevisions } from '../proposal/pending-revisions.ts';
-import { annotationOf, type Claimants, isPending, obstacleTo } from '../proposal/readiness.ts';
-import { whileAllowed } from '../proposal/while-allowed.ts';
-import { TellOnce } from '../tell-once.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
+import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 
 export const APPROVAL_ACTOR = 'controller:approval';
 
-export interface ApprovalOptions {
-  readonly client: Client;
+export interface ApprovalOptions extends PendingOptions {
   /** For the judgement, and for the siblings that the policy `initial` asks about. */
   readonly store: Pick<RevisionStore, 'judge' | 'list'>;
-  readonly clock: Clock;
-  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
-  readonly claimants?: Claimants;
-  /** Default: one of its own on `client`. */
-  readonly recorder?: EventRecorder;
 }
 
 /** What to do about one revision: a step, a wait, or nothing and why. */
@@ -38,20 +28,10 @@ type Plan =
 /** Proposes and approves revisions that carry Nephio's approval annotations. */
 export function approvalController(options: ApprovalOptions): ControllerOptions {
   const { store, clock } = options;
-  const client = options.client.as({ name: APPROVAL_ACTOR }, 'controller');
-  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: APPROVAL_ACTOR }));
+  const { client, events, controller } = onPending('approval', APPROVAL_ACTOR, options);
+  return controller(reconcile);
 
-  return {
-    name: 'approval',
-    sources: pendingRevisions(),
-    maxConcurrentReconciles: 16,
-    reconcileTimeout: 20_000,
-    reconcile: (key, { signal }) => whileAllowed(reconcile(key), signal),
-  };
-
-  async function reconcile(key: ObjectKey): Promise<ReconcileResult | undefined> {
-    const object = await client.find(packageRevisionKind, key);
-    if (object === undefined || !isPending(object)) return void events.forget(key);
+  async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION);
     if (policy === undefined) return undefined;
     try {

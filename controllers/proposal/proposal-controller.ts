@@ -1,49 +1,28 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
-import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Gate } from '../../src/package/gates.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
-import type { Client } from '../../src/resource/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { ObjectKey, Stored } from '../../src/resource/object.ts';
-import { TellOnce } from '../tell-once.ts';
-import { pendingRevisions } from './pending-revisions.ts';
-import { annotationOf, type Claimants, isPending, obstacleTo } from './readiness.ts';
-import { whileAllowed } from './while-allowed.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import { onPending, type PendingOptions } from './on-pending.ts';
+import { annotationOf, obstacleTo } from './readiness.ts';
 
 export const PROPOSAL_ACTOR = 'controller:proposal';
 
-export interface ProposalOptions {
-  readonly client: Client;
+export interface ProposalOptions extends PendingOptions {
   /** For the judgement: gates, verdicts and policy at one point in time. */
   readonly store: Pick<RevisionStore, 'judge'>;
-  readonly clock: Clock;
-  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
-  readonly claimants?: Claimants;
-  /** Default: one of its own on `client`. */
-  readonly recorder?: EventRecorder;
 }
 
 /** Proposes marked drafts whose gates are open and whose resolvers have reported, and tells of gates that are overdue. */
 export function proposalController(options: ProposalOptions): ControllerOptions {
   const { store, clock } = options;
-  const client = options.client.as({ name: PROPOSAL_ACTOR }, 'controller');
-  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: PROPOSAL_ACTOR }));
+  const { client, events, controller } = onPending('proposal', PROPOSAL_ACTOR, options);
+  return controller(reconcile);
 
-  return {
-    name: 'proposal',
-    sources: pendingRevisions(),
-    maxConcurrentReconciles: 16,
-    reconcileTimeout: 20_000,
-    reconcile: (key, { signal }) => whileAllowed(reconcile(key), signal),
-  };
-
-  async function reconcile(key: ObjectKey): Promise<ReconcileResult | undefined> {
-    const object = await client.find(packageRevisionKind, key);
-    if (object === undefined || !isPending(object)) return void events.forget(key);
+  async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const judgement = await judgementOf(object.metadata.name);
     if (judgement === undefined) return undefined;
     const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);

@@ -131,14 +131,14 @@ export class RevisionStore {
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
   dependentsOf(revision: PackageRevision): string[] {
-    const { url } = this.repository(revision.key.repository);
+    const address = comparable(this.repository(revision.key.repository).url);
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
     const names: string[] = [];
     for (const repository of this.#repositories.values()) {
       for (const other of repository.index.all()) {
         const upstream = other.kptfile?.upstream?.git;
-        if (upstream?.repo === undefined || comparable(upstream.repo) !== comparable(url)) continue;
+        if (upstream?.repo === undefined || comparable(upstream.repo) !== address) continue;
         const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
         if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
           names.push(other.name);

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { digest } from '../canonical-json.ts';
-import { mainRef, packagePath, parseRef, type RepositoryLayout } from '../layout.ts';
+import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import {
   type Candidate,
@@ -119,7 +119,7 @@ export class RevisionIndex {
   /** What a cache has to keep for a fast restart: the facts that the present revisions are made of, and no others. */
   liveFacts(): FactCache {
     const candidates = [...this.#candidates.values(), ...this.#placeholders.values()];
-    const recordOf = (uid: string) => this.#refs.get(this.#layout.recordPrefix + uid);
+    const recordOf = (uid: string) => this.#refs.get(recordRef(this.#layout, uid));
     const main = { head: this.mainHead, directory: this.#layout.directory, folders: this.#folders.values() };
     return liveFacts(this.#cache, candidates, recordOf, main);
   }
@@ -187,7 +187,8 @@ export class RevisionIndex {
     const main = after.has(head) ? await this.#readMain(after.get(head)) : undefined;
     // Records can be there before the revisions that they speak about.
     for (const candidate of [...candidates.values(), ...(main?.candidates.values() ?? [])]) {
-      const ref = this.#layout.recordPrefix + candidate?.uid;
+      if (candidate === undefined) continue;
+      const ref = recordRef(this.#layout, candidate.uid);
       const oid = after.has(ref) ? after.get(ref) : this.#refs.get(ref);
       if (oid !== undefined) records.add(oid);
     }
@@ -296,7 +297,7 @@ export class RevisionIndex {
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
     const placeholder = isPlaceholder(candidate);
-    const recordOid = this.#refs.get(this.#layout.recordPrefix + candidate.uid);
+    const recordOid = this.#refs.get(recordRef(this.#layout, candidate.uid));
     const record = (recordOid === undefined ? undefined : this.#cache.records.get(recordOid)) ?? undefined;
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;

@@ -6,7 +6,7 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
 import { checkRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
-import { deletionProposedRef, draftRef, mainRef, packagePath, proposedRef, tagRef } from '../layout.ts';
+import { deletionProposedRef, draftRef, mainRef, packagePath, proposedRef, recordRef, tagRef } from '../layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
 import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
@@ -71,7 +71,7 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
     task: start.task,
     ...wanted.metadata,
   };
-  const before = bench.index.ref(bench.layout.recordPrefix + uid);
+  const before = bench.index.ref(recordRef(bench.layout, uid));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   const updates: RefUpdate[] = [
     { type: 'create', ref: draftRef(bench.layout, key), new: commit },

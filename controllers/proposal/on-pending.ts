@@ -1,0 +1,43 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import type { Client } from '../../src/resource/client.ts';
+import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import { TellOnce } from '../tell-once.ts';
+import { pendingRevisions } from './pending-revisions.ts';
+import { type Claimants, isPending } from './readiness.ts';
+import { whileAllowed } from './while-allowed.ts';
+
+/** What the controllers that move pending revisions on have in common. */
+export interface PendingOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
+  readonly claimants?: Claimants;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+type ReconcilePending = (object: Stored<PackageRevision>) => Promise<ReconcileResult | undefined>;
+
+/** A controller of drafts and proposed revisions, with a client and events under the name of `actor`. */
+export function onPending(name: string, actor: string, { clock, ...options }: PendingOptions) {
+  const client = options.client.as({ name: actor }, 'controller');
+  const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: actor }));
+  const controller = (reconcile: ReconcilePending): ControllerOptions => ({
+    name,
+    sources: pendingRevisions(),
+    maxConcurrentReconciles: 16,
+    reconcileTimeout: 20_000,
+    reconcile: (key, { signal }) => {
+      const work = async () => {
+        const object = await client.find(packageRevisionKind, key);
+        return object === undefined || !isPending(object) ? void events.forget(key) : reconcile(object);
+      };
+      return whileAllowed(work(), signal);
+    },
+  });
+  return { client, events, controller };
+}
