@@ -1,18 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { draft, outcomeOf, publish } from '../../test/support/shop.ts';
 import { openRepository } from '../git/open-repository.ts';
 import type { RevisionStore } from './revision-store.ts';
 
-async function draft(store: RevisionStore, packageName = 'shop', workspace = 'v1'): Promise<string> {
-  const wanted = { package: packageName, workspace, source: { type: 'init' } } as const;
-  return (await store.create('packages', wanted, anna)).name;
-}
-
 async function published(store: RevisionStore, packageName = 'shop', workspace = 'v1'): Promise<string> {
   const name = await draft(store, packageName, workspace);
-  await store.transition(name, { action: 'propose' }, anna);
-  await store.transition(name, { action: 'approve' }, anna);
+  await publish(store, name);
   return name;
 }
 
@@ -23,16 +17,6 @@ async function push(scratch: Scratch, files: Record<string, string | null>, bran
   } finally {
     await git.close();
   }
-}
-
-async function code(promise: Promise<unknown>): Promise<string> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof SluiceError) return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  return 'succeeded';
 }
 
 describe('a package on the main branch', () => {
@@ -59,7 +43,7 @@ describe('a package on the main branch', () => {
     const { name, commit: expectedCommit } = store.get('packages.shop.main');
     await push(scratch, { 'shop/more.yaml': 'a: 1\n' }, 'main');
     await repository.refresh();
-    expect(await code(store.transition(name, { action: 'propose-deletion', expectedCommit }, anna))).toMatch(
+    expect(await outcomeOf(store.transition(name, { action: 'propose-deletion', expectedCommit }, anna))).toMatch(
       /^Conflict/,
     );
   });
@@ -90,7 +74,7 @@ describe('what cannot be read', () => {
     await scratch.git('branch', 'drafts/shop/v1', 'main');
     await scratch.git('branch', 'proposed/web/v1', 'main');
     await repository.refresh();
-    expect(await code(store.transition('packages.shop.v1', { action: 'propose' }, anna))).toMatch(
+    expect(await outcomeOf(store.transition('packages.shop.v1', { action: 'propose' }, anna))).toMatch(
       /^Refused: .*Kptfile/,
     );
     await store.transition('packages.shop.v1', { action: 'delete' }, anna);
@@ -107,8 +91,8 @@ describe('gates', () => {
     await store.transition(name, { action: 'propose' }, anna);
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
     const removal = store.change(name, { kptfile: [{ op: 'removeGate', conditionType: 'tested' }] }, anna);
-    expect(await code(removal)).toMatch(/^Refused: .*tested/);
-    expect(await code(store.transition(name, { action: 'approve' }, anna))).toContain('gate tested is closed');
+    expect(await outcomeOf(removal)).toMatch(/^Refused: .*tested/);
+    expect(await outcomeOf(store.transition(name, { action: 'approve' }, anna))).toContain('gate tested is closed');
   });
 });
 
@@ -129,10 +113,10 @@ test('packages that are made side by side keep to the rules', async () => {
   await using scratch = await scratchRepository();
   const { store } = await scratch.open();
   const results = await Promise.all([
-    code(draft(store, 'a', 'one')),
-    code(draft(store, 'a', 'two')),
-    code(draft(store, 'a/b', 'one')),
-    code(draft(store, 'a/b/c', 'one')),
+    outcomeOf(draft(store, 'a', 'one')),
+    outcomeOf(draft(store, 'a', 'two')),
+    outcomeOf(draft(store, 'a/b', 'one')),
+    outcomeOf(draft(store, 'a/b/c', 'one')),
   ]);
   expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
   expect(store.list()).toHaveLength(1);
@@ -144,8 +128,8 @@ test('a tag or branch that is in the way of what follows is told at creation', a
   await scratch.git('tag', 'shop', 'main');
   await scratch.git('branch', 'deletionProposed/web', 'main');
   await repository.refresh();
-  expect(await code(draft(store))).toMatch(/^Refused: .*refs\/tags\/shop/);
-  expect(await code(draft(store, 'web'))).toMatch(/^Refused: .*deletionProposed\/web/);
+  expect(await outcomeOf(draft(store))).toMatch(/^Refused: .*refs\/tags\/shop/);
+  expect(await outcomeOf(draft(store, 'web'))).toMatch(/^Refused: .*deletionProposed\/web/);
 });
 
 test('what a repository does after it was taken out is not announced', async () => {

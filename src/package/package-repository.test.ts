@@ -2,52 +2,13 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { draft, KPTFILE, outcomeOf, publish } from '../../test/support/shop.ts';
 import { openRepository } from '../git/open-repository.ts';
 import { DEFAULT_POLICY } from './policy.ts';
 import type { RevisionStore } from './revision-store.ts';
 
-const KPTFILE = [
-  'apiVersion: kpt.dev/v1',
-  'kind: Kptfile',
-  'metadata:',
-  '  name: shop',
-  'info:',
-  '  readinessGates:',
-  '    - conditionType: tested',
-  'status:',
-  '  conditions:',
-  '    - type: tested',
-  '      status: "True"',
-  '',
-].join('\n');
-
 function text(value: string): Buffer {
   return Buffer.from(value);
-}
-
-async function publish(store: RevisionStore, name: string): Promise<void> {
-  await store.transition(name, { action: 'propose' }, anna);
-  await store.transition(name, { action: 'approve' }, anna);
-}
-
-async function draft(store: RevisionStore, packageName = 'shop', workspace = 'v1'): Promise<string> {
-  const created = await store.create(
-    'packages',
-    { package: packageName, workspace, source: { type: 'init', description: 'a shop' } },
-    anna,
-  );
-  return created.name;
-}
-
-async function code(promise: Promise<unknown>): Promise<string> {
-  try {
-    await promise;
-  } catch (error) {
-    if (error instanceof SluiceError) return `${error.code}: ${error.message}`;
-    throw error;
-  }
-  return 'succeeded';
 }
 
 describe('the Git layout is that of Porch', () => {
@@ -76,7 +37,9 @@ describe('the Git layout is that of Porch', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     await publish(store, name);
-    expect(await code(store.transition(name, { action: 'delete' }, anna))).toContain('must be proposed for deletion');
+    expect(await outcomeOf(store.transition(name, { action: 'delete' }, anna))).toContain(
+      'must be proposed for deletion',
+    );
     await store.transition(name, { action: 'propose-deletion' }, anna);
     expect(await refs(scratch)).toContain('refs/heads/deletionProposed/shop/v1');
     expect(store.get(name).lifecycle).toBe('DeletionProposed');
@@ -171,163 +134,6 @@ describe('the Git layout is that of Porch', () => {
   });
 });
 
-describe('gates', () => {
-  test('a condition counts for the content that it was given for, and can be affirmed', async () => {
-    await using scratch = await scratchRepository();
-    const { store } = await scratch.open();
-    const name = await draft(store);
-    await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
-    expect(await code(store.transition(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
-    const given = { type: 'tested', status: 'True', reason: 'Ok' } as const;
-    await store.change(name, { conditions: [given] }, anna);
-    expect((await store.judge(name)).gates[0]?.state).toBe('Open');
-    await store.change(name, { files: new Map([['app.yaml', text('a: 1\n')]]) }, anna);
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', changed: ['content'] });
-    const before = store.get(name).commit;
-    await store.change(name, { conditions: [given] }, { ...anna, reason: 'looked again' });
-    expect(store.get(name).commit).toBe(before);
-    const affirmed = { by: 'anna', face: 'cli', action: 'edit', reason: 'looked again' };
-    expect(await store.history(name)).toContainEqual(expect.objectContaining(affirmed));
-    expect((await store.judge(name)).gates[0]?.state).toBe('Open');
-    await publish(store, name);
-    expect(store.get(name).outOfBand).toBeUndefined();
-    expect((await store.judge(name)).record.verdicts[0]).toMatchObject({ type: 'tested', by: 'anna' });
-  });
-
-  test('a copy carries verdicts along, and they hold until their inputs change', async () => {
-    await using scratch = await scratchRepository();
-    const { store } = await scratch.open();
-    const name = await draft(store);
-    await store.change(
-      name,
-      { kptfile: [{ op: 'addGate', conditionType: 'tested' }], conditions: [{ type: 'tested', status: 'True' }] },
-      anna,
-    );
-    await publish(store, name);
-    const copy = await store.create(
-      'packages',
-      { package: 'shop', workspace: 'v2', source: { type: 'copy', source: name } },
-      anna,
-    );
-    const judged = await store.judge(copy.name);
-    expect(judged.gates[0]?.state).toBe('Open');
-    expect(judged.record.source?.content).toBe(judged.content.content);
-    await store.change(copy.name, { files: new Map([['new.yaml', text('b: 2\n')]]) }, anna);
-    expect((await store.judge(copy.name)).gates[0]?.state).toBe('Stale');
-  });
-
-  test('a condition named after an object is bound to that object without its status', async () => {
-    await using scratch = await scratchRepository();
-    const { store } = await scratch.open();
-    const name = await draft(store);
-    const type = 'ipam.resource.nephio.org/v1alpha1.IPClaim.n3';
-    const claim = (spec: string, status = '') =>
-      text(
-        `apiVersion: ipam.resource.nephio.org/v1alpha1\nkind: IPClaim\nmetadata:\n  name: n3\nspec:\n  kind: ${spec}\n${status}`,
-      );
-    await store.change(
-      name,
-      {
-        files: new Map([['claim.yaml', claim('network')]]),
-        kptfile: [{ op: 'addGate', conditionType: type }],
-        conditions: [{ type, status: 'True' }],
-      },
-      robot,
-    );
-    const state = async () => (await store.judge(name)).gates[0]?.state;
-    await store.change(name, { files: new Map([['other.yaml', text('c: 3\n')]]) }, anna);
-    expect(await state()).toBe('Open');
-    await store.change(
-      name,
-      { files: new Map([['claim.yaml', claim('network', 'status:\n  prefix: 10.0.0.2/24\n')]]) },
-      anna,
-    );
-    expect(await state()).toBe('Open');
-    await store.change(name, { files: new Map([['claim.yaml', claim('pool')]]) }, anna);
-    expect(await state()).toBe('Stale');
-  });
-
-  test('a plain push gives conditions for the content it brings, and a later push makes them stale', async () => {
-    await using scratch = await scratchRepository();
-    const { store, repository } = await scratch.open();
-    const git = await openRepository(scratch.path);
-    await commitFiles(git, { 'shop/Kptfile': KPTFILE }, scratch.clock.now(), {
-      branch: 'drafts/shop/v1',
-      from: 'refs/heads/main',
-    });
-    await repository.refresh();
-    const name = 'packages.shop.v1';
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Open', verdict: { by: 'push', face: 'git' } });
-    // The record is written with the first change by Sluice; from then on the push that follows is told from what was there.
-    await store.change(name, { metadata: { labels: { team: 'a' } } }, anna);
-    await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, scratch.clock.now(), { branch: 'drafts/shop/v1' });
-    await repository.refresh();
-    expect((await store.judge(name)).gates[0]?.state).toBe('Stale');
-    await git.close();
-  });
-
-  test('conditions of a push that was taken in are not bound to what the next push brings', async () => {
-    await using scratch = await scratchRepository();
-    const { store, repository } = await scratch.open();
-    const git = await openRepository(scratch.path);
-    const time = scratch.clock.now();
-    await commitFiles(git, { 'shop/Kptfile': KPTFILE }, time, { branch: 'drafts/shop/v1', from: 'refs/heads/main' });
-    await repository.refresh();
-    const name = 'packages.shop.v1';
-    await store.change(name, { takeIn: true }, robot);
-    const taken = await scratch.git('for-each-ref');
-    await store.change(name, { takeIn: true }, robot);
-    expect(await scratch.git('for-each-ref')).toBe(taken);
-    await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, time, { branch: 'drafts/shop/v1' });
-    await repository.refresh();
-    await git.close();
-    expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Stale', verdict: { by: 'push' } });
-  });
-
-  test('a policy can forbid that a push gives a type, and a lost record opens nothing', async () => {
-    await using scratch = await scratchRepository();
-    const policy = { ...DEFAULT_POLICY, pushDenied: ['tested'] };
-    const { store, repository } = await scratch.open({ policyFor: () => policy });
-    const git = await openRepository(scratch.path);
-    await commitFiles(git, { 'shop/Kptfile': KPTFILE }, scratch.clock.now(), {
-      branch: 'drafts/shop/v1',
-      from: 'refs/heads/main',
-    });
-    await repository.refresh();
-    expect((await store.judge('packages.shop.v1')).gates[0]?.state).toBe('NotAllowed');
-    await git.close();
-
-    const plain = await scratch.open();
-    const name = await draft(plain.store, 'other');
-    await plain.store.change(
-      name,
-      { kptfile: [{ op: 'addGate', conditionType: 'x' }], conditions: [{ type: 'x', status: 'True' }] },
-      anna,
-    );
-    await scratch.git('update-ref', '-d', record(plain.store, name));
-    await plain.repository.refresh();
-    expect((await plain.store.judge(name)).gates[0]?.state).toBe('Unproven');
-    expect(await code(plain.store.transition(name, { action: 'propose' }, anna))).toContain(
-      'Refused: gate x is closed',
-    );
-  });
-
-  test('without enforcement a closed gate passes, and the trail says so', async () => {
-    await using scratch = await scratchRepository();
-    const { store } = await scratch.open({ policyFor: () => ({ ...DEFAULT_POLICY, enforcement: 'warn' }) });
-    const name = await draft(store);
-    await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
-    await publish(store, name);
-    expect(store.get(name).tip.facts.record).toMatchObject({ gatesBypassed: true });
-    expect((await store.history(name)).map((entry) => entry.what)).toEqual(
-      expect.arrayContaining([
-        'propose with closed gates: tested',
-        'Approving package revision shop/1, approve with closed gates: tested',
-      ]),
-    );
-  });
-});
-
 describe('writes', () => {
   test('a change that changes nothing makes no commit and no event', async () => {
     await using scratch = await scratchRepository();
@@ -348,7 +154,7 @@ describe('writes', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     const change = (value: string) => store.change(name, { files: new Map([['a.yaml', text(value)]]) }, anna);
-    const results = await Promise.all([code(change('a: 1\n')), code(change('a: 2\n'))]);
+    const results = await Promise.all([outcomeOf(change('a: 1\n')), outcomeOf(change('a: 2\n'))]);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
     expect(results.join()).toContain(`another request is already in progress on package revision "default/${name}"`);
   });
@@ -359,12 +165,12 @@ describe('writes', () => {
     const name = await draft(first.store);
     const second = await scratch.open();
     await first.store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, anna);
-    const lost = await code(second.store.change(name, { files: new Map([['a.yaml', text('a: 2\n')]]) }, anna));
+    const lost = await outcomeOf(second.store.change(name, { files: new Map([['a.yaml', text('a: 2\n')]]) }, anna));
     expect(lost).toMatch(/^Conflict: .*drafts\/shop\/v1/);
     expect(second.store.get(name).commit).toBe(first.store.get(name).commit);
     const results = await Promise.all([
-      code(first.store.transition(name, { action: 'propose' }, anna)),
-      code(second.store.transition(name, { action: 'delete' }, anna)),
+      outcomeOf(first.store.transition(name, { action: 'propose' }, anna)),
+      outcomeOf(second.store.transition(name, { action: 'delete' }, anna)),
     ]);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
   });
@@ -402,8 +208,8 @@ describe('writes', () => {
     const name = await draft(store);
     const expectedCommit = store.get(name).commit;
     await store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, anna);
-    expect(await code(store.transition(name, { action: 'propose', expectedCommit }, anna))).toMatch(/^Conflict/);
-    expect(await code(store.change(name, { files: new Map(), expectedCommit }, anna))).toMatch(/^Conflict/);
+    expect(await outcomeOf(store.transition(name, { action: 'propose', expectedCommit }, anna))).toMatch(/^Conflict/);
+    expect(await outcomeOf(store.change(name, { files: new Map(), expectedCommit }, anna))).toMatch(/^Conflict/);
   });
 
   test('a controller that does not come to rest runs out of budget, without a commit for saying so', async () => {
@@ -414,30 +220,30 @@ describe('writes', () => {
       store.change(name, { files: new Map([['a.yaml', text(`a: ${value}\n`)]]) }, context);
     for (let value = 0; value < 3; value++) await change(value);
     const commit = store.get(name).commit;
-    expect(await code(change(4))).toMatch(/^LimitExceeded: controllers have made 3 commits/);
+    expect(await outcomeOf(change(4))).toMatch(/^LimitExceeded: controllers have made 3 commits/);
     expect(store.get(name).commit).toBe(commit);
     await change(5, anna);
     scratch.clock.advance(3_600_001);
-    expect(await code(change(6))).toBe('succeeded');
+    expect(await outcomeOf(change(6))).toBe('succeeded');
   });
 
   test('collisions are refused at creation with the reason', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     await draft(store, 'a', 'b');
-    expect(await code(draft(store, 'a/b', 'c'))).toMatch(/^Refused: packages cannot be nested/);
-    expect(await code(draft(store, 'a', 'b'))).toMatch(
+    expect(await outcomeOf(draft(store, 'a/b', 'c'))).toMatch(/^Refused: packages cannot be nested/);
+    expect(await outcomeOf(draft(store, 'a', 'b'))).toMatch(
       /^AlreadyExists: package revision workspaceNames must be unique/,
     );
-    expect(await code(draft(store, 'a', 'c'))).toBe(
+    expect(await outcomeOf(draft(store, 'a', 'c'))).toBe(
       'AlreadyExists: package "a" already exists in repository "packages"',
     );
-    expect(await code(draft(store, '../x', 'v1'))).toMatch(/^InvalidInput/);
-    expect(await code(draft(store, 'x', 'a/b'))).toMatch(/^InvalidInput/);
-    expect(await code(draft(store, 'x', 'main'))).toMatch(/^InvalidInput/);
+    expect(await outcomeOf(draft(store, '../x', 'v1'))).toMatch(/^InvalidInput/);
+    expect(await outcomeOf(draft(store, 'x', 'a/b'))).toMatch(/^InvalidInput/);
+    expect(await outcomeOf(draft(store, 'x', 'main'))).toMatch(/^InvalidInput/);
     await scratch.git('branch', 'drafts/q/r', 'main');
     const other = await scratch.open();
-    expect(await code(draft(other.store, 'q/r/s', 'v1'))).toMatch(/^Refused/);
+    expect(await outcomeOf(draft(other.store, 'q/r/s', 'v1'))).toMatch(/^Refused/);
   });
 
   test('files cannot change once proposed, nor leave the package', async () => {
@@ -445,14 +251,16 @@ describe('writes', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     for (const path of ['../evil', '.git/config', 'a/../../b', '/etc/passwd', 'x\ny']) {
-      expect(await code(store.change(name, { files: new Map([[path, text('x')]]) }, anna))).toMatch(/^InvalidInput/);
+      expect(await outcomeOf(store.change(name, { files: new Map([[path, text('x')]]) }, anna))).toMatch(
+        /^InvalidInput/,
+      );
     }
-    expect(await code(store.change(name, { files: new Map([['Kptfile', null]]) }, anna))).toMatch(/^InvalidInput/);
-    expect(await code(store.change(name, { files: new Map([['Kptfile', text('a: [')]]) }, anna))).toMatch(
+    expect(await outcomeOf(store.change(name, { files: new Map([['Kptfile', null]]) }, anna))).toMatch(/^InvalidInput/);
+    expect(await outcomeOf(store.change(name, { files: new Map([['Kptfile', text('a: [')]]) }, anna))).toMatch(
       /^InvalidInput: Kptfile/,
     );
     await store.transition(name, { action: 'propose' }, anna);
-    expect(await code(store.change(name, { files: new Map([['a', text('x')]]) }, anna))).toContain(
+    expect(await outcomeOf(store.change(name, { files: new Map([['a', text('x')]]) }, anna))).toContain(
       'package must be Draft',
     );
   });
@@ -501,7 +309,9 @@ describe('the index', () => {
       ['packages.none.v1', true],
       ['packages.shop.v1', false],
     ]);
-    expect(await code(store.transition('packages.bad.v1', { action: 'propose' }, anna))).toContain('cannot be read');
+    expect(await outcomeOf(store.transition('packages.bad.v1', { action: 'propose' }, anna))).toContain(
+      'cannot be read',
+    );
     await scratch.git('update-ref', 'refs/heads/drafts/shop/v1', 'main');
     await scratch.git('update-ref', '-d', 'refs/heads/drafts/bad/v1');
     await repository.refresh();

@@ -2,7 +2,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { openPackageRepository } from '../../src/package/open-package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
@@ -10,6 +9,7 @@ import { RevisionStore } from '../../src/package/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+import { outcomeOf } from '../support/shop.ts';
 
 const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
@@ -37,16 +37,6 @@ async function connect(scratch: Scratch, server: GitServer, process = 'one'): Pr
   return store;
 }
 
-async function outcome(promise: Promise<unknown>): Promise<string> {
-  try {
-    await promise;
-    return 'done';
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return `${error.code}: ${error.message}`;
-  }
-}
-
 async function proposed(store: RevisionStore): Promise<void> {
   await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
   await store.transition(NAME, { action: 'propose' }, anna);
@@ -58,7 +48,7 @@ test('a remote that hangs, drops the connection, refuses or disappears changes n
   const store = await connect(scratch, server);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
-  const approve = () => outcome(store.transition(NAME, { action: 'approve' }, anna));
+  const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
 
   server.behaviour.hang = 'push';
   expect(await approve()).toMatch(/^Timeout: /);
@@ -74,13 +64,13 @@ test('a remote that hangs, drops the connection, refuses or disappears changes n
 
   // The push is done and its answer lost: the truth is found out at the next look.
   server.behaviour.dropPush = 'after';
-  expect(await approve()).not.toBe('done');
+  expect(await approve()).not.toBe('succeeded');
   server.behaviour.dropPush = undefined;
   await store.repository('packages').sync();
   expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
 
   await server.close();
-  const gone = await outcome(
+  const gone = await outcomeOf(
     store.create('packages', { package: 'web', workspace: 'v1', source: { type: 'init' } }, anna),
   );
   expect(gone).toMatch(/^Unavailable: /);
@@ -96,7 +86,7 @@ test('a hook that refuses the main branch refuses the whole publication, in its 
   const store = await connect(scratch, server);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
-  expect(await outcome(store.transition(NAME, { action: 'approve' }, anna))).toMatch(/^Conflict: /);
+  expect(await outcomeOf(store.transition(NAME, { action: 'approve' }, anna))).toMatch(/^Conflict: /);
   expect(await scratch.git('for-each-ref')).toBe(before);
   await store.close();
   await server.close();
@@ -162,10 +152,10 @@ test('two processes on one remote: one wins, the other sees the conflict and the
   await one.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
   const two = await connect(scratch, server, 'two');
   const change = (store: RevisionStore, text: string) =>
-    outcome(store.change(NAME, { files: new Map([['a.yaml', Buffer.from(text)]]) }, anna));
+    outcomeOf(store.change(NAME, { files: new Map([['a.yaml', Buffer.from(text)]]) }, anna));
   const results = await Promise.all([change(one, 'a: 1\n'), change(two, 'a: 2\n')]);
-  expect(results.filter((result) => result === 'done')).toHaveLength(1);
-  expect(results.find((result) => result !== 'done')).toMatch(/^Conflict: /);
+  expect(results.filter((result) => result === 'succeeded')).toHaveLength(1);
+  expect(results.find((result) => result !== 'succeeded')).toMatch(/^Conflict: /);
   await Promise.all([one.repository('packages').sync(), two.repository('packages').sync()]);
   expect(two.get(NAME).commit).toBe(one.get(NAME).commit);
   // The mirrors are only caches: without them everything is still there.

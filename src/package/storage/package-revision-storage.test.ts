@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { outcomeOf } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
@@ -27,13 +27,6 @@ async function setUp(scratch: Scratch) {
   return { store, client, created };
 }
 
-async function failure(promise: Promise<unknown>): Promise<string> {
-  return promise.then(
-    () => 'succeeded',
-    (error: unknown) => (error instanceof SluiceError ? `${error.code}: ${error.message}` : String(error)),
-  );
-}
-
 test('a package revision is created, described and named as Porch does', async () => {
   await using scratch = await scratchRepository();
   const { created } = await setUp(scratch);
@@ -56,17 +49,17 @@ test('the lifecycle moves through the main resource, publication only through ap
     spec: { ...object.spec, lifecycle },
   });
   const approval = client.subResource('approval');
-  expect(await failure(approval.update(packageRevisionKind, to(created, 'Published')))).toContain(
+  expect(await outcomeOf(approval.update(packageRevisionKind, to(created, 'Published')))).toContain(
     'cannot approve package with Draft lifecycle value; only Proposed packages can be approved',
   );
   const proposed = await client.update(packageRevisionKind, to(created, 'Proposed'));
   expect(proposed.spec.lifecycle).toBe('Proposed');
-  expect(await failure(client.update(packageRevisionKind, to(proposed, 'Published')))).toMatch(/^InvalidInput/);
+  expect(await outcomeOf(client.update(packageRevisionKind, to(proposed, 'Published')))).toMatch(/^InvalidInput/);
   const published = await approval.update(packageRevisionKind, to(proposed, 'Published'));
   expect(published.spec).toMatchObject({ lifecycle: 'Published', revision: 1 });
   expect(published.metadata.labels).toEqual({ team: 'a', 'kpt.dev/latest-revision': 'true' });
   expect(published.status).toMatchObject({ publishedBy: 'anna' });
-  expect(await failure(client.delete(packageRevisionKind, { name: created.metadata.name }))).toContain(
+  expect(await outcomeOf(client.delete(packageRevisionKind, { name: created.metadata.name }))).toContain(
     'must be proposed for deletion',
   );
   const marked = await client.update(packageRevisionKind, to(published, 'DeletionProposed'));
@@ -110,7 +103,9 @@ test('a version that is not current is a conflict; conditions and gates can be w
   });
   expect(gated.spec.packageMetadata?.annotations).toMatchObject({ a: 'b' });
   const stale = { ...created, spec: { ...created.spec, lifecycle: 'Proposed' as const } };
-  expect(await failure(client.update(packageRevisionKind, stale))).toMatch(/^Conflict: Operation cannot be fulfilled/);
+  expect(await outcomeOf(client.update(packageRevisionKind, stale))).toMatch(
+    /^Conflict: Operation cannot be fulfilled/,
+  );
   const given = await client.updateStatus(packageRevisionKind, {
     ...gated,
     status: { ...gated.status, conditions: [{ type: 'tested', status: 'True', reason: 'Ok' }] },
@@ -118,7 +113,7 @@ test('a version that is not current is a conflict; conditions and gates can be w
   expect(given.status?.conditions).toEqual([{ type: 'tested', status: 'True', reason: 'Ok' }]);
   expect((await store.judge(created.metadata.name)).gates[0]?.state).toBe('Open');
   const label = { ...given, metadata: { ...given.metadata, labels: { 'kpt.dev/latest-revision': 'true' } } };
-  expect(await failure(client.update(packageRevisionKind, label))).toContain('Forbidden');
+  expect(await outcomeOf(client.update(packageRevisionKind, label))).toContain('Forbidden');
   await new Promise((resolve) => setTimeout(resolve, 20));
   stop.abort();
   await watching;
