@@ -1,0 +1,66 @@
+import { join } from 'node:path';
+import { type DeliveryOptions, deliveryController } from '../../controllers/delivery/delivery-controller.ts';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { ANNA, type Fixture } from './fixture.ts';
+import { git as gitCli } from './git/git-cli.ts';
+
+export const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+export type TargetSpec = Parameters<typeof deliveryTargetKind.complete>[0]['spec'];
+
+export function configMap(name: string, value = '1'): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: apps\ndata:\n  value: "${value}"\n`;
+}
+
+export function controllerOn(world: Fixture, options: Partial<DeliveryOptions> = {}): ControllerOptions {
+  const { client, store, clock, folder } = world;
+  const recorder = world.recorder('controller:delivery');
+  return deliveryController({
+    client,
+    store,
+    clock,
+    recorder,
+    dataFolder: join(folder, 'data'),
+    window: 0,
+    ...options,
+  });
+}
+
+/** A published revision of a package with one ConfigMap. */
+export async function publish(
+  world: Fixture,
+  path: string,
+  value = '1',
+  more: Record<string, string> = {},
+): Promise<string> {
+  const { name } = await world.draft(`apps/${path}/w1`, { 'cm.yaml': configMap(path, value), ...more });
+  await world.publish(name);
+  return name;
+}
+
+export async function publishNext(world: Fixture, source: string, workspace: string, value: string): Promise<string> {
+  const { key } = world.store.get(source);
+  const copy = { type: 'copy', source } as const;
+  const { name } = await world.store.create('apps', { package: key.package, workspace, source: copy }, ANNA);
+  const files = new Map([['cm.yaml', Buffer.from(configMap(key.package, value))]]);
+  await world.store.change(name, { files }, ANNA);
+  await world.publish(name);
+  return name;
+}
+
+export async function remove(world: Fixture, name: string): Promise<void> {
+  await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+  await world.store.transition(name, { action: 'delete' }, ANNA);
+}
+
+export async function statusOf(world: Fixture, name = 'edge') {
+  const { status } = await world.client.get(deliveryTargetKind, { name });
+  const ready = findCondition(status?.conditions, 'Ready');
+  return { status, reason: ready?.reason, message: ready?.message ?? '' };
+}
+
+export function filesOf(path: string, branch = 'main'): string[] {
+  const files = gitCli(path, ['ls-tree', '-r', '--name-only', branch]).split('\n');
+  return files.filter((file) => file !== 'README.md');
+}
