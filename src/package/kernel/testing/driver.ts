@@ -154,7 +154,7 @@ export class Driver {
     if (kind === 28) return this.#foreignTag(targets, draws);
     if (kind === 29) return this.#foreignUntag(targets, draws);
     if (kind === 30) return this.#foreignMain();
-    return draws.below(3) === 0 ? this.#foreignMainGone() : {};
+    return draws.below(3) === 0 ? this.#foreignMainGone() : this.#foreignRetag(targets, draws);
   }
 
   #request(target: Listed, draws: Draws): Step {
@@ -320,7 +320,17 @@ export class Driver {
 
   #foreignTag(targets: readonly Listed[], draws: Draws): Step {
     const version = ['v2.0.0', 'v2.0.0', 'v3', 'v3', 'v9', 'v9', 'v9', 'v999999999'][draws.below(8)] ?? '';
-    if (targets.some(({ tag }) => tag === TAGS + version)) return {};
+    return targets.some(({ tag }) => tag === TAGS + version) ? {} : this.#pushTag(version, draws);
+  }
+
+  /** Moves a tag that somebody else made: for whoever looks afterwards, as if it was taken away and made again. */
+  #foreignRetag(targets: readonly Listed[], draws: Draws): Step {
+    const foreign = targets.filter(({ tag, workspace }) => tag === TAGS + workspace);
+    const { foreign: tag } = this.#foreignUntag(foreign, draws);
+    return tag === undefined ? {} : this.#pushTag(tag.slice(TAGS.length), draws);
+  }
+
+  #pushTag(version: string, draws: Draws): Step {
     const data = this.#fresh(draws);
     this.world.pushRef(TAGS + version, data);
     const number = version === 'v2.0.0' ? -1 : Number(version.slice(1));
