@@ -4,6 +4,8 @@
  */
 export const ERROR_CODES = {
   InvalidInput: { reason: 'Invalid', status: 422, exit: 2 },
+  BadRequest: { reason: 'BadRequest', status: 400, exit: 2 },
+  Unauthenticated: { reason: 'Unauthorized', status: 401, exit: 1 },
   NotFound: { reason: 'NotFound', status: 404, exit: 1 },
   AlreadyExists: { reason: 'AlreadyExists', status: 409, exit: 1 },
   Conflict: { reason: 'Conflict', status: 409, exit: 1 },
@@ -12,6 +14,9 @@ export const ERROR_CODES = {
   Expired: { reason: 'Expired', status: 410, exit: 1 },
   LimitExceeded: { reason: 'RequestEntityTooLarge', status: 413, exit: 1 },
   Unsupported: { reason: 'MethodNotAllowed', status: 405, exit: 1 },
+  NotAcceptable: { reason: 'NotAcceptable', status: 406, exit: 1 },
+  UnsupportedMediaType: { reason: 'UnsupportedMediaType', status: 415, exit: 1 },
+  TooManyRequests: { reason: 'TooManyRequests', status: 429, exit: 1 },
   Unavailable: { reason: 'ServiceUnavailable', status: 503, exit: 1 },
   Timeout: { reason: 'Timeout', status: 504, exit: 1 },
   Corrupt: { reason: 'InternalError', status: 500, exit: 1 },

@@ -14,6 +14,21 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean | undefined;
 }
 
+/** Which fields one writer owns; what server-side apply remembers. */
+export interface ManagedFieldsEntry {
+  /** The name that the writer gave itself. */
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  /** The version of the kind that the field names are from. */
+  readonly apiVersion: string;
+  /** RFC 3339. */
+  readonly time?: string | undefined;
+  readonly fieldsType: 'FieldsV1';
+  /** `{"f:spec": {"f:color": {}}}`. */
+  readonly fieldsV1: Readonly<Record<string, unknown>>;
+  readonly subresource?: string | undefined;
+}
+
 /**
  * Metadata as a client writes it. The storage sets uid, resourceVersion, generation, creationTimestamp and
  * deletionTimestamp; what a client puts there is either a precondition (uid, resourceVersion) or ignored.
@@ -33,6 +48,8 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>> | undefined;
   readonly ownerReferences?: readonly OwnerReference[] | undefined;
   readonly finalizers?: readonly string[] | undefined;
+  /** Absent in a write: they stay as they are. Empty: they are forgotten. */
+  readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
 }
 
 /** Metadata of an object that came out of a storage. */

@@ -14,6 +14,8 @@ export interface RequestContext {
   readonly face: Face;
   /** Why, in the words of who asks; a rejection's reason for instance. */
   readonly reason?: string;
+  /** Judges a write and tells what would come of it, and writes nothing. */
+  readonly dryRun?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
 }

@@ -12,11 +12,22 @@ export interface Selection {
   readonly fieldSelector?: FieldSelector | undefined;
 }
 
+export interface ListOptions extends Selection {
+  /** At most so many items; the rest by `continue`. */
+  readonly limit?: number | undefined;
+  /** `continue` of the page before. The other options must be those of the first page. */
+  readonly continue?: string | undefined;
+}
+
 export interface ListResult<T extends KubernetesObject> {
   /** Sorted by namespace, then name, by UTF-16 code unit. */
   readonly items: readonly Stored<T>[];
-  /** The state that `items` shows. A watch from here misses nothing and repeats nothing. */
+  /** The state that `items` shows, on every page the same. A watch from here misses nothing and repeats nothing. */
   readonly resourceVersion: string;
+  /** Given if there are more items. */
+  readonly continue?: string;
+  /** How many more there are. */
+  readonly remainingItemCount?: number;
 }
 
 export interface WatchOptions extends Selection {
@@ -35,7 +46,20 @@ export type WatchEvent<T extends KubernetesObject> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: Stored<T> }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
+/** What becomes of the objects that name a deleted one as their owner. */
+export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan';
+
+/** Held by an owner until its dependents are gone, or until they have forgotten it; the garbage collector takes them off. */
+export const FOREGROUND_FINALIZER = 'foregroundDeletion';
+export const ORPHAN_FINALIZER = 'orphan';
+
+/** What a client may do with the objects of a kind. */
+export const ALL_VERBS = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export type Verb = (typeof ALL_VERBS)[number];
+
 export interface DeleteOptions {
+  /** Default Background. Foreground and Orphan put a finalizer on the object, which the garbage collector takes off. */
+  readonly propagationPolicy?: PropagationPolicy | undefined;
   /** What must hold, or nothing is deleted (Conflict). */
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
@@ -64,12 +88,17 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly kind: Kind<T>;
   /** Names of the sub-resources that `updateSubResource` takes; `status` among them if the kind has a status. */
   readonly subResources: readonly string[];
+  /** What clients may do; all verbs if absent. */
+  readonly verbs?: readonly Verb[];
 
   /** NotFound if there is none. */
   get(context: RequestContext, key: ObjectKey): Promise<Stored<T>>;
 
-  /** A consistent snapshot of the selection. A single object that cannot be read never fails a list. */
-  list(context: RequestContext, selection?: Selection): Promise<ListResult<T>>;
+  /**
+   * A consistent snapshot of the selection; its pages are of one state. A single object that cannot be read never fails a
+   * list. Expired if `continue` is too old: list anew.
+   */
+  list(context: RequestContext, options?: ListOptions): Promise<ListResult<T>>;
 
   /**
    * Every change after `options.resourceVersion`, in order, each once. Nothing happens before the first `next()`, and
