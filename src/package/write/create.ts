@@ -11,20 +11,8 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../package-rev
 import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import { syncVerdicts } from '../verdict.ts';
+import type { RevisionSource } from './revision-source.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
-
-/** How a draft comes into being. */
-export type RevisionSource =
-  | {
-      readonly type: 'init';
-      readonly description?: string;
-      readonly keywords?: readonly string[];
-      readonly site?: string;
-      /** Files to begin with, by path below the package folder; a Kptfile among them is used as it is. */
-      readonly files?: ReadonlyMap<string, Uint8Array>;
-    }
-  /** A published revision of the same package. */
-  | { readonly type: 'copy'; readonly source: string };
 
 export interface NewRevision {
   readonly package: string;
@@ -46,8 +34,7 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
   }
   const name = revisionName(key);
   const uid = revisionUid(name, bench.namespace);
-  const start =
-    wanted.source.type === 'init' ? initial(bench, key, wanted.source) : await copied(bench, key, wanted.source);
+  const start = await startOf(bench, key, wanted.source);
   const mainCommit = await bench.git.readCommit(head);
   const tree = await bench.git.editTree(mainCommit.tree, start.edits);
   const at = timestamp(bench.clock.now());
@@ -104,6 +91,18 @@ interface Start {
   /** Those that come along; undefined if the conditions in the files count as given by whoever makes the draft. */
   readonly verdicts?: readonly Verdict[];
   readonly source?: NonNullable<RevisionRecord['source']>;
+}
+
+function startOf(bench: Workbench, key: RevisionKey, source: RevisionSource): Start | Promise<Start> {
+  switch (source.type) {
+    case 'init':
+      return initial(bench, key, source);
+    case 'copy':
+      return copied(bench, key, source);
+    case 'clone':
+    case 'upgrade':
+      throw new SluiceError('Unsupported', `a package revision cannot be made by ${source.type} yet`);
+  }
 }
 
 /** The verdicts of whoever brings a package with conditions in its Kptfile. */
