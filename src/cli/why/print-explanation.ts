@@ -1,4 +1,4 @@
-import { age } from '../output/age.ts';
+import { age } from '../../foundation/age.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 import type { DeliveryExplanation, Explanation, GateExplanation } from './explanation.ts';
