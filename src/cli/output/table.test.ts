@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { age, shortDuration } from './age.ts';
 import { nearMisses } from './near-misses.ts';
 import { toJson, toYaml } from './structured.ts';
 import { table } from './table.ts';
@@ -42,19 +41,6 @@ describe('table', () => {
       ),
     ).toBe('名前   x\nabcd   y\n');
   });
-});
-
-test('spans of time', () => {
-  expect([0, 119_000, 200_000, 600_000, 3_600_000 * 5.5, 86_400_000 * 9].map(shortDuration)).toEqual([
-    '0s',
-    '119s',
-    '3m20s',
-    '10m',
-    '5h30m',
-    '9d',
-  ]);
-  expect(shortDuration(-5)).toBe('0s');
-  expect(age('no time', 0)).toBe('<unknown>');
 });
 
 test('names that were meant, the nearest first', () => {
