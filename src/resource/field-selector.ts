@@ -99,13 +99,15 @@ function covers(pattern: string, path: string): boolean {
   return path.startsWith(prefix) && path.endsWith(']') && path.length > prefix.length + 1;
 }
 
-function stepsOf(path: string): string[] {
+/** The steps of a path such as `spec.labels[app]`. */
+export function stepsOf(path: string): string[] {
   const bracket = path.indexOf('[');
   if (bracket < 0) return path.split('.');
   return [...path.slice(0, bracket).split('.'), path.slice(bracket + 1, -1)];
 }
 
-function readField(object: unknown, steps: readonly string[]): string | undefined {
+/** The value at some steps, as text; undefined if there is none. */
+export function readField(object: unknown, steps: readonly string[]): string | undefined {
   let value = object;
   for (const step of steps) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return undefined;

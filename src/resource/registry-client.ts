@@ -104,9 +104,11 @@ export class RegistryClient implements Client {
     key: ObjectKey,
     options: DeleteOptions & CallOptions = {},
   ): Promise<Stored<T>> {
-    const { uid, resourceVersion } = options;
+    const { uid, resourceVersion, propagationPolicy } = options;
     return deepFreeze(
-      await this.#registry.storage(kind).delete(this.#context(options), scoped(kind, key), { uid, resourceVersion }),
+      await this.#registry
+        .storage(kind)
+        .delete(this.#context(options), scoped(kind, key), { uid, resourceVersion, propagationPolicy }),
     );
   }
 

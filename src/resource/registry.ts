@@ -7,6 +7,8 @@ import type { Storage } from './storage.ts';
 export class Registry {
   readonly #storages = new Map<string, Storage>();
   readonly #byWord = new Map<string, Kind>();
+  readonly #byPlural = new Map<string, Storage>();
+  readonly #listeners = new Set<() => void>();
 
   /** Adds a storage for its kind. A kind can be registered once; a short word that two kinds share goes to the first. */
   register(storage: Storage): void {
@@ -14,7 +16,35 @@ export class Registry {
     const id = idOf(kind);
     if (this.#storages.has(id)) throw new SluiceError('AlreadyExists', `kind ${id} is registered already`);
     this.#storages.set(id, storage);
+    this.#byPlural.set(pluralOf(kind), storage);
     for (const word of wordsOf(kind)) if (!this.#byWord.has(word)) this.#byWord.set(word, kind);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Takes a kind out again; what its storage keeps stays as it is. */
+  unregister(kind: Kind): void {
+    if (!this.#storages.delete(idOf(kind))) return;
+    this.#byPlural.delete(pluralOf(kind));
+    this.#byWord.clear();
+    for (const other of this.kinds())
+      for (const word of wordsOf(other)) if (!this.#byWord.has(word)) this.#byWord.set(word, other);
+    for (const listener of this.#listeners) listener();
+  }
+
+  /** Calls the listener whenever kinds come or go. Returns what takes it off again. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** All storages, in the order of registration. */
+  storages(): Storage[] {
+    return [...this.#storages.values()];
+  }
+
+  /** The storage behind a path such as `/apis/porch.kpt.dev/v1alpha1/packagerevisions`; undefined if there is none. */
+  find(group: string, version: string, plural: string): Storage | undefined {
+    return this.#byPlural.get(pluralOf({ group, version, plural }));
   }
 
   /** All kinds, in the order of registration. */
@@ -46,6 +76,10 @@ export class Registry {
 
 function idOf(object: { readonly apiVersion: string; readonly kind: string }): string {
   return `${object.apiVersion} ${object.kind}`;
+}
+
+function pluralOf({ group, version, plural }: Pick<Kind, 'group' | 'version' | 'plural'>): string {
+  return `${group}/${version}/${plural}`;
 }
 
 function wordsOf(kind: Kind): string[] {

@@ -1,0 +1,70 @@
+import type { Clock } from '../foundation/clock.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { LogEntry } from './event-log.ts';
+
+/** What waits for one watcher: a bounded queue of references. */
+export class WatchBuffer {
+  readonly #limit: number;
+  #entries: LogEntry[] = [];
+  #position = 0;
+  #overflowed = false;
+  #wake: (() => void) | undefined;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get empty(): boolean {
+    return this.#position >= this.#entries.length && !this.#overflowed;
+  }
+
+  push(entry: LogEntry): void {
+    if (this.#overflowed) return;
+    if (this.#entries.length - this.#position >= this.#limit) {
+      this.overflow();
+      return;
+    }
+    this.#entries.push(entry);
+    this.wake();
+  }
+
+  /** Drops everything; the watcher is told Expired. */
+  overflow(): void {
+    this.#overflowed = true;
+    this.#entries = [];
+    this.#position = 0;
+    this.wake();
+  }
+
+  /** The next entry; undefined if there is none yet. Throws Expired once entries were dropped. */
+  shift(): LogEntry | undefined {
+    if (this.#overflowed)
+      throw new SluiceError('Expired', 'the watch fell too far behind; list again and watch from there');
+    const entry = this.#entries[this.#position];
+    if (entry === undefined) return undefined;
+    this.#position += 1;
+    if (this.#position === this.#entries.length) {
+      this.#entries = [];
+      this.#position = 0;
+    }
+    return entry;
+  }
+
+  /** Ends a wait. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  /** Waits for an entry or `wake`: true; or for so many milliseconds without either: false. */
+  filled(clock: Clock, patience: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = (woken: boolean) => {
+        this.#wake = undefined;
+        cancel();
+        resolve(woken);
+      };
+      const cancel = clock.schedule(patience, () => done(false));
+      this.#wake = () => done(true);
+    });
+  }
+}
