@@ -4,7 +4,7 @@ import { fieldSelector } from './field-selector.ts';
 import { invalidObject, invalidValue } from './invalid-object.ts';
 import type { Kind } from './kind.ts';
 import { labelSelector } from './label-selector.ts';
-import { applyMergePatch, type MergePatch } from './merge-patch.ts';
+import { applyMergePatch, type MergePatch } from './patch/merge-patch.ts';
 import { DEFAULT_NAMESPACE, deepFreeze, type KubernetesObject, type ObjectKey, type Stored } from './object.ts';
 import type { Registry } from './registry.ts';
 import type { Actor, Face, RequestContext } from './request-context.ts';
