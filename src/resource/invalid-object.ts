@@ -102,8 +102,8 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
   return value;
 }
 
-/** Short, on one line, and without what stands for a password in a URL. */
-function showValue(value: unknown): string {
+/** A value for a message: short, on one line, and without what stands for a password in a URL. */
+export function showValue(value: unknown): string {
   const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value));
   const safe = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@').replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
   return safe.length > LONGEST_SHOWN_VALUE ? `${safe.slice(0, LONGEST_SHOWN_VALUE)}…` : safe;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { causesOf, invalidObject, invalidValue } from './invalid-object.ts';
+import { immutableCauses } from './immutable-fields.ts';
+import { causesOf, type FieldCause, invalidObject, invalidValue } from './invalid-object.ts';
 import { DNS_SUBDOMAIN, type NameRule } from './name-rules.ts';
 import {
   apiVersionOf,
@@ -9,15 +10,18 @@ import {
   type ObjectMeta,
 } from './object.ts';
 import { metadataSchema } from './object-schema.ts';
+import type { StructuralSchema } from './schema/structural-schema.ts';
 import { unknownFields } from './unknown-fields.ts';
 
 /** A column of `get`. */
 export interface PrinterColumn<T> {
   readonly name: string;
-  readonly type: 'string' | 'integer' | 'boolean' | 'date';
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly description?: string;
-  /** 0 is always shown, 1 in the wide table only. */
-  readonly priority?: 0 | 1;
+  /** 0 is always shown, others in the wide table only. */
+  readonly priority?: number;
+  /** Where the value stands, for those who show objects without this code: `.spec.git.branch`. Absent if no path tells it. */
+  readonly jsonPath?: string;
   value(object: T): string | number | boolean | undefined;
 }
 
@@ -60,6 +64,10 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly selectableFields: readonly SelectableField[];
   /** Schemas of the top-level fields besides apiVersion, kind and metadata, for documentation and publishing. */
   readonly fields: Readonly<Record<string, z.ZodType>>;
+  /** The structural schema of the whole object, where it is not derived from `fields`: kinds that users define. */
+  readonly schema?: StructuralSchema;
+  /** Fields that keep their first value, such as `spec.git.repo`. */
+  readonly immutableFields: readonly string[];
 
   /**
    * Judges a value from outside. apiVersion and kind may be missing and are then filled in.
@@ -68,6 +76,13 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   parse(value: unknown): Parsed<T>;
   /** `parse` for a value whose type the compiler knows; unknown fields are dropped. */
   complete(input: Input): T;
+  /** What forbids to replace `old` by `next`, two valid objects; empty if nothing does. Absent if everything may change. */
+  checkUpdate?(old: T, next: T): readonly FieldCause[];
+  /**
+   * True for an object that must stay after its deletion was asked for, whatever its finalizers are. Absent if nothing but those
+   * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize`.
+   */
+  deletionHold?(object: T): boolean;
 }
 
 /** The type of a kind's objects. */
@@ -115,6 +130,15 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
   readonly sensitive?: boolean;
   /** Brings an object whose schema holds into the one form that is stored. */
   readonly normalize?: (object: DefinedObject<Spec, Status, Fields>) => DefinedObject<Spec, Status, Fields>;
+  /** What is wrong with an object whose schema holds: rules about several fields at once. Runs after `normalize`. */
+  readonly check?: (object: DefinedObject<Spec, Status, Fields>) => readonly FieldCause[];
+  readonly immutableFields?: readonly string[];
+  /** Rules between two states besides `immutableFields`. */
+  readonly checkUpdate?: (
+    old: DefinedObject<Spec, Status, Fields>,
+    next: DefinedObject<Spec, Status, Fields>,
+  ) => readonly FieldCause[];
+  readonly deletionHold?: (object: DefinedObject<Spec, Status, Fields>) => boolean;
   readonly printerColumns?: readonly PrinterColumn<DefinedObject<Spec, Status, Fields>>[];
   readonly selectableFields?: readonly SelectableField[];
 }
@@ -155,12 +179,15 @@ export function defineKind<
       const causes = causesOf(result.error.issues, candidate, sensitive);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
     }
-    const object = result.data as unknown as T;
-    return {
-      object: definition.normalize?.(object) ?? object,
-      unknownFields: unknownFields(candidate, object),
-    };
+    const known = result.data as unknown as T;
+    const object = definition.normalize?.(known) ?? known;
+    const causes = definition.check?.(object) ?? [];
+    if (causes.length > 0) throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
+    return { object, unknownFields: unknownFields(candidate, known) };
   }
+
+  const { immutableFields = [], checkUpdate } = definition;
+  const judgesUpdates = immutableFields.length > 0 || checkUpdate !== undefined;
 
   return {
     group,
@@ -179,8 +206,16 @@ export function defineKind<
     printerColumns: definition.printerColumns ?? [],
     selectableFields: definition.selectableFields ?? [],
     fields,
+    immutableFields,
     parse,
     complete: (input) => parse(input).object,
+    ...(definition.deletionHold === undefined ? {} : { deletionHold: definition.deletionHold }),
+    ...(judgesUpdates && {
+      checkUpdate: (old: T, next: T) => [
+        ...immutableCauses(immutableFields, old, next, sensitive),
+        ...(checkUpdate?.(old, next) ?? []),
+      ],
+    }),
   };
 }
 

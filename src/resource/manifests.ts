@@ -162,12 +162,18 @@ function parseObject(kind: Kind, value: unknown): { kind: Kind; object: Kubernet
       return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
     if (!kind.serverNamed && object.metadata.name === '')
       return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
-    return { kind, object: withNamespace(kind, object) };
+    return { kind, object: withNamespace(kind, withoutOwners(object)) };
   } catch (error) {
     if (!isSluiceError(error, 'InvalidInput')) throw error;
     const details = error.details as InvalidObjectDetails | undefined;
     return [...(details?.causes ?? [{ field: '', path: [], message: error.message }])];
   }
+}
+
+/** Field owners are the server's own notes; files that came out of one often have them. */
+function withoutOwners(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _owners, ...metadata } = object.metadata;
+  return _owners === undefined ? object : { ...object, metadata };
 }
 
 function withNamespace(kind: Kind, object: KubernetesObject): KubernetesObject {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { REQUIRED_VALUE } from './invalid-object.ts';
+import { managedFieldsSchema } from './managed-fields-schema.ts';
 import { DNS_LABEL, followsRule, isLabelValue, isQualifiedName, type NameRule } from './name-rules.ts';
 
 const MAX_ANNOTATION_BYTES = 256 * 1024;
@@ -57,8 +58,8 @@ export function metadataSchema(nameRule: NameRule | undefined) {
       .optional(),
     ownerReferences: z.array(ownerReference).optional(),
     finalizers: z.array(qualifiedName).optional(),
-    // Written by servers, of no use to us, and often found in files that came out of one.
-    managedFields: dropped.optional(),
+    managedFields: managedFieldsSchema.optional(),
+    // Written by old servers, of no use to us.
     selfLink: dropped.optional(),
   });
   if (nameRule === undefined) return schema;

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { immutableMessage } from '../immutable-fields.ts';
+import type { Kind } from '../kind.ts';
+import { assertStructural } from './assert-structural.ts';
+import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
+import { structuralFromZod } from './structural-from-zod.ts';
+import type { StructuralSchema } from './structural-schema.ts';
+
+const known = new WeakMap<Kind, StructuralSchema>();
+
+/**
+ * The structural schema of the whole object of a kind, with apiVersion, kind and metadata. Made once per kind. Throws
+ * Internal if the kind cannot be told structurally, which is a defect of the kind.
+ */
+export function structuralSchemaOf(kind: Kind): StructuralSchema {
+  const found = known.get(kind);
+  if (found !== undefined) return found;
+  const schema = kind.schema ?? derive(kind);
+  known.set(kind, schema);
+  return schema;
+}
+
+function derive(kind: Kind): StructuralSchema {
+  const { properties = {}, required } = structuralFromZod(z.object(kind.fields));
+  let schema = wholeObject(kind.description, { properties, ...(required === undefined ? {} : { required }) });
+  for (const path of kind.immutableFields) schema = withImmutable(schema, path.split('.'), path);
+  assertStructural(schema);
+  return schema;
+}
+
+/** Puts what every object has around the fields of a kind. */
+export function wholeObject(description: string, fields: StructuralSchema): StructuralSchema {
+  return {
+    type: 'object',
+    description,
+    ...fields,
+    properties: {
+      apiVersion: { type: 'string', description: 'Group and version of the kind, as in group/v1.' },
+      kind: { type: 'string', description: 'Name of the kind.' },
+      metadata: OBJECT_META_SCHEMA,
+      ...fields.properties,
+    },
+  };
+}
+
+function withImmutable(schema: StructuralSchema, steps: readonly string[], path: string): StructuralSchema {
+  const [step, ...rest] = steps;
+  if (step === undefined) {
+    const rule = { rule: 'self == oldSelf', message: immutableMessage(path) };
+    return { ...schema, 'x-kubernetes-validations': [...(schema['x-kubernetes-validations'] ?? []), rule] };
+  }
+  const inner = schema.properties?.[step];
+  return inner === undefined
+    ? schema
+    : { ...schema, properties: { ...schema.properties, [step]: withImmutable(inner, rest, path) } };
+}
