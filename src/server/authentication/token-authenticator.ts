@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises';
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isMissing } from '../../git/file-system.ts';
+import { readPrivateFile } from '../certificates/private-file.ts';
+import type { AuthenticationRequest, Authenticator } from './authenticator.ts';
+import { hashOfToken, MAX_TOKEN_FILE_BYTES, parseTokenFile, type TokenEntry } from './token-file.ts';
+import type { User } from './user.ts';
+
+export interface TokenAuthenticatorOptions {
+  /** See `token-file.ts`. It need not be there yet. */
+  readonly path: string;
+  readonly clock: Clock;
+  /** Told once, whenever the file changed, of each line that is passed over; and of a file that cannot be read. */
+  readonly onProblem: (problem: string) => void;
+}
+
+/** How long, in milliseconds, a change of the file may go unnoticed. */
+const CHECK_INTERVAL = 1000;
+/** Far above any token of ours; longer ones are not even hashed. */
+const MAX_TOKEN_LENGTH = 4096;
+
+/**
+ * Knows users by the bearer tokens of a token file. The file is read again when it changed. Tokens are looked up by their
+ * hash, so how long a look-up takes tells nothing about a token. While a file that is there cannot be read, what was read
+ * last counts; a file that is gone holds no tokens.
+ */
+export class TokenAuthenticator implements Authenticator {
+  readonly #options: TokenAuthenticatorOptions;
+  #entries: ReadonlyMap<string, TokenEntry> = new Map();
+  #version: string | undefined;
+  #failure: string | undefined;
+  #checked = Number.NEGATIVE_INFINITY;
+  #checking: Promise<void> | undefined;
+
+  constructor(options: TokenAuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  authenticate({ headers }: AuthenticationRequest): User | undefined | Promise<User | undefined> {
+    const token = bearerToken(headers.authorization);
+    return token === undefined ? undefined : this.userOf(token);
+  }
+
+  /** Whose token it is; undefined if it is unknown or expired. */
+  userOf(token: string): User | undefined | Promise<User | undefined> {
+    if (token === '' || token.length > MAX_TOKEN_LENGTH) return undefined;
+    const age = this.#options.clock.now() - this.#checked;
+    // A clock that was set back must not keep the file from being looked at.
+    if (age >= 0 && age < CHECK_INTERVAL && this.#checking === undefined) return this.#find(token);
+    return this.#check().then(() => this.#find(token));
+  }
+
+  #find(token: string): User | undefined {
+    const entry = this.#entries.get(hashOfToken(token));
+    if (entry === undefined) return undefined;
+    return entry.expires === undefined || this.#options.clock.now() < entry.expires ? entry.user : undefined;
+  }
+
+  #check(): Promise<void> {
+    this.#checking ??= this.#reload().finally(() => {
+      this.#checking = undefined;
+      this.#checked = this.#options.clock.now();
+    });
+    return this.#checking;
+  }
+
+  async #reload(): Promise<void> {
+    const { path, onProblem } = this.#options;
+    try {
+      const version = await versionOf(path);
+      if (version === this.#version) return;
+      const text = await readPrivateFile(path, MAX_TOKEN_FILE_BYTES);
+      const entries = parseTokenFile(path, text ?? '', onProblem);
+      this.#entries = new Map(entries.map((entry) => [entry.hash, entry]));
+      this.#version = version;
+      this.#failure = undefined;
+    } catch (error) {
+      const failure = `${error instanceof SluiceError ? '' : `cannot read ${path}: `}${messageOf(error)}`;
+      // It is tried again every second, and told of once.
+      if (failure !== this.#failure) onProblem(failure);
+      this.#failure = failure;
+    }
+  }
+}
+
+/** The token of an `Authorization: Bearer` header; undefined if there is none. */
+export function bearerToken(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : /^Bearer ([A-Za-z0-9\-._~+/]+=*)$/i.exec(header)?.[1];
+}
+
+/** Changes with every replacement or change of the file; `absent` if there is none. */
+async function versionOf(path: string): Promise<string> {
+  try {
+    const { mtimeNs, size, ino } = await stat(path, { bigint: true });
+    return `${mtimeNs} ${size} ${ino}`;
+  } catch (error) {
+    if (isMissing(error)) return 'absent';
+    throw error;
+  }
+}

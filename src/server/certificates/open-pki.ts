@@ -1,0 +1,168 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { chmod, mkdir } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { type Clock, timestamp } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { DNS_SUBDOMAIN, followsRule } from '../../resource/name-rules.ts';
+import { issueCertificate, type KeyPair } from './issue-certificate.ts';
+import { readPrivateFile, writePrivateFile } from './private-file.ts';
+
+export interface PkiOptions {
+  /** Where the keys are kept; made with mode 0700. */
+  readonly folder: string;
+  /** DNS names and IP addresses under which the server is reached; see `serverNames`. */
+  readonly names: readonly string[];
+  readonly clock: Clock;
+  /** Told of what a person should know: a replaced authority, a clock that cannot be right. */
+  readonly onNote: (note: string) => void;
+}
+
+/** The server's own certificate authority and its certificate. */
+export interface Pki {
+  /** The certificate of the authority, PEM: what clients must trust. */
+  readonly authority: string;
+  readonly server: KeyPair;
+  /**
+   * A certificate by which a client proves to be this user, with these groups. `lifetime` in milliseconds, at most as long
+   * as the authority's. InvalidInput for names that a certificate cannot hold.
+   */
+  issueClient(user: string, groups: readonly string[], lifetime: number): Promise<KeyPair>;
+}
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const AUTHORITY_LIFETIME = 10 * 365 * DAY;
+const SERVER_LIFETIME = 365 * DAY;
+const RENEW_BEFORE = 30 * DAY;
+/** Clocks of other machines may be behind. */
+const LEEWAY = HOUR;
+const MAX_FILE_BYTES = 64 * 1024;
+/** The upper bound of X.520 for common names and organisation names. */
+const MAX_NAME = 64;
+const MAX_GROUPS = 100;
+
+/**
+ * Opens the folder of keys, and makes what is not there. Certificate and key stand in one file each, `ca.pem` and
+ * `server.pem`, written in one step, so there is no state between. The server's certificate is made anew when it ends within
+ * 30 days, lacks a name or cannot be read. The authority, which clients trust, is replaced only when it is gone or expired;
+ * one that cannot be read is Corrupt.
+ */
+export async function openPki(options: PkiOptions): Promise<Pki> {
+  const { folder, clock } = options;
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, 0o700);
+  const authority = await openAuthority(join(folder, 'ca.pem'), options);
+  const server = await openServer(join(folder, 'server.pem'), authority, options);
+  return {
+    authority: authority.certificate,
+    server,
+    async issueClient(user, groups, lifetime) {
+      if (groups.length > MAX_GROUPS)
+        throw new SluiceError('InvalidInput', `a client certificate has at most ${MAX_GROUPS} groups`);
+      for (const name of [user, ...groups])
+        if (name === '' || name.length > MAX_NAME || /[\u0000-\u001f\u007f]/.test(name))
+          throw new SluiceError(
+            'InvalidInput',
+            `${JSON.stringify(name)} must have 1 to ${MAX_NAME} printable characters`,
+          );
+      const request = { commonName: user, organisations: groups, usage: 'client' } as const;
+      return issueCertificate({ ...request, ...validity(clock, lifetime, authority) }, authority);
+    },
+  };
+}
+
+/** The names of a server that listens on `host`: those of loopback, of the machine, and the host unless it stands for all. */
+export function serverNames(host: string, hostName: string): string[] {
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const own = [bare, hostName.toLowerCase()].filter((name) => name !== '0.0.0.0' && name !== '::');
+  const usable = own.filter((name) => isIP(name) !== 0 || followsRule(name, DNS_SUBDOMAIN));
+  return [...new Set(['localhost', '127.0.0.1', '::1', ...usable])];
+}
+
+async function openAuthority(path: string, { clock, onNote }: PkiOptions): Promise<KeyPair> {
+  const text = await readPrivateFile(path, MAX_FILE_BYTES);
+  if (text !== undefined) {
+    const { pair, certificate } = readAuthority(path, text);
+    const now = clock.now();
+    if (now < certificate.validFromDate.getTime())
+      onNote(`the certificate authority in ${path} is valid from ${certificate.validFrom} only; is the clock right?`);
+    if (now < certificate.validToDate.getTime()) return pair;
+    onNote(
+      `the certificate authority in ${path} has expired (${certificate.validTo}) and is replaced; clients need the new kubeconfig`,
+    );
+  }
+  const pair = await issueCertificate({
+    // The time tells authorities of one machine apart; clients that trust both need different names.
+    commonName: `sluice-ca ${timestamp(clock.now())}`,
+    usage: 'authority',
+    ...validity(clock, AUTHORITY_LIFETIME),
+  });
+  await writePair(path, pair);
+  return pair;
+}
+
+function readAuthority(path: string, text: string): { pair: KeyPair; certificate: X509Certificate } {
+  try {
+    const pair = splitPair(text);
+    const certificate = new X509Certificate(pair.certificate);
+    if (!certificate.ca || !certificate.checkPrivateKey(createPrivateKey(pair.key)))
+      throw new Error('the key is not the one of the certificate');
+    return { pair, certificate };
+  } catch (error) {
+    const advice =
+      'restore it, or remove it to have a new authority made, after which all clients need the new kubeconfig';
+    throw new SluiceError('Corrupt', `${path} holds no certificate authority: ${messageOf(error)}; ${advice}`, {
+      cause: error,
+    });
+  }
+}
+
+async function openServer(path: string, authority: KeyPair, { names, clock }: PkiOptions): Promise<KeyPair> {
+  const text = await readPrivateFile(path, MAX_FILE_BYTES);
+  const kept = text === undefined ? undefined : usableServer(text, authority, names, clock.now());
+  if (kept !== undefined) return kept;
+  const request = { commonName: 'sluice', usage: 'server', names } as const;
+  const pair = await issueCertificate({ ...request, ...validity(clock, SERVER_LIFETIME, authority) }, authority);
+  await writePair(path, pair);
+  return pair;
+}
+
+/** Undefined if a new one is needed, for whatever reason: nobody keeps a copy of it. */
+function usableServer(text: string, authority: KeyPair, names: readonly string[], now: number): KeyPair | undefined {
+  try {
+    const pair = splitPair(text);
+    const certificate = new X509Certificate(pair.certificate);
+    const usable =
+      certificate.verify(new X509Certificate(authority.certificate).publicKey) &&
+      certificate.checkPrivateKey(createPrivateKey(pair.key)) &&
+      certificate.validFromDate.getTime() <= now &&
+      certificate.validToDate.getTime() - now >= RENEW_BEFORE &&
+      names.every((name) => (isIP(name) === 0 ? certificate.checkHost(name) : certificate.checkIP(name)) !== undefined);
+    return usable ? pair : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** From an hour ago, for `lifetime` milliseconds, but not past the end of the authority. */
+function validity(clock: Clock, lifetime: number, authority?: KeyPair): { notBefore: number; notAfter: number } {
+  const now = clock.now();
+  const end =
+    authority === undefined
+      ? Number.POSITIVE_INFINITY
+      : new X509Certificate(authority.certificate).validToDate.getTime();
+  return { notBefore: now - LEEWAY, notAfter: Math.min(now + lifetime, end) };
+}
+
+async function writePair(path: string, { certificate, key }: KeyPair): Promise<void> {
+  await writePrivateFile(path, certificate + key);
+}
+
+function splitPair(text: string): KeyPair {
+  const [certificate] = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n/.exec(text) ?? [];
+  const [key] = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n/.exec(text) ?? [];
+  if (certificate === undefined || key === undefined)
+    throw new Error('expected a certificate and a private key in PEM');
+  return { certificate, key };
+}
