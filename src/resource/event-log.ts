@@ -208,8 +208,8 @@ export class EventLog {
   }
 
   #floor(log: Topic, topic: string): bigint {
-    const floor = this.#journal?.floor(topic) ?? log.forgotten;
-    return floor < log.forgotten ? floor : log.forgotten;
+    const journaled = this.#journal?.floor(topic);
+    return journaled !== undefined && journaled < log.forgotten ? journaled : log.forgotten;
   }
 
   /** What happened after a version, up to now: from the journal what memory has forgotten, then what it has. */

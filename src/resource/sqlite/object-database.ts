@@ -1,0 +1,241 @@
+import { chmodSync, closeSync, openSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Committer, Transaction } from '../commit.ts';
+import type { EventJournal, EventLog, LogEntry } from '../event-log.ts';
+import type { Kind } from '../kind.ts';
+import type { KubernetesObject } from '../object.ts';
+import { ObjectStorage, topicOf } from '../object-storage.ts';
+import type { Verb } from '../storage.ts';
+import { JournalTable } from './journal-table.ts';
+import { checkSchema, prepareSchema } from './schema.ts';
+
+export interface ObjectDatabaseOptions {
+  readonly path: string;
+  readonly clock: Clock;
+  /** For those who only look while another process writes. */
+  readonly readOnly?: boolean;
+  /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
+  readonly keepEvents?: number;
+}
+
+interface Write {
+  readonly work: (transaction: Transaction) => unknown;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A change of the batch at hand, to be shown once it is durable or taken back if it cannot be. */
+interface Staged {
+  readonly topic: string;
+  readonly entry: LogEntry;
+  readonly undo: () => void;
+}
+
+/**
+ * Objects and events in one SQLite file. All writes of one turn of the event loop share one transaction with full sync, so that many
+ * writers pay for one sync. One process writes; others may read at the same time.
+ */
+export class ObjectDatabase implements Committer {
+  readonly journal: EventJournal;
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #database: DatabaseSync;
+  readonly #journal: JournalTable;
+  readonly #putObject: StatementSync;
+  readonly #deleteObject: StatementSync;
+  #log: EventLog | undefined;
+  #queue: Write[] = [];
+  readonly #before = new Set<() => void>();
+  #scheduled = false;
+  #closed = false;
+
+  private constructor(options: ObjectDatabaseOptions, database: DatabaseSync) {
+    this.#path = options.path;
+    this.#clock = options.clock;
+    this.#database = database;
+    this.#journal = new JournalTable(database, {
+      clock: options.clock,
+      keep: options.keepEvents ?? 100_000,
+      readOnly: options.readOnly === true,
+      onNote: () => this.#schedule(),
+    });
+    this.journal = this.#journal;
+    this.#putObject = database.prepare(
+      'INSERT INTO objects (topic, key, version, object) VALUES (?, ?, ?, ?) ' +
+        'ON CONFLICT (topic, key) DO UPDATE SET version = excluded.version, object = excluded.object',
+    );
+    this.#deleteObject = database.prepare('DELETE FROM objects WHERE topic = ? AND key = ?');
+  }
+
+  /** Opens the file; a missing one is made, for its owner only. Throws Corrupt, Unsupported, or Unavailable. */
+  static open(options: ObjectDatabaseOptions): ObjectDatabase {
+    const { path, readOnly = false } = options;
+    let database: DatabaseSync | undefined;
+    try {
+      if (!readOnly) {
+        closeSync(openSync(path, 'a', 0o600));
+        chmodSync(path, 0o600);
+      }
+      database = new DatabaseSync(path, { readOnly, timeout: 5000 });
+      if (readOnly) checkSchema(database, path);
+      else {
+        database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 2000;');
+        prepareSchema(database, path);
+      }
+      return new ObjectDatabase(options, database);
+    } catch (error) {
+      database?.close();
+      throw told(error, path);
+    }
+  }
+
+  /** The log that shows what this database has made durable. Must be set before the first write. */
+  attach(log: EventLog): void {
+    this.#log = log;
+  }
+
+  /** The storage of a kind, with all objects that the file has. */
+  storage<T extends KubernetesObject>(kind: Kind<T>, log: EventLog, verbs?: readonly Verb[]): ObjectStorage<T> {
+    const storage = new ObjectStorage(kind, {
+      ...{ clock: this.#clock, log, committer: this },
+      ...(verbs === undefined ? {} : { verbs }),
+    });
+    storage.load(this.#objectsOf<T>(topicOf(kind)));
+    return storage;
+  }
+
+  /** The SQL side, for the small tables that live beside the objects. Writes go through `beforeCommit`. */
+  get sql(): DatabaseSync {
+    return this.#database;
+  }
+
+  /** Calls `write` inside the next transaction, and in every one after it that something else asks for. */
+  beforeCommit(write: () => void): void {
+    this.#before.add(write);
+  }
+
+  /** Asks for a transaction soon, although no object is written. */
+  touch(): void {
+    this.#schedule();
+  }
+
+  run<Result>(work: (transaction: Transaction) => Result): Promise<Result> {
+    if (this.#closed) return Promise.reject(new SluiceError('Unavailable', `${this.#path} is closed`));
+    return new Promise<Result>((resolve, reject) => {
+      this.#queue.push({ work, resolve: resolve as (result: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Writes a copy of the whole database, as it is at one moment, to a file that must not exist. Works beside a writing process. */
+  copyTo(path: string): void {
+    try {
+      closeSync(openSync(path, 'wx', 0o600));
+      this.#database.prepare('VACUUM INTO ?').run(path);
+    } catch (error) {
+      throw told(error, path);
+    }
+  }
+
+  /** Commits what is queued and closes the file. */
+  close(): void {
+    if (this.#closed) return;
+    if (this.#scheduled) this.#flush();
+    this.#closed = true;
+    this.#journal.close();
+    this.#database.close();
+  }
+
+  #objectsOf<T>(topic: string): T[] {
+    const rows = this.#database.prepare('SELECT object FROM objects WHERE topic = ?').all(topic);
+    return rows.map((row) => JSON.parse(String(row.object)) as T);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      if (!this.#closed) this.#flush();
+    });
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    const writes = this.#queue;
+    this.#queue = [];
+    const staged: Staged[] = [];
+    const done: (() => void)[] = [];
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      for (const { work, resolve, reject } of writes) {
+        const result = this.#attempt(work, staged);
+        done.push('error' in result ? () => reject(result.error) : () => resolve(result.value));
+      }
+      for (const write of this.#before) write();
+      this.#journal.write();
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      this.#rollBack(staged);
+      const failure = told(error, this.#path);
+      for (const { reject } of writes) reject(failure);
+      return;
+    }
+    this.#journal.settle();
+    for (const { topic, entry } of staged) this.#log?.publish(topic, entry);
+    for (const finish of done) finish();
+  }
+
+  /** One write of the batch. If it throws it has changed nothing, and the others go on. */
+  #attempt(
+    work: (transaction: Transaction) => unknown,
+    staged: Staged[],
+  ): { readonly value: unknown } | { readonly error: unknown } {
+    const before = staged.length;
+    const log = this.#log;
+    if (log === undefined) return { error: new SluiceError('Internal', 'no event log is attached to the database') };
+    try {
+      const value = work({
+        change: (topic, key, make, undo) => {
+          const version = log.reserve();
+          const entry = { version, change: make(String(version)) };
+          staged.push({ topic, entry, undo });
+          this.#store(topic, key, entry);
+          this.#journal.note(topic, entry);
+        },
+      });
+      return { value };
+    } catch (error) {
+      // A write that failed after its first change leaves the transaction in doubt, so the whole batch is given up.
+      if (staged.length > before) throw error;
+      return { error };
+    }
+  }
+
+  #store(topic: string, key: string, { version, change }: LogEntry): void {
+    if (change.after === undefined) this.#deleteObject.run(topic, key);
+    else this.#putObject.run(topic, key, version, JSON.stringify(change.after));
+  }
+
+  #rollBack(staged: readonly Staged[]): void {
+    for (const { undo } of staged.toReversed()) undo();
+    this.#journal.drop();
+    // After some errors SQLite has rolled back by itself.
+    if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+  }
+}
+
+/** An error of SQLite or the file system, with the file and what to do. */
+function told(error: unknown, path: string): unknown {
+  if (error instanceof SluiceError) return error;
+  const code = (error as { errcode?: number }).errcode;
+  const corrupt = code === 11 || code === 26;
+  return new SluiceError(
+    corrupt ? 'Corrupt' : 'Unavailable',
+    corrupt
+      ? `${path} is damaged: ${messageOf(error)}; bring a backup back with "sluice restore"`
+      : `cannot write ${path}: ${messageOf(error)}; nothing was changed`,
+    { cause: error },
+  );
+}
