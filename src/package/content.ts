@@ -7,8 +7,8 @@ import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
-const MAX_FILES = 10_000;
-const MAX_BYTES = 64 * 1024 * 1024;
+export const MAX_FILES = 10_000;
+export const MAX_BYTES = 64 * 1024 * 1024;
 
 /** One version of a package, read once and kept by the id of its tree. */
 export interface PackageContent extends PackageInputs {

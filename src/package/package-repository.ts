@@ -12,9 +12,10 @@ import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
-import { planChange, type RevisionChange } from './write/change.ts';
+import type { RevisionChange } from './write/change.ts';
 import { checkPlace, type NewRevision, planCreate } from './write/create.ts';
-import { planTransition, type Transition } from './write/transition.ts';
+import type { Transition } from './write/transition.ts';
+import { planUpdate, type RevisionUpdate } from './write/update.ts';
 import type { Workbench, WritePlan } from './write/workbench.ts';
 
 export interface PackageRepositoryOptions {
@@ -136,31 +137,35 @@ export class PackageRepository implements Workbench {
 
   create(wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
     const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
-    return this.#exclusive(revisionName(key), async (name) => {
+    return this.#exclusive(revisionName(key), async () => {
       const plan = await planCreate(this, wanted, context);
       // Another package can have come into being meanwhile.
-      await this.#commit(plan, () => checkPlace(this, wanted));
-      return this.#expect(name);
+      const made = await this.#carryOut(plan, context, () => checkPlace(this, wanted));
+      if (made === undefined) throw new SluiceError('Internal', `${plan.name} was created and is not there`);
+      return made;
     });
   }
 
   /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
-  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
-    return this.#exclusive(name, async () => {
-      const plan = await planChange(this, this.#expect(name), change, context);
-      if (plan !== undefined) await this.#commit(plan);
-      return this.#expect(name);
-    });
+  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+    return (await this.update(name, { change }, context)) ?? this.#expect(name);
   }
 
   /** Moves a revision through its lifecycle; undefined if it is gone afterwards. */
   transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.update(name, transition, context);
+  }
+
+  /** A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. */
+  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#exclusive(name, async () => {
       for (let attempt = 1; ; attempt++) {
-        const plan = await planTransition(this, this.#expect(name), transition, context);
+        const before = this.#expect(name);
+        const foresee = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
+        const plan = await planUpdate(this, before, update, context, foresee);
+        if (plan === undefined) return before;
         try {
-          await this.#commit(plan);
-          return this.index.get(name);
+          return await this.#carryOut(plan, context);
         } catch (error) {
           // Another package was published meanwhile; this one is judged anew on the new main head.
           if (!this.#isLostMain(error) || attempt >= MAIN_RETRIES) throw error;
@@ -194,7 +199,7 @@ export class PackageRepository implements Workbench {
   }
 
   /** Porch's clients expect a second request on one revision to be refused, not queued. */
-  async #exclusive<Result>(name: string, section: (name: string) => Promise<Result>): Promise<Result> {
+  async #exclusive<Result>(name: string, section: () => Promise<Result>): Promise<Result> {
     if (this.#busy.has(name)) {
       throw new SluiceError(
         'Busy',
@@ -203,7 +208,7 @@ export class PackageRepository implements Workbench {
     }
     this.#busy.add(name);
     try {
-      return await section(name);
+      return await section();
     } finally {
       this.#busy.delete(name);
     }
@@ -213,6 +218,21 @@ export class PackageRepository implements Workbench {
   #isLostMain(error: unknown): boolean {
     const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
     return ref === mainRef(this.layout) && (kind === 'moved' || kind === 'locked');
+  }
+
+  /** Commits a plan, or only looks what it would come to. Returns the revision afterwards; undefined if it is gone. */
+  async #carryOut(plan: WritePlan, context: RequestContext, check?: () => void): Promise<PackageRevision | undefined> {
+    if (context.dryRun === true) return this.#preview(plan);
+    await this.#commit(plan, check);
+    return this.index.get(plan.name);
+  }
+
+  #preview(plan: WritePlan): Promise<PackageRevision | undefined> {
+    return this.#mutex.run(async () => {
+      const changed = await this.index.preview(plan.updates.flatMap(changeOf));
+      const own = changed.find(({ before, after }) => (after ?? before)?.name === plan.name);
+      return own === undefined ? this.index.get(plan.name) : own.after;
+    });
   }
 
   #commit(plan: WritePlan, check?: () => void): Promise<void> {

@@ -13,6 +13,7 @@ import { currentRecord } from './record-at-tip.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/create.ts';
 import { factsOf, type Transition } from './write/transition.ts';
+import type { RevisionUpdate } from './write/update.ts';
 
 export interface RevisionFilter {
   readonly repository?: string;
@@ -34,7 +35,8 @@ export type RevisionListener = (changes: readonly IndexChange[]) => void;
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
- * repository and have happened in Git when their promise resolves.
+ * repository and have happened in Git when their promise resolves. With `dryRun` in their context they judge the same, return what
+ * would be, and change nothing.
  */
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
@@ -157,6 +159,11 @@ export class RevisionStore {
 
   transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#of(name).transition(name, transition, context);
+  }
+
+  /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
+  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.#of(name).update(name, update, context);
   }
 
   /** Who did what to a revision and why, newest first, at most `limit` entries. */

@@ -153,6 +153,31 @@ export class RevisionIndex {
     return changed;
   }
 
+  /** What `apply` would return; nothing is taken in. Not while a call of `apply` runs. */
+  async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
+    const news = await this.#read(changes);
+    const back = this.#inverse(news);
+    const changed = this.#takeIn(news);
+    this.#takeIn(back);
+    return changed;
+  }
+
+  /** The news that bring back what is there now, where others are taken in first. */
+  #inverse({ refs, candidates, main, packages }: News): News {
+    const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
+      new Map(Array.from(keys, (key) => [key, values.get(key)]));
+    return {
+      refs: refs.map(({ name, after }) => ({ name, before: after, after: this.#refs.get(name) })),
+      candidates: known(candidates.keys(), this.#candidates),
+      main: main && {
+        tree: this.#mainTree,
+        folders: known(main.folders.keys(), this.#folders),
+        candidates: known(main.candidates.keys(), this.#placeholders),
+      },
+      packages,
+    };
+  }
+
   async #read(changes: readonly RefChange[]): Promise<News> {
     const candidates = new Map<string, Candidate | undefined>();
     const places: { ref: string; oid: Oid; meaning: RevisionRef }[] = [];

@@ -9,7 +9,7 @@ import { sameValue } from '../../resource/same-value.ts';
 import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
-import type { RevisionSource } from '../write/create.ts';
+import type { RevisionSource } from '../write/revision-source.ts';
 import { OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /** How a new object asks to be made. */

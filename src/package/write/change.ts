@@ -16,12 +16,16 @@ import { type EffectivePolicy, refuseGiver } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { replaceTexts } from './replace-texts.ts';
+import { giveRendered, isKptfilePath, renderTrivially } from './trivial-render.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
 export interface RevisionChange {
   /** Files by path below the package folder; null removes. Only in Draft. */
   readonly files?: ReadonlyMap<string, Uint8Array | null>;
+  /** All text files by path: others go, binary files stay. Only in Draft. */
+  readonly texts?: ReadonlyMap<string, string>;
   /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
   readonly kptfile?: readonly KptfileEdit[];
   /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
@@ -57,10 +61,12 @@ export async function planChange(
   const content = await bench.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const rendered = revision.lifecycle === 'Draft' && renderEdits(content, change, edits);
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   const before = await currentRecord(bench, revision, content);
   let record = before;
   if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, context, at);
+  if (rendered) record = giveRendered(record, next, at);
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -112,7 +118,7 @@ function checkAllowed(
       `${revision.name} is at ${revision.commit} now, the change was made for ${change.expectedCommit}; read it again`,
     );
   }
-  if ((change.files?.size ?? 0) > 0 && revision.lifecycle !== 'Draft') {
+  if (((change.files?.size ?? 0) > 0 || change.texts !== undefined) && revision.lifecycle !== 'Draft') {
     throw new SluiceError(
       'Refused',
       `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft`,
@@ -144,7 +150,10 @@ function fileEdits(
   content: PackageContent,
   change: RevisionChange,
 ): Map<string, Uint8Array | null> {
-  const edits = new Map(change.files);
+  const edits = new Map([
+    ...(change.texts === undefined ? [] : replaceTexts(revision.name, content, change.texts)),
+    ...(change.files ?? []),
+  ]);
   const kptfileEdits: KptfileEdit[] = [
     ...(change.kptfile ?? []),
     ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
@@ -164,6 +173,26 @@ function fileEdits(
     edits.set('Kptfile', Buffer.from(editKptfile(Buffer.from(text).toString('utf8'), kptfileEdits)));
   }
   return edits;
+}
+
+/**
+ * Adds what rendering makes of a package without a pipeline, if the change touches its files. False if nothing is rendered; also if
+ * nothing differs, since what is the same as before needs no commit.
+ */
+function renderEdits(content: PackageContent, change: RevisionChange, edits: Map<string, Uint8Array | null>): boolean {
+  const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
+  const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
+  if (!touches || !differs) return false;
+  const kptfiles = new Map<string, Uint8Array>();
+  for (const [path, data] of [...content.files, ...edits]) {
+    if (!isKptfilePath(path)) continue;
+    if (data === null) kptfiles.delete(path);
+    else kptfiles.set(path, data);
+  }
+  const text = renderTrivially(kptfiles);
+  if (text === undefined) return false;
+  edits.set('Kptfile', Buffer.from(text));
+  return true;
 }
 
 async function applyEdits(
@@ -240,7 +269,7 @@ function sameData(before: Buffer | undefined, after: Uint8Array | null): boolean
 
 function describe(change: RevisionChange): string {
   const parts: string[] = [];
-  if ((change.files?.size ?? 0) > 0) parts.push('Edit package');
+  if ((change.files?.size ?? 0) > 0 || change.texts !== undefined) parts.push('Edit package');
   for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
   for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');

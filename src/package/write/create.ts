@@ -12,6 +12,7 @@ import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import { syncVerdicts } from '../verdict.ts';
 import type { RevisionSource } from './revision-source.ts';
+import { giveRendered, renderNew } from './trivial-render.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 export interface NewRevision {
@@ -36,21 +37,22 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
   const uid = revisionUid(name, bench.namespace);
   const start = await startOf(bench, key, wanted.source);
   const mainCommit = await bench.git.readCommit(head);
-  const tree = await bench.git.editTree(mainCommit.tree, start.edits);
+  const path = packagePath(bench.layout, key.package);
+  const made = await bench.git.editTree(mainCommit.tree, start.edits);
   const at = timestamp(bench.clock.now());
-  const verdicts =
-    start.verdicts ?? (await givenIn(bench, `${tree}:${packagePath(bench.layout, key.package)}`, context, at));
+  const verdicts = start.verdicts ?? (await givenIn(bench, `${made}:${path}`, context, at));
+  const rendered = await renderNew(bench.git, made, path);
   const commit = await bench.git.writeCommit({
-    tree,
+    tree: rendered.root,
     parents: [head],
     ...signatures(bench, context),
     message: formatCommitMessage(start.subject, {
-      annotation: { package: packagePath(bench.layout, key.package), workspaceName: key.workspace, task: start.task },
+      annotation: { package: path, workspaceName: key.workspace, task: start.task },
       context,
       action: wanted.source.type,
     }),
   });
-  const record: RevisionRecord = {
+  const begun: RevisionRecord = {
     ...emptyRecord(commit),
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
@@ -58,6 +60,7 @@ export async function planCreate(bench: Workbench, wanted: NewRevision, context:
     task: start.task,
     ...wanted.metadata,
   };
+  const record = rendered.inputs === undefined ? begun : giveRendered(begun, rendered.inputs, at);
   const before = bench.index.ref(recordRef(bench.layout, uid));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   const updates: RefUpdate[] = [

@@ -42,6 +42,7 @@ describe('ipam resolver', () => {
     expect(at.condition(name, 'gone')).toBeUndefined();
     const { record, content } = await world.store.judge(name);
     expect(record.verdicts).toMatchObject([
+      { type: 'Rendered', by: 'controller:render' },
       { by: 'resolver:ipam', inputs: { [`object:${CLAIM_TYPE}upf-n3`]: content.object(`${CLAIM_TYPE}upf-n3`) } },
     ]);
     expect(record.settled).toMatchObject({ resolvers: ['ipam'], content: content.content });

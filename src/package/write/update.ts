@@ -1,0 +1,70 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import type { Action } from '../kernel/types.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import { planChange, type RevisionChange } from './change.ts';
+import { planTransition } from './transition.ts';
+import type { Workbench, WritePlan } from './workbench.ts';
+
+/** What one request asks of a revision: a change, then a lifecycle step; either may be missing. */
+export interface RevisionUpdate {
+  readonly change?: RevisionChange;
+  readonly action?: Action;
+  /** The commit that the request was made for. */
+  readonly expectedCommit?: Oid;
+}
+
+/**
+ * Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ. `foresee` tells what the
+ * revision is once a plan is carried out.
+ */
+export async function planUpdate(
+  bench: Workbench,
+  revision: PackageRevision,
+  { change, action, expectedCommit }: RevisionUpdate,
+  context: RequestContext,
+  foresee: (plan: WritePlan) => Promise<PackageRevision>,
+): Promise<WritePlan | undefined> {
+  const expected = expectedCommit === undefined ? {} : { expectedCommit };
+  const changed =
+    change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
+  if (action === undefined) return changed;
+  if (changed === undefined) return planTransition(bench, revision, { action, ...expected }, context);
+  const between = await foresee(changed);
+  const moved = await planTransition(bench, between, { action, expectedCommit: between.commit }, context);
+  return { name: moved.name, updates: inSequence(changed.updates, moved.updates) };
+}
+
+/** Two sets of ref updates, of which the second starts where the first ends, as one. */
+export function inSequence(first: readonly RefUpdate[], second: readonly RefUpdate[]): RefUpdate[] {
+  const updates = new Map(first.map((update) => [update.ref, update]));
+  for (const update of second) {
+    const earlier = updates.get(update.ref);
+    const joined = earlier === undefined ? update : join(earlier, update);
+    if (joined === undefined) updates.delete(update.ref);
+    else updates.set(update.ref, joined);
+  }
+  return [...updates.values()];
+}
+
+/** Undefined if the second undoes what the first did. */
+function join(first: RefUpdate, second: RefUpdate): RefUpdate | undefined {
+  if (second.type === 'verify') return first;
+  if (oldOf(second) !== newOf(first))
+    throw new SluiceError('Internal', `the updates of ${first.ref} do not follow from each other`);
+  const { ref } = first;
+  const old = oldOf(first);
+  const next = newOf(second);
+  if (old === null) return next === null ? undefined : { type: 'create', ref, new: next };
+  return next === null ? { type: 'delete', ref, old } : { type: 'update', ref, old, new: next };
+}
+
+function oldOf(update: RefUpdate): Oid | null {
+  return update.type === 'create' ? null : update.old;
+}
+
+function newOf(update: RefUpdate): Oid | null {
+  if (update.type === 'delete') return null;
+  return update.type === 'verify' ? update.old : update.new;
+}
