@@ -1,6 +1,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { EventLog } from '../event-log.ts';
@@ -26,6 +27,20 @@ function open(options: { readOnly?: boolean; keepEvents?: number; window?: numbe
   database.attach(log);
   const storage = database.storage(widgetKind, log);
   return { database, log, storage, create: (name: string) => storage.create(context, widget(name)) };
+}
+
+/** Another connection to the same file, as another program would have. */
+function sql(text: string) {
+  const other = new DatabaseSync(path);
+  other.exec(text);
+  other.close();
+}
+
+function sqlCount(): unknown {
+  const other = new DatabaseSync(path);
+  const count = other.prepare('SELECT count(*) AS n FROM events').get()?.n;
+  other.close();
+  return count;
 }
 
 function widget(name: string, color?: 'red' | 'green'): Widget {
@@ -101,7 +116,7 @@ test('what cannot be made durable never happened: not in memory, not for watcher
   const { database, log, storage, create } = open();
   const kept = await create('kept');
   const { resourceVersion } = await storage.list(context);
-  database.sql.exec("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT raise(ABORT, 'disk full'); END");
+  sql("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT raise(ABORT, 'disk full'); END");
   const changed = { ...kept, spec: { ...kept.spec, color: 'green' as const } };
   const failed = await Promise.allSettled([
     create('lost'),
@@ -110,7 +125,7 @@ test('what cannot be made durable never happened: not in memory, not for watcher
   ]);
   for (const result of failed) expect(result).toMatchObject({ status: 'rejected', reason: { code: 'Unavailable' } });
   expect((await storage.list(context)).items).toEqual([kept]);
-  database.sql.exec('DROP TRIGGER full');
+  sql('DROP TRIGGER full');
   const next = await create('next');
   expect(await seen(storage, resourceVersion, 1)).toEqual(['ADDED next']);
   expect((await storage.list(context, { labelSelector: undefined })).items).toEqual([kept, next]);
@@ -124,7 +139,7 @@ test('the journal keeps a bounded number of events, and older watches are told t
   for (let round = 0; round < 11; round += 1)
     await Promise.all(Array.from({ length: 100 }, (_, index) => create(`w-${round}-${index}`)));
   await expect(seen(storage, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
-  expect(database.sql.prepare('SELECT count(*) AS n FROM events').get()?.n).toBeLessThan(1100);
+  expect(sqlCount()).toBeLessThan(1100);
   database.close();
 });
 
@@ -158,7 +173,22 @@ test('a copy is of one moment, and can be read beside the process that writes', 
 
 test('a file of something else is left alone', async () => {
   const { database } = open();
-  database.sql.exec('PRAGMA user_version = 99');
+  sql('PRAGMA user_version = 99');
   database.close();
   expect(() => open()).toThrow(/has the form 99/);
+});
+
+test('notes are kept with the next commit, and after a new start', async () => {
+  const first = open();
+  const notes = first.database.notes('revisions');
+  notes.set('a', 'one');
+  notes.set('b', 'two');
+  notes.delete('a');
+  await first.create('x');
+  first.database.close();
+  const second = open();
+  const again = second.database.notes('revisions');
+  expect([...again.entries()]).toEqual([['b', 'two']]);
+  expect([...second.database.notes('others').entries()]).toEqual([]);
+  second.database.close();
 });

@@ -9,6 +9,7 @@ import type { KubernetesObject } from '../object.ts';
 import { ObjectStorage, topicOf } from '../object-storage.ts';
 import type { Verb } from '../storage.ts';
 import { JournalTable } from './journal-table.ts';
+import { NoteTable } from './note-table.ts';
 import { checkSchema, prepareSchema } from './schema.ts';
 
 export interface ObjectDatabaseOptions {
@@ -47,7 +48,7 @@ export class ObjectDatabase implements Committer {
   readonly #deleteObject: StatementSync;
   #log: EventLog | undefined;
   #queue: Write[] = [];
-  readonly #before = new Set<() => void>();
+  readonly #notes: NoteTable[] = [];
   #scheduled = false;
   #closed = false;
 
@@ -106,19 +107,11 @@ export class ObjectDatabase implements Committer {
     return storage;
   }
 
-  /** The SQL side, for the small tables that live beside the objects. Writes go through `beforeCommit`. */
-  get sql(): DatabaseSync {
-    return this.#database;
-  }
-
-  /** Calls `write` inside the next transaction, and in every one after it that something else asks for. */
-  beforeCommit(write: () => void): void {
-    this.#before.add(write);
-  }
-
-  /** Asks for a transaction soon, although no object is written. */
-  touch(): void {
-    this.#schedule();
+  /** Small texts that live beside the objects, such as what was known of things that are derived anew at every start. */
+  notes(topic: string): NoteTable {
+    const table = new NoteTable(this.#database, topic, () => this.#schedule());
+    this.#notes.push(table);
+    return table;
   }
 
   run<Result>(work: (transaction: Transaction) => Result): Promise<Result> {
@@ -173,7 +166,7 @@ export class ObjectDatabase implements Committer {
         const result = this.#attempt(work, staged);
         done.push('error' in result ? () => reject(result.error) : () => resolve(result.value));
       }
-      for (const write of this.#before) write();
+      for (const table of this.#notes) table.write();
       this.#journal.write();
       this.#database.exec('COMMIT');
     } catch (error) {
@@ -183,6 +176,7 @@ export class ObjectDatabase implements Committer {
       return;
     }
     this.#journal.settle();
+    for (const table of this.#notes) table.settle();
     for (const { topic, entry } of staged) this.#log?.publish(topic, entry);
     for (const finish of done) finish();
   }

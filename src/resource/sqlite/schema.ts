@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 
-/** Raised with every change of the tables; a step that brings an older one up to date goes into `MIGRATIONS`. */
+/** Raised with every change of the tables. */
 const SCHEMA_VERSION = 1;
 
 /** `SLUI`, so that another program's database is never taken for ours. */
@@ -25,12 +25,12 @@ const TABLES = `
   CREATE INDEX events_by_topic ON events (topic, version);
   CREATE TABLE floors (topic TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-  CREATE TABLE revisions (
-    name TEXT PRIMARY KEY,
-    etag TEXT NOT NULL,
-    version INTEGER NOT NULL
+  CREATE TABLE notes (
+    topic TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (topic, key)
   ) WITHOUT ROWID;
-  CREATE TABLE field_owners (uid TEXT PRIMARY KEY, entries TEXT NOT NULL) WITHOUT ROWID;
 `;
 
 /** Makes the tables of a new database, or checks that an old one is of this version. `path` is for messages. */
