@@ -1,0 +1,310 @@
+import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from '../resource/client.ts';
+import type { Kind } from '../resource/kind.ts';
+import {
+  DEFAULT_NAMESPACE,
+  type KubernetesObject,
+  keyOf,
+  type ObjectKey,
+  type ObjectMeta,
+  type Stored,
+} from '../resource/object.ts';
+import type { MergePatch } from '../resource/patch/merge-patch.ts';
+import type { Actor, Face } from '../resource/request-context.ts';
+import type { DeleteOptions, ListResult, WatchEvent } from '../resource/storage.ts';
+import type { Answer, Call, Connection, Method } from './connection.ts';
+import { readList } from './read-list.ts';
+import { readObject } from './read-object.ts';
+import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './request-headers.ts';
+import { collectionPath, objectPath, versionPath } from './resource-path.ts';
+import { selectionQuery, withQuery } from './selection-query.ts';
+import { isUnknownAddress } from './status-error.ts';
+import { watchStream } from './watch-stream.ts';
+
+/** How often a patch without a resourceVersion is tried against other writers before it gives up. */
+const PATCH_ATTEMPTS = 10;
+/** kube-apiserver sends a bookmark about once a minute. */
+const SILENCE_LIMIT = 90_000;
+const LONGEST_EVENT = 64 * 1024 * 1024;
+
+export interface HttpClientOptions {
+  readonly connection: Connection;
+  readonly face: Face;
+  /** Who the server is to take us for, if not the user of the kubeconfig; that user needs the right to impersonate. */
+  readonly impersonate?: Actor | undefined;
+  /** See `WatchStreamOptions`. Default 90,000 ms. */
+  readonly silenceLimit?: number;
+}
+
+/** What `raw` answers. */
+export type RawAnswer = Answer;
+
+/**
+ * The client of any Kubernetes API server. It differs from the client of a registry in the same process in this:
+ *
+ * - The server validates and defaults what is written; it may know more fields and other rules than we do, so nothing is
+ *   parsed and pruned here. An update without a resourceVersion is refused by many servers.
+ * - What is read keeps all its fields; see `readObject`. Write back a changed copy of what was read.
+ * - `as` asks the server to act for somebody else, which the user of the connection must be allowed to do.
+ * - A watch ends without an error when the server ends it, usually after 5 to 10 minutes. Watch again from the last
+ *   version seen.
+ * - A patch is done by the server as one step, which tries it again by itself if somebody else writes meanwhile.
+ * - Unsupported says that the server does not serve the kind at all. For other errors see `Connection`.
+ */
+export class HttpClient implements Client {
+  readonly actor: Actor;
+  readonly face: Face;
+  readonly #options: HttpClientOptions;
+  readonly #connection: Connection;
+  readonly #headers: RequestHeaders;
+
+  constructor(options: HttpClientOptions) {
+    const { connection, face } = options;
+    const impersonate = options.impersonate ?? connection.access.impersonate;
+    this.actor = impersonate ?? { name: connection.access.user };
+    this.face = face;
+    this.#options = options;
+    this.#connection = connection;
+    this.#headers = impersonate === undefined ? {} : impersonationHeaders(impersonate);
+  }
+
+  as(actor: Actor, face: Face = this.face): HttpClient {
+    return new HttpClient({ ...this.#options, impersonate: actor, face });
+  }
+
+  get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>> {
+    return this.#object(kind, 'GET', objectPath(kind, key), undefined, options);
+  }
+
+  async find<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    options?: CallOptions,
+  ): Promise<Stored<T> | undefined> {
+    try {
+      return await this.get(kind, key, options);
+    } catch (error) {
+      if (isSluiceError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+
+  list<T extends KubernetesObject>(kind: Kind<T>, options: SelectOptions & CallOptions = {}): Promise<ListResult<T>> {
+    const path = collectionPath(kind, options.namespace);
+    const selection = selectionQuery(options);
+    return readList(kind, (page) =>
+      this.#json(kind, { method: 'GET', path: withQuery(path, { ...selection, ...page }) }, options),
+    );
+  }
+
+  watch<T extends KubernetesObject>(kind: Kind<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>> {
+    const { silenceLimit = SILENCE_LIMIT } = this.#options;
+    const path = withQuery(collectionPath(kind, options.namespace), {
+      ...selectionQuery(options),
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: options.resourceVersion,
+      // Spread, so that not all watches of all clients come back at the same time.
+      timeoutSeconds: String(300 + Math.floor(300 * this.#connection.random())),
+    });
+    const events = watchStream({
+      connection: this.#connection,
+      kind,
+      path,
+      headers: this.#headers,
+      signal: options.signal,
+      silenceLimit,
+      eventBytes: LONGEST_EVENT,
+    });
+    return this.#explained(kind, events);
+  }
+
+  create<T extends KubernetesObject, Input>(
+    kind: Kind<T, Input>,
+    object: NoInfer<Input>,
+    options?: CallOptions,
+  ): Promise<Stored<T>> {
+    const complete = withScope(kind, object as { readonly metadata: ObjectMeta });
+    return this.#object<T>(kind, 'POST', collectionPath(kind, complete.metadata.namespace), complete, options);
+  }
+
+  update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+    return this.#update(kind, object, undefined, options);
+  }
+
+  updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>> {
+    return this.#update(kind, object, 'status', options);
+  }
+
+  patch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    patch: MergePatch,
+    options?: CallOptions,
+  ): Promise<Stored<T>> {
+    return this.#patch(kind, key, patch, undefined, options);
+  }
+
+  subResource(name: string): SubResourceClient {
+    return {
+      update: (kind, object, options) => this.#update(kind, object, name, options),
+      patch: (kind, key, patch, options) => this.#patch(kind, key, patch, name, options),
+    };
+  }
+
+  async delete<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    options: DeleteOptions & CallOptions = {},
+  ): Promise<Stored<T>> {
+    const { propagationPolicy, uid, resourceVersion } = options;
+    // Many servers answer with a Status and not with the object that the caller is to get.
+    const last = await this.get(kind, key, options);
+    const body = {
+      apiVersion: 'v1',
+      kind: 'DeleteOptions',
+      propagationPolicy,
+      preconditions: { uid, resourceVersion },
+    };
+    const call = { method: 'DELETE', path: objectPath(kind, key), body: JSON.stringify(body) } as const;
+    const answer = await this.#json(kind, call, options);
+    return 'kind' in answer && answer.kind === 'Status' ? last : readObject(kind, answer);
+  }
+
+  /**
+   * Asks for a path that is no object, such as `/version`, `/metrics` or `/apis?limit=1`, and gives the answer as text.
+   * `body` is sent as JSON. Errors as of every call.
+   */
+  raw(
+    method: Method,
+    path: string,
+    body?: string,
+    options: CallOptions & { readonly accept?: string } = {},
+  ): Promise<RawAnswer> {
+    if (!/^\/[\x21-\x7e]*$/.test(path))
+      throw new SluiceError('InvalidInput', `a path begins with "/" and has no spaces, not ${JSON.stringify(path)}`);
+    return this.#connection.call({
+      method,
+      path,
+      accept: options.accept ?? '*/*',
+      headers: { ...this.#headers, ...reasonHeaders(options.reason) },
+      signal: options.signal,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+
+  #update<T extends KubernetesObject>(
+    kind: Kind<T>,
+    object: T,
+    subResource: string | undefined,
+    options: CallOptions | undefined,
+  ): Promise<Stored<T>> {
+    const complete = withScope(kind, object);
+    return this.#object(kind, 'PUT', objectPath(kind, keyOf(complete), subResource), complete, options);
+  }
+
+  async #patch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    patch: MergePatch,
+    subResource: string | undefined,
+    options: CallOptions | undefined,
+  ): Promise<Stored<T>> {
+    const path = objectPath(kind, key, subResource);
+    const metadata = (patch.metadata ?? {}) as Partial<Stored['metadata']>;
+    const { name = key.name, namespace = key.namespace } = metadata;
+    if (
+      name !== key.name ||
+      (kind.namespaced && (namespace || DEFAULT_NAMESPACE) !== (key.namespace || DEFAULT_NAMESPACE))
+    )
+      throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
+    const pinned = 'resourceVersion' in metadata;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#object(kind, 'PATCH', path, patch, options);
+      } catch (error) {
+        if (pinned || attempt >= PATCH_ATTEMPTS || !isSluiceError(error, 'Conflict')) throw error;
+      }
+    }
+  }
+
+  async #object<T extends KubernetesObject>(
+    kind: Kind<T>,
+    method: Method,
+    path: string,
+    body: unknown,
+    options: CallOptions | undefined,
+  ): Promise<Stored<T>> {
+    const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const call = { method, path, contentType, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
+    return readObject(kind, await this.#json(kind, call, options));
+  }
+
+  /** Calls and gives the answer as the object that it must be. */
+  async #json(kind: Kind, call: Call, options: CallOptions | undefined): Promise<object> {
+    const headers = { ...this.#headers, ...reasonHeaders(options?.reason) };
+    try {
+      return parseJson(await this.#connection.call({ ...call, headers, signal: options?.signal }), this.#connection);
+    } catch (error) {
+      throw await this.#explain(kind, error);
+    }
+  }
+
+  async *#explained<T>(kind: Kind, events: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* events;
+    } catch (error) {
+      throw await this.#explain(kind, error);
+    }
+  }
+
+  /**
+   * Tells a kind that the server does not serve from an object that is not there. A server refuses first, so after a
+   * refusal we look whether there is such a kind at all.
+   */
+  async #explain(kind: Kind, error: unknown): Promise<unknown> {
+    const unknown = isUnknownAddress(error) || (isSluiceError(error, 'Refused') && (await this.#lacks(kind)));
+    if (!unknown) return error;
+    const name = kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`;
+    const { server, source } = this.#connection.access;
+    return new SluiceError(
+      'Unsupported',
+      `${server} (${source}) does not serve ${name} in version ${kind.version}, or not what was asked of it; use the kubeconfig of a server that does: ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+
+  async #lacks(kind: Kind): Promise<boolean> {
+    try {
+      await this.#connection.call({ method: 'GET', path: versionPath(kind), headers: this.#headers });
+      return false;
+    } catch (error) {
+      // Whatever else goes wrong here says nothing about the first error, which the caller gets.
+      return isSluiceError(error, 'NotFound');
+    }
+  }
+}
+
+/** The object with the namespace that its kind asks for, and with its apiVersion and kind. */
+function withScope<T extends { readonly metadata: ObjectMeta }>(kind: Kind, object: T): T {
+  const { metadata } = object;
+  const named = { ...object, apiVersion: kind.apiVersion, kind: kind.kind };
+  return kind.namespaced
+    ? { ...named, metadata: { ...metadata, namespace: metadata.namespace || DEFAULT_NAMESPACE } }
+    : named;
+}
+
+function parseJson({ text, contentType }: Answer, { access }: Connection): object {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // Told below; the text itself may be anything, such as the page of a login.
+  }
+  if (typeof value === 'object' && value !== null) return value;
+  const form = contentType === '' ? 'no JSON' : `${contentType.slice(0, 100)} that is no JSON object`;
+  throw new SluiceError(
+    'Unavailable',
+    `${access.server} answered with ${form}: is it a Kubernetes API server? (${access.source})`,
+  );
+}

@@ -1,0 +1,67 @@
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { Kind, Parsed } from '../resource/kind.ts';
+import { deepFreeze, type KubernetesObject, type Stored } from '../resource/object.ts';
+
+const MAX_DEPTH = 200;
+
+/**
+ * An object as a server sent it, deeply frozen. Defaults that our schema has and the server left out are filled in, so
+ * that the object is what its type says. Everything else stays, above all fields that we do not know, so that a changed
+ * copy can be written back without a loss. An object that breaks our rules is passed on as it is: the server's rules
+ * count for its objects, and one odd object must not hide the others. Throws Unavailable for what is no object of the
+ * kind at all.
+ */
+export function readObject<T extends KubernetesObject>(kind: Kind<T>, value: unknown): Stored<T> {
+  if (!isStored(value)) throw new SluiceError('Unavailable', `the server sent something that is no ${kind.kind}`);
+  freezeBounded(value, 0);
+  return deepFreeze(completed(kind, value)) as Stored<T>;
+}
+
+function isStored(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || !('metadata' in value)) return false;
+  const { metadata } = value;
+  return (
+    typeof metadata === 'object' &&
+    metadata !== null &&
+    'name' in metadata &&
+    typeof metadata.name === 'string' &&
+    'resourceVersion' in metadata &&
+    typeof metadata.resourceVersion === 'string'
+  );
+}
+
+/** Freezes what was parsed from JSON. All later walks call themselves for every level, so their depth is judged here. */
+function freezeBounded(value: unknown, depth: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (depth > MAX_DEPTH)
+    throw new SluiceError('LimitExceeded', `the server sent an object nested more than ${MAX_DEPTH} levels deep`);
+  Object.freeze(value);
+  for (const inner of Object.values(value)) freezeBounded(inner, depth + 1);
+}
+
+function completed<T extends KubernetesObject>(kind: Kind<T>, value: Record<string, unknown>): unknown {
+  // Items of a list come without these from servers that are written in Go.
+  const given = { ...value, apiVersion: kind.apiVersion, kind: kind.kind };
+  let parsed: Parsed<T>;
+  try {
+    parsed = kind.parse(given);
+  } catch (error) {
+    if (isSluiceError(error, 'InvalidInput')) return given;
+    throw error;
+  }
+  for (const path of parsed.unknownFields) graft(parsed.object, given, path);
+  return parsed.object;
+}
+
+/** Puts the value that `from` has at a path into `into`, which has all of the path but its last step. */
+function graft(into: unknown, from: unknown, path: readonly (string | number)[]): void {
+  let target = into as Record<string | number, unknown>;
+  let source = from as Record<string | number, unknown>;
+  for (const step of path.slice(0, -1)) {
+    target = target[step] as Record<string | number, unknown>;
+    source = source[step] as Record<string | number, unknown>;
+  }
+  const last = path.at(-1) as string | number;
+  // An assignment to __proto__ would be something else.
+  Object.defineProperty(target, last, { value: source[last], enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,22 @@
+import type { SelectOptions } from '../resource/client.ts';
+import { formatFieldSelector } from '../resource/field-selector.ts';
+import { formatLabelSelector, labelSelector } from '../resource/label-selector.ts';
+
+export type Query = Readonly<Record<string, string | undefined>>;
+
+/** The selectors of a list or a watch as parameters. What is text already is left to the server to judge. */
+export function selectionQuery({ labelSelector: labels, fieldSelector: fields }: SelectOptions): Query {
+  return {
+    labelSelector:
+      typeof labels === 'object'
+        ? formatLabelSelector('requirements' in labels ? labels : labelSelector(labels))
+        : labels,
+    fieldSelector: typeof fields === 'object' ? formatFieldSelector(fields) : fields,
+  };
+}
+
+/** A path with its parameters; empty ones are left out. */
+export function withQuery(path: string, query: Query): string {
+  const entries = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]));
+  return entries.length === 0 ? path : `${path}?${new URLSearchParams(entries)}`;
+}

@@ -1,0 +1,103 @@
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { Kind } from '../resource/kind.ts';
+import type { KubernetesObject } from '../resource/object.ts';
+import type { WatchEvent } from '../resource/storage.ts';
+import type { Connection } from './connection.ts';
+import { LineReader } from './line-reader.ts';
+import { readObject } from './read-object.ts';
+import type { RequestHeaders } from './request-headers.ts';
+import { statusError } from './status-error.ts';
+
+export interface WatchStreamOptions<T extends KubernetesObject> {
+  readonly connection: Connection;
+  readonly kind: Kind<T>;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: RequestHeaders;
+  readonly signal: AbortSignal;
+  /** A server that sends nothing for so long, not even a bookmark, is taken for gone. Milliseconds. */
+  readonly silenceLimit: number;
+  /** The longest event that is read. Bytes. */
+  readonly eventBytes: number;
+}
+
+/**
+ * The events of one watch. Ends quietly when the signal aborts or the server ends the watch. Throws Expired if the server
+ * no longer knows the version, Timeout if it falls silent, Unavailable if the connection breaks or what comes is no
+ * event, and whatever else the server says.
+ */
+export async function* watchStream<T extends KubernetesObject>(
+  options: WatchStreamOptions<T>,
+): AsyncGenerator<WatchEvent<T>> {
+  const { connection, kind, path, headers, signal } = options;
+  if (signal.aborted) return;
+  const end = new AbortController();
+  const forward = () => end.abort();
+  signal.addEventListener('abort', forward);
+  let silent = false;
+  const fallSilent = () => {
+    silent = true;
+    end.abort();
+  };
+  try {
+    const chunks = await connection.open({ method: 'GET', signal: end.signal, path, headers });
+    const lines = new LineReader(options.eventBytes);
+    for (;;) {
+      // Only while we wait: a slow reader is no silence of the server.
+      const cancel = connection.clock.schedule(options.silenceLimit, fallSilent);
+      const { done, value } = await chunks.next().finally(cancel);
+      for (const line of done === true ? [lines.rest()] : lines.push(value)) {
+        const event = readEvent(kind, line);
+        if (event !== undefined) yield event;
+        if (signal.aborted) return;
+      }
+      if (done === true) return;
+    }
+  } catch (error) {
+    if (signal.aborted) return;
+    if (silent)
+      throw new SluiceError(
+        'Timeout',
+        `${connection.access.server} sent nothing for ${options.silenceLimit / 1000} s on the watch of ${kind.plural}`,
+      );
+    throw connection.explain(error);
+  } finally {
+    signal.removeEventListener('abort', forward);
+    end.abort();
+  }
+}
+
+/** Undefined for a blank line. */
+function readEvent<T extends KubernetesObject>(kind: Kind<T>, line: string): WatchEvent<T> | undefined {
+  if (line.trim() === '') return undefined;
+  const { type, object } = parseEvent(kind, line);
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+      return { type, object: readObject(kind, object) };
+    case 'BOOKMARK': {
+      const version = (object as { metadata?: { resourceVersion?: unknown } } | undefined)?.metadata?.resourceVersion;
+      if (typeof version !== 'string') throw unreadable(kind, 'a bookmark without a version');
+      return { type, resourceVersion: version };
+    }
+    case 'ERROR':
+      throw statusError((object ?? {}) as Record<string, unknown>, 500);
+    default:
+      throw unreadable(kind, 'an event of unknown type');
+  }
+}
+
+function parseEvent(kind: Kind, line: string): { readonly type?: unknown; readonly object?: unknown } {
+  try {
+    const event: unknown = JSON.parse(line);
+    if (typeof event === 'object' && event !== null) return event;
+  } catch {
+    // Cut off in the middle, most likely; the error below says all there is to say.
+  }
+  throw unreadable(kind, `a line of ${line.length} characters that is no JSON object`);
+}
+
+function unreadable(kind: Kind, what: string): SluiceError {
+  return new SluiceError('Unavailable', `the server sent, on the watch of ${kind.plural}, ${what}`);
+}
