@@ -82,16 +82,16 @@ export class RbacIndex {
    */
   #aggregate(role: ClusterRole): readonly PolicyRule[] {
     const seen = new Set<ClusterRole>([role]);
-    const rules: PolicyRule[] = [];
+    const rules = new Set<PolicyRule>();
     for (const aggregating of seen) {
       const selects = selectorsOf(aggregating);
       for (const other of this.#clusterRoles.values()) {
         if (seen.has(other) || !selects(other)) continue;
         if (isAggregating(other)) seen.add(other);
-        else rules.push(...(other.rules ?? []));
+        else for (const rule of other.rules ?? []) rules.add(rule);
       }
     }
-    return [...new Set(rules)];
+    return [...rules];
   }
 
   #addBinding(kind: 'RoleBinding' | 'ClusterRoleBinding', key: string, binding: RoleBinding): void {

@@ -1,12 +1,11 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { chmod, mkdir } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { DNS_SUBDOMAIN, followsRule } from '../../resource/name-rules.ts';
 import { issueCertificate, type KeyPair } from './issue-certificate.ts';
-import { readPrivateFile, writePrivateFile } from './private-file.ts';
+import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts';
 
 export interface PkiOptions {
   /** Where the keys are kept; made with mode 0700. */
@@ -50,8 +49,7 @@ const MAX_GROUPS = 100;
  */
 export async function openPki(options: PkiOptions): Promise<Pki> {
   const { folder, clock } = options;
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  await chmod(folder, 0o700);
+  await makePrivateFolder(folder);
   const authority = await openAuthority(join(folder, 'ca.pem'), options);
   const server = await openServer(join(folder, 'server.pem'), authority, options);
   return {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -29,6 +29,16 @@ export async function readPrivateFile(path: string, maxBytes: number): Promise<s
     if (isMissing(error)) return undefined;
     if (error instanceof SluiceError) throw error;
     throw new SluiceError('Unavailable', `cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes a folder, if need be, and sees to it that only its owner may look inside. Unavailable if it cannot. */
+export async function makePrivateFolder(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    await chmod(path, 0o700);
+  } catch (error) {
+    throw new SluiceError('Unavailable', `cannot make the folder ${path}: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -1,0 +1,112 @@
+import { pathMatches, resourceMatches } from './allows.ts';
+import type { PolicyRule } from './rbac-objects.ts';
+
+const ALL = '*';
+const NONE: readonly string[] = [];
+
+/** How many pairs of values may be compared; keeps a comparison of hostile roles well below a second. */
+const MAX_COMPARISONS = 20_000_000;
+
+/** What of the wanted rules is not held; `undefined` if they are too many to be compared. */
+export type MissingRules = readonly PolicyRule[] | undefined;
+
+/**
+ * Compares what rules allow. A rule that one held rule covers whole is settled at once; others are taken apart into single
+ * permissions (one verb, group, resource and name, or one verb and path), of which each must be covered by one held rule.
+ * Each rule of the answer has one resource or path and all verbs that are missing for it.
+ */
+export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): MissingRules {
+  if (wanted.length === 0 || held.some(isUnlimited)) return [];
+  const heldSize = sum(held, valueCount);
+  if (sum(wanted, valueCount) * heldSize > MAX_COMPARISONS) return undefined;
+  const uncovered = wanted.filter((rule) => !held.some((other) => covers(other, rule)));
+  if (sum(uncovered, permissionCount) * Math.max(1, heldSize) > MAX_COMPARISONS) return undefined;
+  const missing = new Map<string, PolicyRule & { readonly verbs: string[] }>();
+  for (const rule of uncovered)
+    for (const { verb, ...place } of permissionsOf(rule)) {
+      if (held.some((other) => covers(other, { ...place, verbs: [verb] }))) continue;
+      const id = JSON.stringify(place);
+      const entry = missing.get(id);
+      if (entry === undefined) missing.set(id, { ...place, verbs: [verb] });
+      else if (!entry.verbs.includes(verb)) entry.verbs.push(verb);
+    }
+  return [...missing.values()];
+}
+
+/** The form in which Kubernetes shows a rule: `{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}`. */
+export function ruleText(rule: PolicyRule): string {
+  const parts: [string, readonly string[] | undefined][] = [
+    ['APIGroups', rule.apiGroups],
+    ['Resources', rule.resources],
+    ['NonResourceURLs', rule.nonResourceURLs],
+    ['ResourceNames', rule.resourceNames],
+    ['Verbs', rule.verbs],
+  ];
+  const shown = parts.filter(([, values]) => (values?.length ?? 0) > 0);
+  return `{${shown.map(([name, values]) => `${name}:${listText(values ?? [])}`).join(', ')}}`;
+}
+
+/** `["a" "b"]`. */
+export function listText(values: readonly string[]): string {
+  return `[${values.map((value) => JSON.stringify(value)).join(' ')}]`;
+}
+
+/** True if one rule allows all that the other does. Names are held by a rule without names, or name by name. */
+function covers(held: PolicyRule, wanted: PolicyRule): boolean {
+  const { resourceNames: heldNames = NONE } = held;
+  const { resourceNames: wantedNames = NONE } = wanted;
+  return (
+    holds(held.verbs, wanted.verbs) &&
+    holds(held.apiGroups, wanted.apiGroups) &&
+    holdsResources(held.resources, wanted.resources) &&
+    (heldNames.length === 0 || (wantedNames.length > 0 && wantedNames.every((name) => heldNames.includes(name)))) &&
+    (wanted.nonResourceURLs ?? NONE).every((path) => held.nonResourceURLs?.some((own) => pathMatches(own, path)))
+  );
+}
+
+function holds(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
+  return held?.includes(ALL) || wanted.every((value) => held?.includes(value));
+}
+
+function holdsResources(held: readonly string[] | undefined, wanted: readonly string[] = NONE): boolean {
+  return wanted.every((pattern) => {
+    const slash = pattern.indexOf('/');
+    const [resource, subResource] = slash < 0 ? [pattern, ''] : [pattern.slice(0, slash), pattern.slice(slash + 1)];
+    return held?.some((own) => resourceMatches(own, resource, subResource));
+  });
+}
+
+/** True for a rule with every verb on every resource and path. */
+function isUnlimited({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): boolean {
+  return (
+    [verbs, apiGroups, resources, nonResourceURLs].every((values) => values?.includes(ALL)) &&
+    (resourceNames?.length ?? 0) === 0
+  );
+}
+
+function sum(rules: readonly PolicyRule[], count: (rule: PolicyRule) => number): number {
+  return rules.reduce((total, rule) => total + count(rule), 0);
+}
+
+function valueCount({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): number {
+  const lists = [verbs, apiGroups, resources, resourceNames, nonResourceURLs];
+  return lists.reduce((total, values) => total + (values?.length ?? 0), 0);
+}
+
+function permissionCount({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): number {
+  const names = Math.max(1, resourceNames?.length ?? 0);
+  return verbs.length * ((apiGroups?.length ?? 0) * (resources?.length ?? 0) * names + (nonResourceURLs?.length ?? 0));
+}
+
+type Permission = Omit<PolicyRule, 'verbs'> & { readonly verb: string };
+
+function* permissionsOf(rule: PolicyRule): Generator<Permission> {
+  const { resourceNames = NONE, nonResourceURLs = NONE } = rule;
+  const names = resourceNames.length === 0 ? [{}] : resourceNames.map((name) => ({ resourceNames: [name] }));
+  for (const verb of rule.verbs) {
+    for (const group of rule.apiGroups ?? NONE)
+      for (const resource of rule.resources ?? NONE)
+        for (const name of names) yield { verb, apiGroups: [group], resources: [resource], ...name };
+    for (const path of nonResourceURLs) yield { verb, nonResourceURLs: [path] };
+  }
+}
