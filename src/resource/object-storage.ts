@@ -73,6 +73,11 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     for (const object of objects) this.#put(frozenCopy(object) as Stored<T>);
   }
 
+  /** The object of a key as it is now; undefined if there is none. */
+  find(key: ObjectKey): Stored<T> | undefined {
+    return this.#objects.get(key);
+  }
+
   /** All objects as they are now, in no particular order. */
   objects(): Stored<T>[] {
     return [...this.#objects.values()];

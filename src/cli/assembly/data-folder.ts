@@ -13,15 +13,29 @@ export interface DataFolder {
   readonly path: string;
   /** As the user wrote it, for commands that a message proposes. */
   readonly shown: string;
-  /** One file for each registered object. */
-  readonly objects: string;
+  /** All objects that are not packages, and their events: a SQLite file. */
+  readonly database: string;
+  /** Held by the one process that writes the database. */
+  readonly databaseLock: string;
   /** Held by a running `sluice up`. */
   readonly upLock: string;
+  /** How clients reach a running `sluice up`. */
+  readonly kubeconfig: string;
+  /** One file for each object, as earlier versions kept them; taken over once. */
+  readonly oldObjects: string;
 }
 
 export function dataFolder(path: string): DataFolder {
   const absolute = resolve(path);
-  return { path: absolute, shown: path, objects: join(absolute, 'objects'), upLock: join(absolute, 'up.lock') };
+  return {
+    path: absolute,
+    shown: path,
+    database: join(absolute, 'objects.db'),
+    databaseLock: join(absolute, 'objects.lock'),
+    upLock: join(absolute, 'up.lock'),
+    kubeconfig: join(absolute, 'kubeconfig'),
+    oldObjects: join(absolute, 'objects'),
+  };
 }
 
 /** Where a mirror of a remote delivery target is kept for those who only look; it may be deleted at any time. */
@@ -34,7 +48,6 @@ export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): st
 export async function createDataFolder(folder: DataFolder): Promise<void> {
   try {
     await mkdir(folder.path, { recursive: true, mode: 0o700 });
-    await mkdir(folder.objects, { recursive: true, mode: 0o700 });
   } catch (error) {
     const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
     throw new SluiceError('Unavailable', message, { cause: error });
@@ -58,4 +71,15 @@ export async function expectDataFolder(folder: DataFolder): Promise<void> {
     );
   }
   throw new SluiceError('InvalidInput', `${folder.path} is not a folder; name another one with --data or SLUICE_DATA`);
+}
+
+/** True if something is at the path. */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new SluiceError('Unavailable', `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
 }

@@ -6,24 +6,21 @@ import { openPackageRepository } from '../../package/open-package-repository.ts'
 import { RevisionStore } from '../../package/revision-store.ts';
 import { PackageRevisionStorage } from '../../package/storage/package-revision-storage.ts';
 import type { Client } from '../../resource/client.ts';
-import { EventLog } from '../../resource/event-log.ts';
-import { eventKind } from '../../resource/kinds/event.ts';
-import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
+import type { EventLog } from '../../resource/event-log.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
-import { MemoryStorage } from '../../resource/memory-storage.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import { Registry } from '../../resource/registry.ts';
 import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
 import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
-import { ObjectFolder } from './object-folder.ts';
+import { ObjectSet } from './object-set.ts';
 import { policyOf } from './session-policy.ts';
 
 export interface SessionOptions {
   readonly folder: DataFolder;
   readonly actor: Actor;
-  /** Make the data folder if it is not there; otherwise that is NotFound. */
-  readonly create?: boolean;
+  /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
+  readonly write?: boolean;
   readonly clock?: Clock;
   /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
@@ -39,13 +36,13 @@ export interface OpenFailure {
 
 const PATIENCE = 10_000;
 
-/** Objects, packages and the client to them, on the files of a data folder. Every command works through one. */
+/** Objects, packages and the client to them, on a data folder. Every command works through one. */
 export class Session {
   readonly folder: DataFolder;
   readonly clock: Clock;
   readonly actor: Actor;
   readonly log: EventLog;
-  readonly objects: ObjectFolder;
+  readonly objects: ObjectSet;
   readonly store: RevisionStore;
   readonly registry: Registry;
   readonly client: Client;
@@ -55,31 +52,26 @@ export class Session {
   readonly #notes = new Set<string>();
   readonly #onNote: (note: string) => void;
 
-  private constructor(options: SessionOptions, clock: Clock, log: EventLog, objects: ObjectFolder) {
+  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet) {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
     this.patience = options.patience ?? PATIENCE;
     this.clock = clock;
-    this.log = log;
+    this.log = objects.log;
     this.objects = objects;
     this.store = new RevisionStore();
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
-    this.registry.register(new MemoryStorage(eventKind, { clock, log }));
-    this.registry.register(new PackageRevisionStorage(this.store, log));
+    this.registry.register(new PackageRevisionStorage(this.store, this.log));
     this.client = new RegistryClient(this.registry, options.actor, 'cli');
   }
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { folder, clock = systemClock } = options;
-    if (options.create === true) await createDataFolder(folder);
+    const { folder, clock = systemClock, write = false } = options;
+    if (write) await createDataFolder(folder);
     else await expectDataFolder(folder);
-    const log = new EventLog({ clock });
-    // Events are for those who look while things happen; all other objects are kept.
-    const kinds = OBJECT_KINDS.filter((kind) => kind !== eventKind);
-    const objects = await ObjectFolder.open({ root: folder.objects, kinds, clock, log });
-    return new Session(options, clock, log, objects);
+    return new Session(options, clock, await ObjectSet.open({ folder, clock, write }));
   }
 
   /** For calls of the store, with why. */
@@ -88,7 +80,7 @@ export class Session {
   }
 
   repositories(): Stored<Repository>[] {
-    return this.objects.objects(repositoryKind).sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    return this.objects.of(repositoryKind);
   }
 
   repository(name: string): Stored<Repository> | undefined {
@@ -172,6 +164,7 @@ export class Session {
   async close(): Promise<void> {
     this.log.close();
     await this.store.close();
+    await this.objects.close();
   }
 }
 

@@ -27,26 +27,17 @@ export async function inSession<Result>(
   options: DataOptions & ActorOptions,
   invocation: Invocation,
   run: (session: Session) => Promise<Result>,
-  create = false,
+  write = false,
 ): Promise<Result> {
   const actor = actorOf(options, invocation.environment);
   const { terminal } = invocation;
   const onNote = (note: string) =>
     terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
-  const session = await Session.open({ folder: folderOf(options, invocation), actor, create, onNote });
+  const session = await Session.open({ folder: folderOf(options, invocation), actor, write, onNote });
   try {
-    tellProblems(session, invocation);
     return await run(session);
   } finally {
     await session.close();
-  }
-}
-
-/** Files of the data folder that cannot be used. */
-export function tellProblems(session: Session, { terminal }: Invocation): void {
-  const label = terminal.style('yellow', 'warning:', terminal.err);
-  for (const { message } of session.objects.problems()) {
-    terminal.note(`${label} ${printableLines(message)}; the file is passed over`);
   }
 }
 

@@ -1,5 +1,6 @@
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { secretKind } from '../../resource/kinds/secret.ts';
+import type { Session } from '../assembly/session.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { forEachName } from './for-each-name.ts';
 import { inSession } from './in-session.ts';
@@ -12,7 +13,7 @@ export interface UnregOptions extends DataOptions, ActorOptions {
 
 /** `sluice repo unreg` */
 export function repoUnreg(names: readonly string[], options: UnregOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, (session) =>
+  const unregister = (session: Session) =>
     forEachName(names, invocation, async (name) => {
       const object = expectRepository(session, name);
       await session.client.delete(repositoryKind, { name });
@@ -24,6 +25,6 @@ export function repoUnreg(names: readonly string[], options: UnregOptions, invoc
         }
       }
       return 'unregistered';
-    }),
-  );
+    });
+  return inSession(options, invocation, unregister, true);
 }

@@ -1,6 +1,10 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../foundation/clock.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { dataFolder } from '../assembly/data-folder.ts';
+import { ObjectSet } from '../assembly/object-set.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -46,16 +50,20 @@ describe('registered repositories', () => {
       ...['repo', 'reg', 'http://127.0.0.1:9/x.git', '--repo-basic-username', 'ci', '--repo-basic-password-file', file],
     );
     expect(reg).toMatchObject({ code: 1, stderr: expect.stringContaining('is registered, but cannot be used yet') });
-    const object = await readFile(
-      join(cli.data, 'objects', 'repositories.config.porch.kpt.dev', 'default', 'x.yaml'),
-      'utf8',
-    );
+    const object = (await cli.run('repo', 'get', 'x', '-o', 'yaml')).stdout;
     expect(object).toContain('name: x-auth');
-    const secret = await readFile(join(cli.data, 'objects', 'secrets', 'default', 'x-auth.yaml'), 'utf8');
-    expect(secret).toContain(Buffer.from('s3cr3t').toString('base64'));
+    const secret = async () => {
+      const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
+      try {
+        return objects.find(secretKind, { namespace: 'default', name: 'x-auth' });
+      } finally {
+        await objects.close();
+      }
+    };
+    expect((await secret())?.data?.password).toBe(Buffer.from('s3cr3t').toString('base64'));
     expect(reg.stdout + reg.stderr + object).not.toContain('s3cr3t');
     await cli.run('repo', 'unreg', 'x');
-    await expect(readFile(join(cli.data, 'objects', 'secrets', 'default', 'x-auth.yaml'))).rejects.toThrow('ENOENT');
+    expect(await secret()).toBeUndefined();
   });
 
   test('what cannot be registered is refused before anything is written', async () => {
@@ -75,27 +83,31 @@ describe('registered repositories', () => {
     expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('');
   });
 
-  test('a damaged file is told with its place, and the rest works', async () => {
-    await cli.run('repo', 'reg', cli.bare('one.git'));
-    await cli.run('repo', 'reg', cli.bare('two.git'));
-    const file = join(cli.data, 'objects', 'repositories.config.porch.kpt.dev', 'default', 'two.yaml');
-    await writeFile(file, 'apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repo');
-    const get = await cli.run('repo', 'get', '-o', 'name');
-    expect(get).toMatchObject({ code: 0, stdout: 'repository.config.porch.kpt.dev/one\n' });
-    expect(get.stderr).toMatch(/two\.yaml:\d+:\d+: /);
+  test('objects of an earlier version are taken over, and a damaged file is told with its place', async () => {
+    const bare = cli.bare('one.git');
+    const old = join(cli.data, 'objects', 'repositories.config.porch.kpt.dev', 'default');
+    await mkdir(old, { recursive: true });
+    const object = (name: string, repo: string) =>
+      `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: default\nspec:\n  git: {repo: ${repo}}\n`;
+    await writeFile(join(old, 'one.yaml'), object('one', bare));
+    await writeFile(join(old, 'two.yaml'), 'apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repo');
+    const refused = await cli.run('repo', 'get', '-o', 'name');
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toMatch(/two\.yaml:\d+:\d+: /);
+    await rm(join(old, 'two.yaml'));
+    for (let round = 0; round < 2; round += 1) {
+      const get = await cli.run('repo', 'get', '-o', 'name');
+      expect(get).toMatchObject({ code: 0, stdout: 'repository.config.porch.kpt.dev/one\n' });
+    }
+    await expect(stat(join(cli.data, 'objects.imported'))).resolves.toBeDefined();
   });
 
-  test('a policy that cannot be read closes a gate, since nobody knows what it asks for', async () => {
+  test('a damaged database is told with what to do, and stays as it is', async () => {
     await cli.run('repo', 'reg', cli.bare('one.git'));
-    await cli.run('rpkg', 'init', 'web', '--repository', 'one', '--workspace', 'v1');
-    const policies = join(cli.data, 'objects', 'packagepolicies.sluice.dev', 'default');
-    const { mkdir } = await import('node:fs/promises');
-    await mkdir(policies, { recursive: true });
-    await writeFile(join(policies, 'strict.yaml'), 'spec: {requiredGates: [');
-    const propose = await cli.run('rpkg', 'propose', 'one.web.v1');
-    expect(propose).toMatchObject({ code: 1, stderr: expect.stringContaining('sluice.dev.UnreadablePolicy') });
-    const forced = await cli.run('rpkg', 'condition', 'set', 'one.web.v1', 'sluice.dev.UnreadablePolicy', 'True');
-    expect(forced.code).toBe(1);
-    expect((await cli.run('why', 'one.web.v1')).stdout).toContain('repair or remove');
+    const file = join(cli.data, 'objects.db');
+    await writeFile(file, 'not a database, but somebody may want it'.repeat(100));
+    const get = await cli.run('repo', 'get');
+    expect(get).toMatchObject({ code: 1, stderr: expect.stringMatching(/objects\.db is damaged: .*sluice restore/) });
+    expect(await readFile(file, 'utf8')).toContain('somebody may want it');
   });
 });

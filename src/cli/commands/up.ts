@@ -52,7 +52,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
 
 function tellStart(session: Session, log: LogSink, disabled: readonly string[]): void {
   const repositories = session.repositories().length;
-  const targets = session.objects.objects(deliveryTargetKind).length;
+  const targets = session.objects.of(deliveryTargetKind).length;
   const names = CONTROLLERS.filter((name) => !disabled.includes(name)).join(', ');
   const message =
     repositories === 0

@@ -48,9 +48,8 @@ export async function runService<Result>(
   try {
     const onNote = (message: string) =>
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
-    const session = await Session.open({ folder, actor, create: true, onNote });
+    const session = await Session.open({ folder, actor, write: true, onNote });
     try {
-      await session.objects.removeLeftovers();
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
       const service = new Service({ session, lock, log, resolvers, disabled, onLost });

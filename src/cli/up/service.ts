@@ -18,8 +18,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly onLost: (message: string) => void;
 }
 
-/** Milliseconds between two looks at the files of the objects. */
-const FILE_INTERVAL = 1000;
+/** Milliseconds between two looks at the lock. */
+const LOCK_INTERVAL = 1000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 5;
 /** These report on their object, which is told as an event. */
@@ -30,7 +30,6 @@ export class Service {
   readonly manager: Manager;
   readonly #options: ServiceOptions;
   readonly #last = new Map<string, ReconcileRecord>();
-  readonly #told = new Set<string>();
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ServiceOptions) {
@@ -42,7 +41,7 @@ export class Service {
       onReconcile: (record) => this.#note(record),
       onError: (error, where) => this.#warn('Error', where, messageOf(error)),
     });
-    this.manager.add({ name: 'objects folder', start: (signal) => void this.#watchFiles(signal) });
+    this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
     addControllers(this.manager, session, { ...options, onProblem });
   }
@@ -61,7 +60,6 @@ export class Service {
         if (entry !== undefined) log(entry);
       }),
     );
-    this.#tellProblems();
     await this.manager.start();
   }
 
@@ -114,29 +112,17 @@ export class Service {
     log({ at: session.clock.now(), level: 'warn', event, subject, message });
   }
 
-  /** Takes in objects that other processes wrote. */
-  async #watchFiles(signal: AbortSignal): Promise<void> {
+  /** Notices when somebody took the lock away, so that two processes never work on one folder. */
+  async #watchLock(signal: AbortSignal): Promise<void> {
     const { session, lock, onLost } = this.#options;
     while (!signal.aborted) {
-      await sleep(session.clock, FILE_INTERVAL, signal);
+      await sleep(session.clock, LOCK_INTERVAL, signal);
       if (signal.aborted) return;
       try {
-        await session.objects.refresh();
-        this.#tellProblems();
         if (!(await lock.isHeld())) onLost(`the lock ${session.folder.upLock} was taken away`);
       } catch (error) {
-        this.#warn('Error', session.folder.objects, messageOf(error));
+        this.#warn('Error', session.folder.upLock, messageOf(error));
       }
-    }
-  }
-
-  #tellProblems(): void {
-    const problems = this.#options.session.objects.problems();
-    for (const { path, message } of problems) {
-      const key = `${path} ${message}`;
-      if (this.#told.has(key)) continue;
-      this.#told.add(key);
-      this.#warn('UnreadableFile', path, `${message}; the file is passed over`);
     }
   }
 }

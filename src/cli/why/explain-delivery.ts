@@ -18,9 +18,7 @@ import type { DeliveryExplanation } from './explanation.ts';
 export async function explainDelivery(session: Session, revision: PackageRevision): Promise<DeliveryExplanation[]> {
   if (!isPublished(revision) || revision.revision < 1) return [];
   const repository = session.repository(revision.key.repository);
-  const targets = session.objects
-    .objects(deliveryTargetKind)
-    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const targets = session.objects.of(deliveryTargetKind);
   const selecting = targets.filter((target) => selects(target.spec.selector, revision, repository));
   // Side by side, so that one that does not answer costs its own time only; but two of one repository share a mirror.
   const groups = [...Map.groupBy(selecting, (target) => target.spec.git.repo).values()];

@@ -3,7 +3,6 @@ import { timestamp } from '../../foundation/clock.ts';
 import type { Gate } from '../../package/gates.ts';
 import { matchesPattern } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { UNREADABLE_POLICY } from '../assembly/session-policy.ts';
 import type { GateExplanation } from './explanation.ts';
 
 /** What is known about who runs, for the question who can settle a gate. */
@@ -46,7 +45,7 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
           },
         }),
     ...(gate.since === undefined ? {} : { since: gate.since }),
-    explanation: type === UNREADABLE_POLICY ? 'the file of a policy cannot be read' : gate.explanation,
+    explanation: gate.explanation,
     boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
     changed: gate.changed,
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
@@ -63,10 +62,6 @@ function settlerOf(
   { resolvers, running, command }: Surroundings,
 ): { who: string; next: string } {
   const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
-  if (type === UNREADABLE_POLICY) {
-    const file = policy.requiredGates.find((gate) => gate.conditionType === type)?.policy ?? '';
-    return { who: `whoever repairs or removes ${file}`, next: `repair or remove ${file}` };
-  }
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
   const name = type === SETTLED_TYPE ? 'revision controller' : resolver && `resolver ${resolver.name}`;
   if (name !== undefined) {
