@@ -18,4 +18,6 @@ export interface RequestContext {
   readonly dryRun?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
+  /** Told what was taken otherwise than it was asked for, as a sentence for a person. */
+  readonly warn?: (message: string) => void;
 }

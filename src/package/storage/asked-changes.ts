@@ -1,38 +1,34 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
+import type { SluiceError } from '../../foundation/sluice-error.ts';
+import { forbidden, invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import {
   LATEST_REVISION_LABEL,
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { Stored } from '../../resource/object.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
-import type { RevisionSource } from '../write/revision-source.ts';
 import { OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
-/** How a new object asks to be made. */
-export function sourceOf(object: RevisionObject): RevisionSource {
-  const tasks = object.spec.tasks ?? [];
-  const [task] = tasks;
-  if (tasks.length > 1)
-    throw invalid(object, ['spec', 'tasks'], tasks.length, 'task list must not contain more than one task');
-  if (task === undefined) return { type: 'init' };
-  if (task.type === 'init') {
-    const { description, keywords, site } = task.init ?? {};
-    return {
-      type: 'init',
-      ...(description === undefined ? {} : { description }),
-      ...(keywords === undefined ? {} : { keywords }),
-      ...(site === undefined ? {} : { site }),
-    };
-  }
-  if (task.type === 'edit' && task.edit !== undefined) return { type: 'copy', source: task.edit.sourceRef.name };
-  throw new SluiceError(
-    'Unsupported',
-    `a package revision cannot be created by a task of type ${JSON.stringify(task.type)}`,
+/**
+ * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
+ * cannot be changed afterwards.
+ */
+export function warnOfIgnored(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
+  if (object.spec.tasks !== undefined && !sameValue(stored.spec.tasks ?? [], object.spec.tasks))
+    context.warn?.('spec.tasks of an existing package revision cannot change and was ignored');
+}
+
+/** What says which revision it is. */
+const IDENTITY = ['repository', 'packageName', 'workspaceName'] as const;
+
+export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObject): void {
+  const causes = IDENTITY.filter((field) => object.spec[field] !== stored.spec[field]).map((field) =>
+    invalidValue(['spec', field], object.spec[field], 'field is immutable'),
   );
+  if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
 }
 
 /** The step that a change of `spec.lifecycle` through the main resource asks for. */
@@ -44,12 +40,11 @@ export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Ac
   if (before === 'Proposed' && after === 'Draft') return 'reject';
   if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
   if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
-  throw invalid(
-    object,
-    ['spec', 'lifecycle'],
-    after,
-    `cannot change from ${before} here; publishing is done through the approval sub-resource`,
-  );
+  const published = before === 'Published' || before === 'DeletionProposed';
+  const rule = published
+    ? 'value can be only updated to Published,DeletionProposed'
+    : 'value can be only updated to Draft,Proposed; publishing is done through the approval sub-resource';
+  throw invalid(object, ['spec', 'lifecycle'], after, rule);
 }
 
 /** The step that a write of the approval sub-resource asks for. */
@@ -77,7 +72,7 @@ export function changeOf(
       object,
       ['spec'],
       '',
-      `the spec of a ${revision.lifecycle} package revision cannot change, besides its lifecycle`,
+      `spec can only update package with lifecycle value one of Draft,Proposed; this one is ${revision.lifecycle}`,
     );
   }
   if (kptfile.length === 0 && metadata === undefined) return undefined;
@@ -139,14 +134,9 @@ export function ownMetadata(object: RevisionObject) {
 export function refuseManagedLabel(stored: RevisionObject | undefined, object: RevisionObject): void {
   const before = stored?.metadata.labels?.[LATEST_REVISION_LABEL];
   const after = object.metadata.labels?.[LATEST_REVISION_LABEL];
-  if (after !== undefined && after !== before) {
-    throw invalid(
-      object,
-      ['metadata', 'labels', LATEST_REVISION_LABEL],
-      after,
-      'Forbidden: the label is set by the server',
-    );
-  }
+  if (after === undefined || after === before) return;
+  const rule = `label is managed by the server and cannot be ${stored === undefined ? 'set' : 'modified'} by users`;
+  throw invalidObject(subjectOf(object), [forbidden(['metadata', 'labels', LATEST_REVISION_LABEL], rule)]);
 }
 
 /** Whoever waits for the end of a deletion must not be made to wait anew. */
@@ -161,6 +151,15 @@ export function refuseLateFinalizer(stored: Stored<RevisionObject>, object: Revi
 }
 
 /** An error about one field of a package revision. */
-export function invalid(object: RevisionObject, path: string[], value: unknown, message: string): SluiceError {
-  return invalidObject(`PackageRevision "${object.metadata.name}"`, [invalidValue(path, value, message)]);
+export function invalid(
+  object: RevisionObject,
+  path: readonly (string | number)[],
+  value: unknown,
+  message: string,
+): SluiceError {
+  return invalidObject(subjectOf(object), [invalidValue(path, value, message)]);
+}
+
+function subjectOf({ metadata }: RevisionObject): string {
+  return `PackageRevision.porch.kpt.dev ${JSON.stringify(metadata.name)}`;
 }

@@ -1,103 +1,136 @@
-import { timestamp } from '../../foundation/clock.ts';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
+import type { EventLog } from '../../resource/event-log.ts';
+import { narrowestKey } from '../../resource/index-key.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import { deepFreeze, type ObjectKey, type Stored } from '../../resource/object.ts';
+import { ListPages } from '../../resource/list-pages.ts';
+import type { ObjectKey, Stored } from '../../resource/object.ts';
+import { checkPreconditions, isHeld, markedForDeletion, notFound } from '../../resource/object-rules.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import { compileSelection } from '../../resource/selection.ts';
 import type {
   DeleteOptions,
+  ListOptions,
   ListResult,
-  Selection,
   Storage,
   WatchEvent,
   WatchOptions,
 } from '../../resource/storage.ts';
-import type { IndexChange } from '../index/revision-index.ts';
-import type { PackageRepository } from '../package-repository.ts';
-import type { PackageRevision } from '../package-revision.ts';
+import { revisionName } from '../identity.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
+import type { RevisionUpdate } from '../write/update.ts';
 import {
   changeOf,
   invalid,
   ownMetadata,
   refuseLateFinalizer,
   refuseManagedLabel,
-  sourceOf,
+  refuseOtherIdentity,
   stepByApproval,
   stepByUpdate,
+  warnOfIgnored,
 } from './asked-changes.ts';
-import { revisionObject } from './revision-object.ts';
+import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
+import type { RevisionEntry } from './revision-entry.ts';
+import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
+import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
 
-const TOPIC = 'porch.kpt.dev/v1alpha1/PackageRevision';
+export interface PackageStorageOptions {
+  readonly clock?: Clock;
+  /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
+  readonly owners?: FieldOwners;
+}
 
-/** Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel. */
+/**
+ * Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel.
+ *
+ * Errors have the texts that Porch's clients look for, after the prefix `Internal error occurred: ` that Porch puts before many of
+ * them: they compare by containment, and none of these is an internal error.
+ */
 export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly kind = packageRevisionKind;
   readonly subResources: readonly string[] = ['status', 'approval'];
+  /** What the storages of files and packages show too. */
+  readonly table: RevisionTable;
   readonly #store: RevisionStore;
   readonly #log: EventLog;
-  readonly #entries = new Map<string, Entry>();
+  readonly #clock: Clock;
+  readonly #pages: ListPages<RevisionEntry, RevisionObject>;
 
-  constructor(store: RevisionStore, log: EventLog) {
+  constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
     this.#store = store;
     this.#log = log;
-    this.#take(store.list().map((after) => ({ before: undefined, after })));
-    store.subscribe((changes) => this.#take(changes));
+    this.#clock = options.clock ?? systemClock;
+    this.table = new RevisionTable(store, log, options.owners ?? memoryFieldOwners());
+    this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
-    return this.#existing(key);
+    return this.#existing(key).object;
   }
 
-  async list(_context: RequestContext, selection: Selection = {}): Promise<ListResult<RevisionObject>> {
-    const selects = compileSelection(selection, this.kind);
-    const items = Array.from(this.#entries.values(), (entry) => entry.object)
-      .filter(selects)
-      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-    return { items: Object.freeze(items), resourceVersion: this.#log.version };
+  async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {
+    const narrow = narrowestKey(options, this.kind);
+    const { labelSelector, fieldSelector } = options;
+    const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
+    const selects = compileSelection(options, this.kind);
+    // Without selectors the index key is all that selects, and nothing has to be looked at.
+    return this.#pages.list(
+      options,
+      this.#log.version,
+      () => this.table.select(narrow),
+      selective ? selects : undefined,
+    );
   }
 
   watch(_context: RequestContext, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
-    return this.#log.follow<RevisionObject>(TOPIC, { ...options, selects: compileSelection(options, this.kind) });
+    const { resourceVersion, signal } = options;
+    const selects = compileSelection(options, this.kind);
+    const indexKey = narrowestKey(options, this.kind);
+    return this.#log.follow<RevisionObject>(REVISION_TOPIC, { resourceVersion, signal, selects, indexKey });
   }
 
   async create(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
-    const { spec } = object;
+    const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
       throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
     }
     refuseManagedLabel(undefined, object);
-    const created = await this.#store.create(
-      spec.repository,
-      {
-        package: spec.packageName,
-        workspace: spec.workspaceName,
-        source: sourceOf(object),
-        metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
-      },
-      context,
+    const source = revisionSourceOf(object);
+    this.#checkNamespace(object, sourceNames(source));
+    const { repository, packageName, workspaceName } = spec;
+    const name = revisionName({ repository, package: packageName, workspace: workspaceName });
+    if (metadata.name !== '' && metadata.name !== name)
+      context.warn?.(`metadata.name ${JSON.stringify(metadata.name)} was ignored; the name is ${JSON.stringify(name)}`);
+    const wanted = {
+      ...{ package: packageName, workspace: workspaceName, source },
+      metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
+    };
+    const made = await this.table.write(context, name, metadata.managedFields, () =>
+      this.#store.create(repository, wanted, context),
     );
-    return this.#existing({ name: created.name });
+    return made?.object ?? this.#existing({ name }).object;
   }
 
-  /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve. */
+  /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
   async update(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
-    const { stored, revision } = this.#current(object);
+    const entry = this.#current(object);
+    const stored = entry.object;
+    refuseOtherIdentity(stored, object);
     refuseManagedLabel(stored, object);
     refuseLateFinalizer(stored, object);
+    warnOfIgnored(context, stored, object);
     const action = stepByUpdate(stored, object);
-    const change = changeOf(stored, object, revision);
+    const change = changeOf(stored, object, entry.revision);
     const finished = stored.metadata.deletionTimestamp !== undefined && change?.metadata?.finalizers?.length === 0;
-    if (finished) return this.#remove(context, stored, revision);
-    let expectedCommit = revision.commit;
-    if (change !== undefined)
-      expectedCommit = (await this.#store.change(revision.name, { ...change, expectedCommit }, context)).commit;
-    if (action !== undefined) await this.#store.transition(revision.name, { action, expectedCommit }, context);
-    return this.#existing({ name: revision.name });
+    if (finished) return this.#remove(context, entry);
+    return this.#write(context, entry, object, {
+      ...(change === undefined ? {} : { change }),
+      ...(action === undefined ? {} : { action }),
+    });
   }
 
   async updateSubResource(
@@ -105,139 +138,75 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     name: string,
     object: RevisionObject,
   ): Promise<Stored<RevisionObject>> {
-    const { stored, revision } = this.#current(object);
+    if (!this.subResources.includes(name))
+      throw new SluiceError('Unsupported', `packagerevisions have no sub-resource ${JSON.stringify(name)}`);
+    const entry = this.#current(object);
+    const stored = entry.object;
     if (name === 'approval') {
       const action = stepByApproval(stored.spec.lifecycle, object);
-      if (action !== undefined) {
-        await this.#store.transition(revision.name, { action, expectedCommit: revision.commit }, context);
-      }
-    } else if (name === 'status') {
-      const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
-      const after = object.status?.conditions ?? [];
-      const kept = new Set(after.map((condition) => condition.type));
-      await this.#store.change(
-        revision.name,
-        {
-          conditions: after.filter((given) => !sameValue(before.get(given.type), given)) as readonly GivenCondition[],
-          withdraw: [...before.keys()].filter((type) => !kept.has(type)),
-          expectedCommit: revision.commit,
-        },
-        context,
-      );
-    } else {
-      throw new SluiceError('Unsupported', `packagerevisions have no sub-resource ${JSON.stringify(name)}`);
+      return this.#write(context, entry, object, action === undefined ? {} : { action });
     }
-    return this.#existing({ name: revision.name });
+    const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
+    const after = object.status?.conditions ?? [];
+    const kept = new Set(after.map((condition) => condition.type));
+    const change = {
+      conditions: after.filter((given) => !sameValue(before.get(given.type), given)) as readonly GivenCondition[],
+      withdraw: [...before.keys()].filter((type) => !kept.has(type)),
+    };
+    return this.#write(context, entry, object, { change });
   }
 
   async delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<RevisionObject>> {
-    const stored = this.#existing(key);
-    check(stored, options);
-    const revision = this.#store.get(key.name);
-    if ((stored.metadata.finalizers?.length ?? 0) === 0) return this.#remove(context, stored, revision);
-    if (stored.metadata.deletionTimestamp !== undefined) return stored;
-    const deletionTimestamp = timestamp(this.#store.repository(revision.key.repository).clock.now());
-    await this.#store.change(revision.name, { metadata: { deletionTimestamp } }, context);
-    return this.#existing(key);
+    const entry = this.#existing(key);
+    const stored = entry.object;
+    checkPreconditions(this.kind, stored, options);
+    const marked = markedForDeletion(stored, options, this.#clock.now());
+    if (!isHeld(this.kind, marked)) return this.#remove(context, entry);
+    if (sameValue(stored, marked)) return stored;
+    // What must not be deleted is not marked either.
+    await this.#remove({ ...context, dryRun: true }, entry);
+    const { deletionTimestamp, finalizers } = marked.metadata;
+    const metadata = { ...(deletionTimestamp && { deletionTimestamp }), finalizers: [...(finalizers ?? [])] };
+    return this.#write(context, entry, {}, { change: { metadata } });
   }
 
-  async #remove(
+  async #remove(context: RequestContext, { revision, object }: RevisionEntry): Promise<Stored<RevisionObject>> {
+    await this.#store.update(revision.name, { action: 'delete', expectedCommit: revision.commit }, context);
+    return object;
+  }
+
+  async #write(
     context: RequestContext,
-    stored: Stored<RevisionObject>,
-    revision: PackageRevision,
+    { revision, object: stored }: RevisionEntry,
+    { metadata }: { readonly metadata?: RevisionObject['metadata'] },
+    update: RevisionUpdate,
   ): Promise<Stored<RevisionObject>> {
-    await this.#store.transition(revision.name, { action: 'delete', expectedCommit: revision.commit }, context);
-    return stored;
+    const made = await this.table.write(context, revision.name, metadata?.managedFields, () =>
+      this.#store.update(revision.name, { ...update, expectedCommit: revision.commit }, context),
+    );
+    return made?.object ?? stored;
   }
 
-  #existing(key: ObjectKey): Stored<RevisionObject> {
-    const found = this.#entries.get(key.name)?.object;
-    if (found === undefined || (key.namespace !== undefined && key.namespace !== found.metadata.namespace)) {
-      throw new SluiceError('NotFound', `packagerevisions.porch.kpt.dev "${key.name}" not found`);
-    }
+  #existing(key: ObjectKey): RevisionEntry {
+    const found = this.table.get(key);
+    if (found === undefined) throw notFound(this.kind, key.name);
     return found;
   }
 
-  /** The stored object and revision that a write is about, if its preconditions hold. */
-  #current(object: RevisionObject): { stored: Stored<RevisionObject>; revision: PackageRevision } {
-    const stored = this.#existing(object.metadata);
-    check(stored, object.metadata);
-    return { stored, revision: this.#store.get(stored.metadata.name) };
+  /** The entry that a write is about, if its preconditions hold. */
+  #current({ metadata }: RevisionObject): RevisionEntry {
+    const entry = this.#existing(metadata);
+    checkPreconditions(this.kind, entry.object, metadata);
+    return entry;
   }
 
-  #take(changes: readonly IndexChange[]): void {
-    for (const { before, after } of changes) {
-      const name = after?.name ?? before?.name ?? '';
-      const known = this.#entries.get(name);
-      if (after === undefined && known === undefined) continue;
-      this.#log.append<RevisionObject>(TOPIC, (resourceVersion) => {
-        const next =
-          after === undefined
-            ? undefined
-            : new Entry(after, this.#store.repository(after.key.repository), resourceVersion);
-        if (next === undefined) this.#entries.delete(name);
-        else this.#entries.set(name, next);
-        return new Change(known, next);
-      });
-    }
-  }
-}
-
-/** A revision, and its object once somebody asks for it: most of tens of thousands are never looked at. */
-class Entry {
-  readonly #revision: PackageRevision;
-  readonly #repository: PackageRepository;
-  readonly #resourceVersion: string;
-  #object: Stored<RevisionObject> | undefined;
-
-  constructor(revision: PackageRevision, repository: PackageRepository, resourceVersion: string) {
-    this.#revision = revision;
-    this.#repository = repository;
-    this.#resourceVersion = resourceVersion;
-  }
-
-  get object(): Stored<RevisionObject> {
-    this.#object ??= this.#make();
-    return this.#object;
-  }
-
-  #make(): Stored<RevisionObject> {
-    const object = revisionObject(this.#revision, this.#repository);
-    const metadata = { ...object.metadata, resourceVersion: this.#resourceVersion };
-    // What it shares with the index is never changed there either.
-    return deepFreeze({ ...object, metadata }) as Stored<RevisionObject>;
-  }
-}
-
-/** What the log keeps of a change. */
-class Change implements LoggedChange<RevisionObject> {
-  readonly #before: Entry | undefined;
-  readonly #after: Entry | undefined;
-
-  constructor(before: Entry | undefined, after: Entry | undefined) {
-    this.#before = before;
-    this.#after = after;
-  }
-
-  get before(): Stored<RevisionObject> | undefined {
-    return this.#before?.object;
-  }
-
-  get after(): Stored<RevisionObject> | undefined {
-    return this.#after?.object;
-  }
-}
-
-function check(
-  stored: Stored<RevisionObject>,
-  expected: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined },
-): void {
-  const { uid, resourceVersion, name } = stored.metadata;
-  const moved = expected.resourceVersion !== undefined && expected.resourceVersion !== resourceVersion;
-  if (moved || (expected.uid !== undefined && expected.uid !== uid)) {
-    throw new SluiceError(
-      'Conflict',
-      `Operation cannot be fulfilled on packagerevisions.porch.kpt.dev "${name}": the object has been modified; please apply your changes to the latest version and try again`,
-    );
+  /** Rights are given by namespace, so a package comes from and goes to repositories of its own. */
+  #checkNamespace({ metadata, spec }: RevisionObject, sources: readonly string[]): void {
+    const { namespace } = metadata;
+    if (namespace !== undefined && this.#store.repository(spec.repository).namespace !== namespace)
+      throw new SluiceError('NotFound', `repositories.config.porch.kpt.dev "${spec.repository}" not found`);
+    for (const name of sources)
+      if (this.table.get({ name, ...(namespace === undefined ? {} : { namespace }) }) === undefined)
+        throw notFound(this.kind, name);
   }
 }

@@ -1,0 +1,150 @@
+import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
+import type { IndexKey } from '../../resource/index-key.ts';
+import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import type { ManagedFieldsEntry, ObjectKey, Stored } from '../../resource/object.ts';
+import { ObjectIndex } from '../../resource/object-index.ts';
+import { topicOf } from '../../resource/object-storage.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import type { IndexChange } from '../index/revision-index.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import type { RevisionStore } from '../revision-store.ts';
+import type { FieldOwners } from './field-owners.ts';
+import { RevisionEntry } from './revision-entry.ts';
+
+/** Under this name changes of package revisions are logged. */
+export const REVISION_TOPIC = topicOf(packageRevisionKind);
+
+/** The revisions of a store with the versions that they have as objects, and their changes in the event log. */
+export class RevisionTable {
+  readonly #store: RevisionStore;
+  readonly #log: EventLog;
+  readonly #owners: FieldOwners;
+  /** Names are unique over all namespaces. */
+  readonly #byName = new Map<string, RevisionEntry>();
+  readonly #index = new ObjectIndex<RevisionEntry>();
+  /** Owners of fields that a write under way brings along, by the name of the revision. */
+  readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
+
+  constructor(store: RevisionStore, log: EventLog, owners: FieldOwners) {
+    this.#store = store;
+    this.#log = log;
+    this.#owners = owners;
+    // What others did to Git while nobody looked cannot be told as events.
+    log.expire(REVISION_TOPIC);
+    for (const revision of store.list()) this.#put(revision, log.version);
+    store.subscribe((changes) => this.#take(changes));
+  }
+
+  /** The entry of a key; a key without a namespace finds any. */
+  get({ name, namespace }: ObjectKey): RevisionEntry | undefined {
+    const found = this.#byName.get(name);
+    return namespace === undefined || found?.repository.namespace === namespace ? found : undefined;
+  }
+
+  /** Entries in the order of lists: all, or those under a key. */
+  select(indexKey: IndexKey | undefined): RevisionEntry[] {
+    return this.#index.select(indexKey);
+  }
+
+  /**
+   * Runs a write that leaves a revision behind and returns its entry; undefined if it is gone. Of a dry run the entry stands in no
+   * table. `managedFields` are set down with it; undefined leaves them as they are.
+   */
+  async write(
+    context: RequestContext,
+    name: string,
+    managedFields: readonly ManagedFieldsEntry[] | undefined,
+    run: () => Promise<PackageRevision | undefined>,
+  ): Promise<RevisionEntry | undefined> {
+    if (context.dryRun === true) {
+      const foreseen = await run();
+      return foreseen && this.#foreseen(foreseen, managedFields);
+    }
+    // Of two writes the store refuses the second, which must not speak for the first.
+    const first = managedFields !== undefined && !this.#coming.has(name);
+    if (first) this.#coming.set(name, managedFields);
+    try {
+      await run();
+    } finally {
+      if (first) this.#coming.delete(name);
+    }
+    this.#settle(name, managedFields);
+    return this.#byName.get(name);
+  }
+
+  /** Owners that did not come along with a change in Git are a change of their own. */
+  #settle(name: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
+    const entry = this.#byName.get(name);
+    if (entry === undefined || managedFields === undefined) return;
+    const { uid } = entry.revision;
+    if (sameValue(this.#owners.get(uid) ?? [], managedFields)) return;
+    this.#owners.set(uid, someOf(managedFields));
+    this.#log.append<RevisionObject>(
+      REVISION_TOPIC,
+      (version) => new Change(entry, this.#put(entry.revision, version)),
+    );
+  }
+
+  #foreseen(revision: PackageRevision, managedFields: readonly ManagedFieldsEntry[] | undefined): RevisionEntry {
+    const known = this.#byName.get(revision.name);
+    const fields = someOf(managedFields ?? this.#owners.get(revision.uid) ?? []);
+    const repository = this.#store.repository(revision.key.repository);
+    return new RevisionEntry(revision, repository, known?.resourceVersion ?? '', fields);
+  }
+
+  #take(changes: readonly IndexChange[]): void {
+    for (const { before, after } of changes) {
+      if (after !== undefined) {
+        const coming = this.#coming.get(after.name);
+        if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
+        const known = this.#byName.get(after.name);
+        this.#log.append<RevisionObject>(REVISION_TOPIC, (version) => new Change(known, this.#put(after, version)));
+      } else if (before !== undefined) this.#drop(before);
+    }
+  }
+
+  #put(revision: PackageRevision, resourceVersion: string): RevisionEntry {
+    const repository = this.#store.repository(revision.key.repository);
+    const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
+    this.#byName.set(revision.name, entry);
+    this.#index.set({ namespace: repository.namespace, name: revision.name }, entry, entry.indexKeys());
+    return entry;
+  }
+
+  #drop({ name, uid }: PackageRevision): void {
+    this.#owners.set(uid, undefined);
+    const known = this.#byName.get(name);
+    if (known === undefined) return;
+    this.#byName.delete(name);
+    this.#index.delete({ namespace: known.repository.namespace, name });
+    this.#log.append<RevisionObject>(REVISION_TOPIC, () => new Change(known, undefined));
+  }
+}
+
+function someOf(entries: readonly ManagedFieldsEntry[]): readonly ManagedFieldsEntry[] | undefined {
+  return entries.length === 0 ? undefined : entries;
+}
+
+/** What the log keeps of a change. */
+class Change implements LoggedChange<RevisionObject> {
+  readonly #before: RevisionEntry | undefined;
+  readonly #after: RevisionEntry | undefined;
+
+  constructor(before: RevisionEntry | undefined, after: RevisionEntry | undefined) {
+    this.#before = before;
+    this.#after = after;
+  }
+
+  get before(): Stored<RevisionObject> | undefined {
+    return this.#before?.object;
+  }
+
+  get after(): Stored<RevisionObject> | undefined {
+    return this.#after?.object;
+  }
+
+  indexKeys(): Set<IndexKey> {
+    return new Set([...(this.#before?.indexKeys() ?? []), ...(this.#after?.indexKeys() ?? [])]);
+  }
+}
