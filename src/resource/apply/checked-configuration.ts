@@ -1,0 +1,97 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type FieldCause, fieldPath, invalidObject } from '../invalid-object.ts';
+import { isJsonObject, ownValue, setOwnValue } from '../patch/own-property.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { type FieldElement, showElement } from './field-element.ts';
+import { fieldSchema, identityOf, isUnknown, itemSchema, shapeOf } from './shared-shape.ts';
+
+type Path = readonly (string | number)[];
+
+/** No configuration is deeper. */
+const DEEPEST = 200;
+/** More causes help nobody. */
+const MOST_CAUSES = 50;
+
+/**
+ * What a client applies, if it can be applied: every field is known, every item of a shared list has one identity and no other item
+ * has the same. Fields that are null count as not given and are left out, unless the schema lets them be null.
+ * Throws InvalidInput with a cause for each thing that is wrong.
+ */
+export function checkedConfiguration(applied: unknown, schema: StructuralSchema): Record<string, unknown> {
+  if (!isJsonObject(applied)) throw new SluiceError('BadRequest', 'what is applied must be an object');
+  const causes: FieldCause[] = [];
+  const checked = check(applied, schema, [], causes);
+  if (causes.length > 0) throw invalidObject(subjectOf(applied), causes);
+  return checked as Record<string, unknown>;
+}
+
+function check(value: unknown, schema: StructuralSchema, path: Path, causes: FieldCause[]): unknown {
+  const shape = shapeOf(value, schema);
+  if (shape.as === 'leaf' || causes.length >= MOST_CAUSES) return value;
+  if (path.length > DEEPEST) {
+    causes.push(causeAt(path.slice(0, 3), `Too deep: at most ${DEEPEST} levels`));
+    return value;
+  }
+  return shape.as === 'map'
+    ? checkMap(shape.fields, schema, path, causes)
+    : checkList(shape.items, schema, path, causes);
+}
+
+function checkMap(
+  fields: Readonly<Record<string, unknown>>,
+  schema: StructuralSchema,
+  path: Path,
+  causes: FieldCause[],
+): unknown {
+  let checked: Record<string, unknown> | undefined;
+  for (const [key, value] of Object.entries(fields)) {
+    const ofField = fieldSchema(schema, key);
+    if (isUnknown(schema, key)) causes.push(causeAt([...path, key], 'field not declared in schema'));
+    if (value === undefined || (value === null && !takesNull(ofField))) {
+      checked ??= { ...fields };
+      delete checked[key];
+      continue;
+    }
+    const inner = check(value, ofField, [...path, key], causes);
+    if (inner === value) continue;
+    checked ??= { ...fields };
+    setOwnValue(checked, key, inner);
+  }
+  return checked ?? fields;
+}
+
+function checkList(items: readonly unknown[], schema: StructuralSchema, path: Path, causes: FieldCause[]): unknown {
+  const seen = new Set<FieldElement>();
+  let same = true;
+  const checked = items.map((item, index) => {
+    const element = identityOf(item, schema);
+    if (element === undefined) causes.push(causeAt([...path, index], ruleOfItems(schema)));
+    else if (seen.has(element)) causes.push(causeAt(path, `duplicate entries for key ${showElement(element)}`));
+    else seen.add(element);
+    const inner = check(item, itemSchema(schema), [...path, index], causes);
+    if (inner !== item) same = false;
+    return inner;
+  });
+  return same ? items : checked;
+}
+
+function takesNull(schema: StructuralSchema): boolean {
+  return schema.nullable === true || (schema.type === undefined && schema['x-kubernetes-int-or-string'] !== true);
+}
+
+function ruleOfItems(schema: StructuralSchema): string {
+  if (schema['x-kubernetes-list-type'] === 'set')
+    return 'Invalid value: an item of a set must be a string, a number or a boolean';
+  return `Required value: an item must have one of the keys ${(schema['x-kubernetes-list-map-keys'] ?? []).join(', ')}`;
+}
+
+function causeAt(path: Path, message: string): FieldCause {
+  return { field: fieldPath(path), message, path };
+}
+
+function subjectOf(applied: Readonly<Record<string, unknown>>): string {
+  const { kind, metadata } = applied;
+  const name = isJsonObject(metadata) ? ownValue(metadata, 'name') : undefined;
+  const shown = typeof kind === 'string' ? kind : 'what is applied';
+  return typeof name === 'string' ? `${shown} ${JSON.stringify(name)}` : shown;
+}

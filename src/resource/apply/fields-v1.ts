@@ -1,0 +1,39 @@
+import { isJsonObject } from '../patch/own-property.ts';
+import { type FieldElement, readElement } from './field-element.ts';
+import { type FieldSet, fieldSet, LEAF, NO_FIELDS, sortedElements, union } from './field-set.ts';
+
+type FieldsV1 = Readonly<Record<string, unknown>>;
+
+/** No object is deeper; what is beneath counts as one field. */
+const DEEPEST = 200;
+
+/** Writes a set the way `managedFields` keeps it: `{"f:spec": {".": {}, "f:color": {}}}`. */
+export function toFieldsV1(set: FieldSet): FieldsV1 {
+  const fields: Record<string, unknown> = {};
+  // Every element has a prefix, so no key can be one that a prototype knows.
+  for (const element of sortedElements(set)) {
+    const child = set.children.get(element) ?? NO_FIELDS;
+    fields[element] = child.owned && child.children.size > 0 ? { '.': {}, ...toFieldsV1(child) } : toFieldsV1(child);
+  }
+  return fields;
+}
+
+/** Reads what others wrote. Elements that are not understood are left out: a later version may know them. */
+export function fromFieldsV1(fields: unknown): FieldSet {
+  return isJsonObject(fields) ? fieldSet(false, read(fields, 0).children) : NO_FIELDS;
+}
+
+function read(fields: FieldsV1, depth: number): FieldSet {
+  let owned = false;
+  const children = new Map<FieldElement, FieldSet>();
+  for (const key of Object.keys(fields)) {
+    if (key === '.') owned = true;
+    const element = readElement(key);
+    if (element === undefined) continue;
+    const inner = fields[key];
+    const child = isJsonObject(inner) && depth < DEEPEST ? read(inner, depth + 1) : LEAF;
+    const present = children.get(element);
+    children.set(element, present === undefined ? child : union(present, child));
+  }
+  return fieldSet(owned || children.size === 0, children);
+}

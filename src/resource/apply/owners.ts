@@ -1,0 +1,96 @@
+import type { ManagedFieldsEntry } from '../object.ts';
+import { type FieldSet, isEmpty } from './field-set.ts';
+import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts';
+
+/** Who writes, in the form that makes two entries of `managedFields` one owner. */
+export interface Owner {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly apiVersion: string;
+  readonly subresource: string | undefined;
+}
+
+/** An owner with its fields: one entry of `managedFields`. */
+export interface Ownership extends Owner {
+  readonly time: string | undefined;
+  readonly fields: FieldSet;
+  /** What was read and still holds. */
+  readonly entry?: ManagedFieldsEntry;
+}
+
+/** Whether two entries are of one owner. Who applies stays the same when it goes on to another version of the kind. */
+export function sameOwner(left: Owner, right: Owner): boolean {
+  return (
+    left.manager === right.manager &&
+    left.operation === right.operation &&
+    left.subresource === right.subresource &&
+    (left.operation === 'Apply' || left.apiVersion === right.apiVersion)
+  );
+}
+
+/** Reads `managedFields`; undefined if an entry makes no sense. */
+export function readOwnerships(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
+  const ownerships: Ownership[] = [];
+  for (const entry of entries) {
+    const { manager = '', operation, apiVersion, time, fieldsType } = entry;
+    if (operation !== 'Apply' && operation !== 'Update') return undefined;
+    if (typeof apiVersion !== 'string' || apiVersion === '' || fieldsType !== 'FieldsV1') return undefined;
+    const subresource = entry.subresource || undefined;
+    const fields = fromFieldsV1(entry.fieldsV1);
+    const ownership = { manager, operation, apiVersion, subresource, time, fields, entry };
+    const same = ownerships.findIndex((other) => sameOwner(other, ownership));
+    if (same < 0) ownerships.push(ownership);
+    else ownerships[same] = ownership;
+  }
+  return ownerships;
+}
+
+/** Writes `managedFields` in the order of Kubernetes. Owners of nothing are left out. */
+export function writeOwnerships(ownerships: readonly Ownership[]): readonly ManagedFieldsEntry[] {
+  return ownerships
+    .filter((ownership) => !isEmpty(ownership.fields))
+    .sort(byOperationAndTime)
+    .map(toEntry);
+}
+
+/** The same owner with other fields. */
+export function withFields(ownership: Ownership, fields: FieldSet): Ownership {
+  if (fields === ownership.fields) return ownership;
+  const { entry: _, ...owner } = ownership;
+  return { ...owner, fields };
+}
+
+/** Seconds since the epoch; 0 for an entry without a time. */
+export function secondsOf(ownership: Ownership): number {
+  const milliseconds = ownership.time === undefined ? 0 : Date.parse(ownership.time);
+  return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000);
+}
+
+function toEntry(ownership: Ownership): ManagedFieldsEntry {
+  if (ownership.entry !== undefined) return ownership.entry;
+  const { manager, operation, apiVersion, time, fields, subresource } = ownership;
+  return {
+    manager,
+    operation,
+    apiVersion,
+    ...(time === undefined ? {} : { time }),
+    fieldsType: 'FieldsV1',
+    fieldsV1: toFieldsV1(fields),
+    ...(subresource === undefined ? {} : { subresource }),
+  };
+}
+
+function byOperationAndTime(left: Ownership, right: Ownership): number {
+  return (
+    compare(left.operation, right.operation) ||
+    secondsOf(left) - secondsOf(right) ||
+    compare(left.manager, right.manager) ||
+    compare(left.apiVersion, right.apiVersion) ||
+    compare(left.subresource ?? '', right.subresource ?? '')
+  );
+}
+
+function compare(left: string, right: string): number {
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
+}

@@ -1,0 +1,67 @@
+import { isJsonObject, ownValue } from '../patch/own-property.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { type FieldElement, isScalar, keyElement, type Scalar } from './field-element.ts';
+
+/** What no schema tells about: its maps are shared by their keys, its lists have one owner. */
+const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+
+/**
+ * How writers share a value: a map by its keys, a list by its items (list types map and set), and a leaf not at all: its owner owns
+ * all of it. A value that is not of the schema's type is a leaf; whoever validates the object refuses it.
+ */
+export type Shape =
+  | { readonly as: 'map'; readonly fields: Readonly<Record<string, unknown>> }
+  | { readonly as: 'list'; readonly items: readonly unknown[] }
+  | { readonly as: 'leaf' };
+
+const A_LEAF: Shape = { as: 'leaf' };
+
+export function shapeOf(value: unknown, schema: StructuralSchema): Shape {
+  if (typeof value !== 'object' || value === null) return A_LEAF;
+  if (Array.isArray(value)) {
+    const listType = schema['x-kubernetes-list-type'];
+    return listType === 'map' || listType === 'set' ? { as: 'list', items: value } : A_LEAF;
+  }
+  const shared = (schema.type ?? 'object') === 'object' && schema['x-kubernetes-map-type'] !== 'atomic';
+  return shared && isJsonObject(value) ? { as: 'map', fields: value } : A_LEAF;
+}
+
+/** True for a field with a name of its own in the schema, as opposed to a key of a map. */
+export function isDeclared(schema: StructuralSchema, key: string): boolean {
+  return schema.properties !== undefined && Object.hasOwn(schema.properties, key);
+}
+
+/** True for a field that the schema neither declares nor leaves to the writer. */
+export function isUnknown(schema: StructuralSchema, key: string): boolean {
+  const { properties, additionalProperties } = schema;
+  if (isDeclared(schema, key) || schema['x-kubernetes-preserve-unknown-fields'] === true) return false;
+  if (additionalProperties !== undefined) return additionalProperties === false;
+  return properties !== undefined && Object.keys(properties).length > 0;
+}
+
+export function fieldSchema(schema: StructuralSchema, key: string): StructuralSchema {
+  const { properties, additionalProperties } = schema;
+  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key] ?? UNTOLD;
+  return typeof additionalProperties === 'object' ? additionalProperties : UNTOLD;
+}
+
+export function itemSchema(schema: StructuralSchema): StructuralSchema {
+  return schema.items ?? UNTOLD;
+}
+
+/** What identifies an item of a shared list; undefined if nothing does. A key with a default may be left out. */
+export function identityOf(item: unknown, schema: StructuralSchema): FieldElement | undefined {
+  if (schema['x-kubernetes-list-type'] === 'set') return isScalar(item) ? `v:${JSON.stringify(item)}` : undefined;
+  if (!isJsonObject(item)) return undefined;
+  const fields: (readonly [string, Scalar])[] = [];
+  for (const name of schema['x-kubernetes-list-map-keys'] ?? []) {
+    const value = ownValue(item, name) ?? fieldSchema(itemSchema(schema), name).default;
+    if (isScalar(value)) fields.push([name, value]);
+  }
+  return fields.length === 0 ? undefined : keyElement(fields);
+}
+
+/** `identityOf` for objects that are stored already: what nothing identifies goes by its index. */
+export function elementOf(item: unknown, index: number, schema: StructuralSchema): FieldElement {
+  return identityOf(item, schema) ?? `i:${index}`;
+}

@@ -1,0 +1,68 @@
+import { setOwnValue } from '../patch/own-property.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { type FieldSet, NO_FIELDS } from './field-set.ts';
+import { elementOf, fieldSchema, isDeclared, itemSchema, shapeOf } from './shared-shape.ts';
+
+/**
+ * `value` without the fields in `left` that are not in `kept`. A field that the schema names counts as being in a set as soon as
+ * something beneath it is, so a container goes with the last of its fields that anybody owns. Returns `value` itself if nothing
+ * goes.
+ */
+export function withoutFields(value: unknown, schema: StructuralSchema, left: FieldSet, kept: FieldSet): unknown {
+  const shape = shapeOf(value, schema);
+  if (shape.as === 'map') return withoutKeys(shape.fields, schema, left, kept);
+  if (shape.as === 'list') return withoutItems(shape.items, schema, left, kept);
+  return value;
+}
+
+function withoutKeys(
+  fields: Readonly<Record<string, unknown>>,
+  schema: StructuralSchema,
+  left: FieldSet,
+  kept: FieldSet,
+): unknown {
+  let rest: Record<string, unknown> | undefined;
+  for (const [element, leftHere] of left.children) {
+    const key = element.slice(2);
+    if (!element.startsWith('f:') || !Object.hasOwn(fields, key)) continue;
+    const keptHere = kept.children.get(element) ?? NO_FIELDS;
+    const named = isDeclared(schema, key);
+    if (isMember(leftHere, named) && !isMember(keptHere, named)) {
+      rest ??= { ...fields };
+      delete rest[key];
+      continue;
+    }
+    const inner = withoutFields(fields[key], fieldSchema(schema, key), leftHere, keptHere);
+    if (inner === fields[key]) continue;
+    rest ??= { ...fields };
+    setOwnValue(rest, key, inner);
+  }
+  return rest ?? fields;
+}
+
+function withoutItems(
+  items: readonly unknown[],
+  schema: StructuralSchema,
+  left: FieldSet,
+  kept: FieldSet,
+): readonly unknown[] {
+  const rest: unknown[] = [];
+  let same = true;
+  for (const [index, item] of items.entries()) {
+    const element = elementOf(item, index, schema);
+    const leftHere = left.children.get(element) ?? NO_FIELDS;
+    const keptHere = kept.children.get(element) ?? NO_FIELDS;
+    if (leftHere.owned && !keptHere.owned) {
+      same = false;
+      continue;
+    }
+    const inner = withoutFields(item, itemSchema(schema), leftHere, keptHere);
+    if (inner !== item) same = false;
+    rest.push(inner);
+  }
+  return same ? items : rest;
+}
+
+function isMember(set: FieldSet, named: boolean): boolean {
+  return set.owned || (named && set.children.size > 0);
+}
