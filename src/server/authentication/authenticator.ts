@@ -43,7 +43,8 @@ export function firstOf(authenticators: readonly Authenticator[], onError: (erro
   };
 }
 
-function withAuthenticatedGroup(user: User): User {
+/** The user as one of those whose name is proven. */
+export function withAuthenticatedGroup(user: User): User {
   if (user.groups.includes(AUTHENTICATED_GROUP)) return user;
   return { ...user, groups: [...user.groups, AUTHENTICATED_GROUP] };
 }

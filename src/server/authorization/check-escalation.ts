@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { User } from '../authentication/user.ts';
+import { permission } from '../require-allowed.ts';
 import { listText, missingRules, ruleText } from './missing-rules.ts';
 import { FULL_AUTHORITY, isMaster, type RbacAuthorizer } from './rbac-authorizer.ts';
 import {
@@ -74,7 +75,9 @@ function checkBinding(write: RbacWrite, { roleRef, subjects }: RoleBinding, auth
   if (mayDo(write, 'bind', resource, roleRef.name, authorizer)) return;
   const rules = authorizer.rulesOf(roleRef, namespaceOf(write));
   if (rules === undefined)
-    throw new SluiceError('NotFound', `${resource}.${RBAC_GROUP} ${JSON.stringify(roleRef.name)} not found`);
+    throw new SluiceError('NotFound', `${resource}.${RBAC_GROUP} ${JSON.stringify(roleRef.name)} not found`, {
+      details: { name: roleRef.name, group: RBAC_GROUP, kind: resource },
+    });
   confirm(write, rules, authorizer);
 }
 
@@ -89,26 +92,16 @@ function confirm(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: Rb
 }
 
 function mayDo(write: RbacWrite, verb: string, resource: string, name: string, authorizer: RbacAuthorizer): boolean {
-  const { allowed } = authorizer.authorize({
-    user: write.user,
-    verb,
-    isResource: true,
-    path: '',
-    group: RBAC_GROUP,
-    version: 'v1',
-    resource,
-    subResource: '',
-    namespace: namespaceOf(write),
-    name,
-  });
-  return allowed;
+  const about = { group: RBAC_GROUP, resource, namespace: namespaceOf(write), name };
+  return authorizer.authorize(permission(write.user, verb, about)).allowed;
 }
 
 function namespaceOf({ kind, object }: RbacWrite): string {
   return kind === 'Role' || kind === 'RoleBinding' ? (object.metadata.namespace ?? '') : '';
 }
 
-function refusal({ kind, object }: RbacWrite, reason: string): SluiceError {
-  const resource = `${RBAC_PLURALS[kind]}.${RBAC_GROUP}`;
-  return new SluiceError('Refused', `${resource} ${JSON.stringify(object.metadata.name)} is forbidden: ${reason}`);
+function refusal({ kind, object: { metadata } }: RbacWrite, reason: string): SluiceError {
+  const resource = RBAC_PLURALS[kind];
+  const message = `${resource}.${RBAC_GROUP} ${JSON.stringify(metadata.name)} is forbidden: ${reason}`;
+  return new SluiceError('Refused', message, { details: { name: metadata.name, group: RBAC_GROUP, kind: resource } });
 }

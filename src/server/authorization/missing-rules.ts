@@ -16,7 +16,7 @@ export type MissingRules = readonly PolicyRule[] | undefined;
  * Each rule of the answer has one resource or path and all verbs that are missing for it.
  */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): MissingRules {
-  if (wanted.length === 0 || held.some(isUnlimited)) return [];
+  if (wanted.length === 0 || isUnlimited(held)) return [];
   const heldSize = sum(held, valueCount);
   if (sum(wanted, valueCount) * heldSize > MAX_COMPARISONS) return undefined;
   const uncovered = wanted.filter((rule) => !held.some((other) => covers(other, rule)));
@@ -76,11 +76,13 @@ function holdsResources(held: readonly string[] | undefined, wanted: readonly st
   });
 }
 
-/** True for a rule with every verb on every resource and path. */
-function isUnlimited({ verbs, apiGroups, resources, resourceNames, nonResourceURLs }: PolicyRule): boolean {
+/** True if one of the rules allows every verb on every resource, and one every verb on every path. */
+function isUnlimited(rules: readonly PolicyRule[]): boolean {
+  const all = (values: readonly string[] | undefined) => values?.includes(ALL);
   return (
-    [verbs, apiGroups, resources, nonResourceURLs].every((values) => values?.includes(ALL)) &&
-    (resourceNames?.length ?? 0) === 0
+    rules.some(
+      (rule) => all(rule.verbs) && all(rule.apiGroups) && all(rule.resources) && !rule.resourceNames?.length,
+    ) && rules.some((rule) => all(rule.verbs) && all(rule.nonResourceURLs))
   );
 }
 

@@ -1,0 +1,108 @@
+import { AUTHENTICATED_GROUP, MASTERS_GROUP } from '../authentication/user.ts';
+import { FULL_AUTHORITY } from './rbac-authorizer.ts';
+import { type ClusterRole, type PolicyRule, RBAC_GROUP, type RoleBinding } from './rbac-objects.ts';
+
+/** The roles and bindings that every server starts with, under the names that Kubernetes uses. */
+
+const LABELS = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
+const API_VERSION = `${RBAC_GROUP}/v1`;
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
+
+const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
+const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
+  ['config.porch.kpt.dev', ['repositories']],
+  ['sluice.dev', ['deliverytargets', 'packagepolicies']],
+  ['ipam.resource.nephio.org', ['ipclaims', 'ipprefixes', 'networkinstances']],
+];
+
+function rule(group: string, resources: readonly string[], verbs: readonly string[]): PolicyRule {
+  return { apiGroups: [group], resources, verbs };
+}
+
+/** Everything in a namespace but secrets, accounts and roles. */
+const VIEW: readonly PolicyRule[] = [
+  rule('', ['configmaps', 'events', 'namespaces'], READ),
+  rule('porch.kpt.dev', [...PACKAGES, 'packagerevisions/status', 'packagerevisions/approval'], READ),
+  ...PACKAGE_RULES.map(([group, resources]) => rule(group, resources, READ)),
+  rule('coordination.k8s.io', ['leases'], READ),
+];
+
+/** Conditions can be written into the Kptfile as well, so this is no further right; policies say who may give which. */
+const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
+
+/** Policies decide who may approve, so who works on packages may not change them. */
+const EDITABLE = PACKAGE_RULES.map(
+  ([group, resources]) => [group, resources.filter((resource) => resource !== 'packagepolicies')] as const,
+);
+
+const EDIT: readonly PolicyRule[] = [
+  ...VIEW,
+  rule('', ['secrets', 'serviceaccounts'], READ),
+  rule('', ['configmaps', 'events', 'secrets', 'serviceaccounts'], WRITE),
+  rule('porch.kpt.dev', PACKAGES, WRITE),
+  GIVE_CONDITIONS,
+  ...EDITABLE.map(([group, resources]) => rule(group, resources, WRITE)),
+  rule('coordination.k8s.io', ['leases'], WRITE),
+];
+
+const ADMIN: readonly PolicyRule[] = [
+  ...EDIT,
+  rule('porch.kpt.dev', ['packagerevisions/approval'], ['patch', 'update']),
+  rule('sluice.dev', ['packagepolicies'], WRITE),
+  rule(RBAC_GROUP, ['roles', 'rolebindings'], [...READ, ...WRITE]),
+  rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),
+];
+
+const INFO_PATHS = ['/healthz', '/livez', '/readyz', '/version', '/version/'];
+const DISCOVERY_PATHS = [...INFO_PATHS, '/api', '/api/*', '/apis', '/apis/*', '/openapi', '/openapi/*'];
+
+const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
+  'cluster-admin': FULL_AUTHORITY,
+  admin: ADMIN,
+  edit: EDIT,
+  view: VIEW,
+  'system:basic-user': [
+    rule('authorization.k8s.io', ['selfsubjectaccessreviews', 'selfsubjectrulesreviews'], ['create']),
+    rule('authentication.k8s.io', ['selfsubjectreviews'], ['create']),
+  ],
+  'system:discovery': [{ nonResourceURLs: DISCOVERY_PATHS, verbs: ['get'] }],
+  'system:public-info-viewer': [{ nonResourceURLs: INFO_PATHS, verbs: ['get'] }],
+  'sluice:package-editor': [
+    rule('porch.kpt.dev', PACKAGES, READ),
+    rule('porch.kpt.dev', ['packagerevisions', 'packagerevisionresources'], WRITE),
+    GIVE_CONDITIONS,
+    rule('config.porch.kpt.dev', ['repositories'], READ),
+    rule('', ['events', 'namespaces'], READ),
+  ],
+  'sluice:approver': [
+    rule('porch.kpt.dev', PACKAGES, READ),
+    rule('porch.kpt.dev', ['packagerevisions/approval'], ['get', 'patch', 'update']),
+    rule('config.porch.kpt.dev', ['repositories'], READ),
+    rule('', ['events', 'namespaces'], READ),
+  ],
+};
+
+/** Which groups have which role everywhere. */
+const BINDINGS: Readonly<Record<string, string>> = {
+  'cluster-admin': MASTERS_GROUP,
+  'system:basic-user': AUTHENTICATED_GROUP,
+  'system:discovery': AUTHENTICATED_GROUP,
+  'system:public-info-viewer': AUTHENTICATED_GROUP,
+};
+
+export const BOOTSTRAP_ROLES: readonly ClusterRole[] = Object.entries(ROLES).map(([name, rules]) => ({
+  apiVersion: API_VERSION,
+  kind: 'ClusterRole',
+  metadata: { name, labels: LABELS },
+  rules,
+}));
+
+export const BOOTSTRAP_BINDINGS: readonly RoleBinding[] = Object.entries(BINDINGS).map(([role, group]) => ({
+  apiVersion: API_VERSION,
+  kind: 'ClusterRoleBinding',
+  metadata: { name: role, labels: LABELS },
+  roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
+  subjects: [{ apiGroup: RBAC_GROUP, kind: 'Group', name: group }],
+}));
