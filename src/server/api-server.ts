@@ -1,0 +1,274 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { Registry } from '../resource/registry.ts';
+import type { Authenticator } from './authentication/authenticator.ts';
+import type { User } from './authentication/user.ts';
+import type { Authorizer } from './authorization/authorizer.ts';
+import { handlerOf, methodNotAllowed, unknownResource } from './dispatch.ts';
+import { Exchange, type PathHandler } from './exchange.ts';
+import { Presenter } from './handlers/presenter.ts';
+import type { Admission, Services } from './handlers/resource-call.ts';
+import { type Answer, jsonAnswer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
+import { decodeBody, type ProtobufDecoder, readBody } from './http/request-body.ts';
+import { isOn, parseRequestPath } from './http/request-path.ts';
+import { failureStatus, type Status } from './http/status.ts';
+import { effectiveUser } from './impersonation.ts';
+import { DEFAULT_IN_FLIGHT, InFlight, type InFlightLimits, laneOf } from './limits/in-flight.ts';
+import type { RequestRecord } from './request-record.ts';
+import { requireAllowed } from './require-allowed.ts';
+import { resourceCall } from './resource-call-of.ts';
+import { ServedResources } from './served-resources.ts';
+import type { VirtualResource } from './virtual-resource.ts';
+import { WatchFrames } from './watch/watch-frames.ts';
+import { WatchStreams } from './watch/watch-streams.ts';
+
+export interface ServerLimits {
+  /** Bytes of a body, after inflation. */
+  readonly bodyBytes: number;
+  /** Milliseconds until a request that is no watch must be answered. */
+  readonly requestTimeout: number;
+  readonly inFlight: InFlightLimits;
+  readonly watches: number;
+  readonly watchesOfUser: number;
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  bodyBytes: 6 * 1024 * 1024,
+  requestTimeout: 60_000,
+  inFlight: DEFAULT_IN_FLIGHT,
+  watches: 5000,
+  watchesOfUser: 2000,
+};
+
+export interface ApiServerOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** Failures that are the server's own. */
+  readonly onError: (error: unknown, where: string) => void;
+  /** Default: every write is fine that storage and schema take. */
+  readonly admit?: Admission;
+  /** Questions in the form of objects. */
+  readonly reviews?: readonly VirtualResource[];
+  /** Paths for those who are allowed, asked in order: documents, version, metrics. */
+  readonly paths?: readonly PathHandler[];
+  /** Paths for everybody, without a proof of who asks: the plain health checks. */
+  readonly publicPaths?: readonly PathHandler[];
+  /** Default: bodies in protobuf are refused. */
+  readonly decodeProtobuf?: ProtobufDecoder;
+  /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
+  readonly hasPriority?: (user: User) => boolean;
+  readonly onRequest?: (record: RequestRecord) => void;
+  readonly limits?: Partial<ServerLimits>;
+  /** From 0 up to 1. Default: `Math.random`. */
+  readonly random?: () => number;
+}
+
+const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** The Kubernetes API over the kinds of a registry: each request goes through the steps below, in this order. */
+export class ApiServer {
+  readonly #options: ApiServerOptions;
+  readonly #limits: ServerLimits;
+  readonly #inFlight: InFlight;
+  readonly #watches: WatchStreams;
+  readonly #resources: ServedResources;
+  readonly #services: Omit<Services, 'failure'>;
+
+  constructor(options: ApiServerOptions) {
+    const { clock, registry, random = Math.random, admit = () => undefined } = options;
+    this.#options = options;
+    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
+    this.#inFlight = new InFlight(this.#limits.inFlight);
+    const { watches: maxWatches, watchesOfUser: maxWatchesOfUser } = this.#limits;
+    this.#watches = new WatchStreams({ clock, random, maxWatches, maxWatchesOfUser });
+    this.#resources = new ServedResources(registry);
+    const presenter = new Presenter(clock);
+    const [resources, watches, frames] = [this.#resources, this.#watches, new WatchFrames(presenter)];
+    this.#services = { clock, resources, presenter, watches, frames, admit };
+  }
+
+  /** Requests and watches that are open now. */
+  get load(): {
+    readonly mutating: number;
+    readonly reading: number;
+    readonly priority: number;
+    readonly watches: number;
+  } {
+    const [mutating, reading] = [this.#inFlight.running('mutating'), this.#inFlight.running('reading')];
+    return { mutating, reading, priority: this.#inFlight.running('priority'), watches: this.#watches.size };
+  }
+
+  /** Ends all watches; other requests are answered as ever. */
+  endWatches(): void {
+    this.#watches.stop();
+  }
+
+  /** Answers one request. Never rejects. */
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const exchange = new Exchange(request, response, randomUUID(), this.#options.clock.now());
+    response.once('close', () => exchange.aborted.abort());
+    const { answer, status } = await this.#inTime(exchange, this.#answer(exchange)).then(
+      (given) => ({ answer: given, status: undefined }),
+      (error: unknown) => this.#failed(exchange, error),
+    );
+    try {
+      this.#record(exchange, 'stream' in answer ? 200 : answer.status, status?.reason ?? '');
+      await this.#send(exchange, answer);
+    } catch (error) {
+      this.#options.onError(error, `answering request ${exchange.id}`);
+      response.destroy();
+    }
+  }
+
+  async #answer(exchange: Exchange): Promise<Answer | StreamedAnswer> {
+    const { request } = exchange;
+    const method = request.method ?? '';
+    if (!METHODS.includes(method)) throw methodNotAllowed(METHODS);
+    const { info, query } = parseRequestPath(method, request.url ?? '');
+    exchange.info = info;
+    exchange.query = query;
+    const open = info.isResource ? undefined : await this.#atPath(exchange, this.#options.publicPaths);
+    if (open !== undefined) return open;
+    await this.#identify(exchange);
+    const leave = this.#inFlight.enter(laneOf(info.verb, this.#hasPriority(exchange)));
+    try {
+      return await this.#serve(exchange);
+    } finally {
+      leave();
+    }
+  }
+
+  async #identify(exchange: Exchange): Promise<void> {
+    const { authenticator, authorizer } = this.#options;
+    const sender = await authenticator.authenticate(exchange.request);
+    if (sender === undefined) throw new SluiceError('Unauthenticated', 'Unauthorized');
+    exchange.user = sender;
+    exchange.user = effectiveUser(exchange.request, sender, authorizer);
+    if (exchange.user !== sender) exchange.impersonator = sender;
+  }
+
+  async #serve(exchange: Exchange): Promise<Answer | StreamedAnswer> {
+    const { info, user } = exchange;
+    if (info === undefined || user === undefined) throw new Error('the request was not read yet');
+    requireAllowed(this.#options.authorizer, { ...info, user });
+    if (!info.isResource) {
+      const found = await this.#atPath(exchange, this.#options.paths);
+      if (found === undefined) throw unknownResource();
+      return found;
+    }
+    const review = this.#reviewOf(exchange);
+    if (review !== undefined) return this.#review(exchange, review, user);
+    exchange.resource = this.#resources.find(info);
+    const handler = handlerOf(info, exchange.resource);
+    const services = { ...this.#services, failure: (error: unknown) => this.#statusOf(exchange, error) };
+    return handler(
+      resourceCall(exchange, (body) => this.#decode(body), this.#limits.bodyBytes),
+      services,
+    );
+  }
+
+  async #atPath(exchange: Exchange, handlers: readonly PathHandler[] = []): Promise<Answer | undefined> {
+    const { info, query, request } = exchange;
+    for (const handler of handlers) {
+      const answer = await handler({ path: info?.path ?? '', query, request });
+      if (answer === undefined) continue;
+      if (info?.verb !== 'get' && info?.verb !== 'head') throw methodNotAllowed(['GET', 'HEAD']);
+      return answer;
+    }
+    return undefined;
+  }
+
+  #reviewOf({ info }: Exchange): VirtualResource | undefined {
+    return this.#options.reviews?.find(
+      ({ group, version, resource }) =>
+        group === info?.group && version === info.version && resource === info.resource && info.subResource === '',
+    );
+  }
+
+  async #review(exchange: Exchange, review: VirtualResource, user: User): Promise<Answer> {
+    const { info } = exchange;
+    exchange.review = true;
+    if (info?.name !== '' || (info.namespace !== '') !== review.namespaced) throw unknownResource();
+    if (info.verb !== 'create') throw methodNotAllowed(['POST']);
+    const { value } = this.#decode(await readBody(exchange.request, this.#limits.bodyBytes));
+    return jsonAnswer(201, await review.answer(user, value, info.namespace));
+  }
+
+  #decode(body: Parameters<typeof decodeBody>[0]): ReturnType<typeof decodeBody> {
+    return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf);
+  }
+
+  #hasPriority({ user, impersonator }: Exchange): boolean {
+    const sender = impersonator ?? user;
+    return sender !== undefined && (this.#options.hasPriority ?? isServiceAccount)(sender);
+  }
+
+  /** Whoever does not answer in time is answered for; what still runs is asked to stop. */
+  #inTime<Result>(exchange: Exchange, work: Promise<Result>): Promise<Result> {
+    const { clock } = this.#options;
+    return new Promise((resolve, reject) => {
+      const cancel = clock.schedule(this.#limits.requestTimeout, () => {
+        exchange.aborted.abort();
+        reject(new SluiceError('Timeout', 'Timeout: request did not complete within the allotted timeout'));
+      });
+      work.then(resolve, reject).finally(cancel);
+    });
+  }
+
+  #failed(exchange: Exchange, error: unknown): { answer: Answer; status: Status } {
+    const status = this.#statusOf(exchange, error);
+    const { retryAfterSeconds } = status.details ?? {};
+    const allow = isSluiceError(error, 'Unsupported') ? (error.details as { allow?: string } | undefined)?.allow : '';
+    const headers = {
+      ...(retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }),
+      ...(typeof allow === 'string' && allow !== '' ? { Allow: allow } : {}),
+    };
+    return { answer: jsonAnswer(status.code, status, headers), status };
+  }
+
+  #statusOf({ id, info, resource, aborted, response }: Exchange, error: unknown): Status {
+    const status = failureStatus(error, info?.isResource ? { ...info, kind: resource?.kind.kind } : undefined, id);
+    const gone = aborted.signal.aborted && response.destroyed;
+    if (status.code === 500 && !gone) this.#options.onError(error, `request ${id}`);
+    return status;
+  }
+
+  #record(exchange: Exchange, code: number, reason: string): void {
+    const { info, user, impersonator, startedAt, resource, review } = exchange;
+    const nothing = { verb: '', group: '', version: '', resource: '', subResource: '', namespace: '', name: '' };
+    const { path: _path, ...about } = info ?? { ...nothing, isResource: false, path: '' };
+    this.#options.onRequest?.({
+      ...about,
+      time: new Date(startedAt).toISOString(),
+      requestId: exchange.id,
+      user: user?.name,
+      groups: user?.groups ?? [],
+      impersonator: impersonator?.name,
+      served: resource !== undefined ? 'stored' : review ? 'review' : 'unknown',
+      dryRun: exchange.dryRun,
+      ...{ code, reason, milliseconds: this.#options.clock.now() - startedAt },
+    });
+  }
+
+  async #send({ request, response, query, id, warnings }: Exchange, answer: Answer | StreamedAnswer): Promise<void> {
+    if (response.destroyed) return;
+    response.setHeader('Audit-Id', id);
+    response.setHeader('Cache-Control', 'no-cache, private');
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    if (warnings.length > 0) response.setHeader('Warning', warnings);
+    if ('stream' in answer) await answer.stream(response);
+    else await sendAnswer(request, response, isOn(query, 'pretty') ? prettyAnswer(answer) : answer);
+  }
+}
+
+function isServiceAccount(user: User): boolean {
+  return user.name.startsWith('system:serviceaccount:');
+}
+
+function refuseProtobuf(): never {
+  throw new SluiceError('UnsupportedMediaType', 'bodies in protobuf are not read here; send JSON');
+}

@@ -1,0 +1,58 @@
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { deleteCollection, deleteObject } from './handlers/delete.ts';
+import { patchObject } from './handlers/patch.ts';
+import { getObject, listObjects } from './handlers/read.ts';
+import type { Handler } from './handlers/resource-call.ts';
+import { createObject, updateObject } from './handlers/write.ts';
+import type { RequestInfo } from './http/request-path.ts';
+import { type ServedResource, SUBRESOURCE_VERBS } from './served-resources.ts';
+import { watchObjects } from './watch/watch-objects.ts';
+
+const HANDLERS: Readonly<Record<string, Handler>> = {
+  get: getObject,
+  list: listObjects,
+  watch: watchObjects,
+  create: createObject,
+  update: updateObject,
+  patch: patchObject,
+  delete: deleteObject,
+  deletecollection: deleteCollection,
+};
+
+/** The HTTP methods of verbs, by what a URL names. */
+const OF_MANY: Readonly<Record<string, string>> = { list: 'GET', create: 'POST', deletecollection: 'DELETE' };
+const OF_ONE: Readonly<Record<string, string>> = { get: 'GET', update: 'PUT', patch: 'PATCH', delete: 'DELETE' };
+
+/**
+ * What answers a verb on a resource. NotFound if the URL fits no resource of that kind, Unsupported (with the methods that are
+ * allowed) if the resource has no such verb.
+ */
+export function handlerOf(info: RequestInfo, resource: ServedResource | undefined): Handler {
+  if (resource === undefined) throw unknownResource();
+  const { kind, storage } = resource;
+  const { verb, namespace, subResource } = info;
+  const many = verb in OF_MANY || verb === 'watch';
+  const ofNamespaceItself = info.group === '' && info.resource === 'namespaces';
+  if (!kind.namespaced && namespace !== '' && !ofNamespaceItself) throw unknownResource();
+  if (kind.namespaced && namespace === '' && !many) throw unknownResource();
+  if (subResource !== '' && !storage.subResources.includes(subResource)) throw unknownResource();
+  const verbs = subResource === '' ? resource.verbs : SUBRESOURCE_VERBS;
+  const methods = many || info.name === '' ? OF_MANY : OF_ONE;
+  // What is created or deleted in all namespaces at once would be in none.
+  const nowhere = kind.namespaced && namespace === '';
+  const allowed = Object.keys(methods).filter((known) => verbs.includes(known) && !(nowhere && known !== 'list'));
+  const handler = HANDLERS[verb];
+  const isAllowed = verb === 'watch' ? verbs.includes('watch') : allowed.includes(verb);
+  if (handler !== undefined && isAllowed) return handler;
+  throw methodNotAllowed(allowed.map((known) => methods[known] ?? ''));
+}
+
+export function unknownResource(): SluiceError {
+  return new SluiceError('NotFound', 'the server could not find the requested resource');
+}
+
+export function methodNotAllowed(methods: readonly string[]): SluiceError<{ readonly allow: string }> {
+  return new SluiceError('Unsupported', 'the server does not allow this method on the requested resource', {
+    details: { allow: methods.join(', ') },
+  });
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { causesOf, invalidObject } from '../../resource/invalid-object.ts';
+import type { DeleteOptions, PropagationPolicy } from '../../resource/storage.ts';
+import { countOf, invalidOptions } from './query-options.ts';
+import type { ResourceCall } from './resource-call.ts';
+
+const deleteOptionsSchema = z.object({
+  kind: z.literal('DeleteOptions').nullish(),
+  apiVersion: z.string().nullish(),
+  gracePeriodSeconds: z.int().nonnegative().nullish(),
+  orphanDependents: z.boolean().nullish(),
+  propagationPolicy: z.enum(['Orphan', 'Background', 'Foreground']).nullish(),
+  preconditions: z.object({ uid: z.string().nullish(), resourceVersion: z.string().nullish() }).nullish(),
+  dryRun: z.array(z.literal('All')).nullish(),
+});
+
+/** How something is to be deleted. Nothing here runs that a grace period could be granted to, so that is only checked. */
+export interface AskedDeletion extends DeleteOptions {
+  readonly dryRun: boolean;
+}
+
+/** Reads the body of a delete, or its parameters where there is no body. */
+export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> {
+  const { value } = call.decode(await call.body());
+  const given = value ?? fromQuery(call.query);
+  const result = deleteOptionsSchema.safeParse(given);
+  if (!result.success) throw invalidObject('DeleteOptions.meta.k8s.io ""', causesOf(result.error.issues, given, false));
+  const { orphanDependents, propagationPolicy, preconditions, dryRun } = result.data;
+  if (typeof orphanDependents === 'boolean' && typeof propagationPolicy === 'string')
+    throw invalidOptions(
+      'DeleteOptions',
+      'propagationPolicy',
+      'Invalid value: orphanDependents and deletionPropagation cannot be both set',
+    );
+  const triesOnly = (dryRun ?? []).length > 0;
+  if (triesOnly) call.markDryRun();
+  return {
+    propagationPolicy: propagationPolicy ?? policyOf(orphanDependents ?? undefined),
+    uid: preconditions?.uid ?? undefined,
+    resourceVersion: preconditions?.resourceVersion ?? undefined,
+    dryRun: triesOnly || call.context.dryRun === true,
+  };
+}
+
+function policyOf(orphanDependents: boolean | undefined): PropagationPolicy | undefined {
+  return orphanDependents === undefined ? undefined : orphanDependents ? 'Orphan' : 'Background';
+}
+
+function fromQuery(query: URLSearchParams): z.input<typeof deleteOptionsSchema> {
+  const orphan = query.get('orphanDependents');
+  if (orphan !== null && orphan !== 'true' && orphan !== 'false')
+    throw new SluiceError('BadRequest', 'the parameter orphanDependents must be "true" or "false"');
+  return {
+    gracePeriodSeconds: countOf(query, 'gracePeriodSeconds'),
+    // The schema says which words there are.
+    propagationPolicy: (query.get('propagationPolicy') || undefined) as PropagationPolicy | undefined,
+    orphanDependents: orphan === null ? undefined : orphan === 'true',
+  };
+}

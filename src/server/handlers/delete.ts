@@ -1,0 +1,77 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { keyOf, type Stored } from '../../resource/object.ts';
+import { isHeld } from '../../resource/object-rules.ts';
+import { jsonAnswer } from '../http/answer.ts';
+import { SUCCESS_CODE, successStatus } from '../http/status.ts';
+import { type AskedDeletion, askedDeletion } from './delete-options.ts';
+import { asBadRequest, selectionOf } from './query-options.ts';
+import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
+import { shown } from './write.ts';
+
+const PAGE = 500;
+/** Deletions that wait for the storage together. */
+const AT_ONCE = 16;
+
+/** Answers with the object if something holds it still, and with a bare success if it is gone. */
+export const deleteObject: Handler = async (call, services) => {
+  const asked = await askedDeletion(call);
+  const { kind, storage } = call.resource;
+  const live = await storage.get(call.context, keyOfCall(call));
+  const last = await remove(call, services, asked, live);
+  if (isHeld(kind, last)) return shown(call, services, 200, last);
+  const { name, uid } = last.metadata;
+  const group = kind.group === '' ? {} : { group: kind.group };
+  return jsonAnswer(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
+};
+
+/** Deletes all that a list would show, and shows it. What others delete meanwhile is deleted too. */
+export const deleteCollection: Handler = async (call, services) => {
+  const { resource, context, info, query } = call;
+  const asked = await askedDeletion(call);
+  const selection = selectionOf(info, query);
+  const removed: Stored[] = [];
+  let version = '';
+  let token: string | undefined;
+  do {
+    const page = await resource.storage
+      .list(context, { ...selection, limit: PAGE, continue: token })
+      .catch((error: unknown) => {
+        throw asBadRequest(error);
+      });
+    for (let start = 0; start < page.items.length; start += AT_ONCE) {
+      const some = page.items.slice(start, start + AT_ONCE);
+      const gone = await Promise.all(some.map((object) => removeIfThere(call, services, asked, object)));
+      removed.push(...gone.filter((object) => object !== undefined));
+    }
+    version = page.resourceVersion;
+    token = page.continue;
+  } while (token !== undefined);
+  const view = services.presenter.view(resource.kind, call.representation, query);
+  return services.presenter.list(view, { items: removed, resourceVersion: version });
+};
+
+async function removeIfThere(
+  call: ResourceCall,
+  services: Services,
+  asked: AskedDeletion,
+  object: Stored,
+): Promise<Stored | undefined> {
+  try {
+    return await remove(call, services, asked, object);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+async function remove(
+  { user, context, resource }: ResourceCall,
+  services: Services,
+  asked: AskedDeletion,
+  object: Stored,
+): Promise<Stored> {
+  const { kind, storage } = resource;
+  const { dryRun, ...options } = asked;
+  await services.admit({ user, operation: 'delete', kind, subResource: '', object, old: object });
+  return storage.delete({ ...context, dryRun }, keyOf(object), options);
+}

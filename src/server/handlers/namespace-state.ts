@@ -1,0 +1,42 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { KubernetesObject } from '../../resource/object.ts';
+import { resourceName } from '../../resource/object-rules.ts';
+import type { ResourceCall, Services } from './resource-call.ts';
+
+const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
+
+/** Nothing is created in a namespace that is not there or that is going. Without a kind of namespaces all are there. */
+export async function requireNamespace(call: ResourceCall, { resources }: Services): Promise<void> {
+  const { info, resource, context } = call;
+  const namespaces = resource.kind.namespaced ? resources.find(NAMESPACES) : undefined;
+  if (namespaces === undefined) return;
+  const name = info.namespace;
+  let namespace: KubernetesObject;
+  try {
+    namespace = await namespaces.storage.get(context, { name });
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound')) throw error;
+    throw new SluiceError('NotFound', error.message, { cause: error, details: { name, kind: 'namespaces' } });
+  }
+  if (!isTerminating(namespace)) return;
+  throw new SluiceError(
+    'Refused',
+    `${resourceName(resource.kind)} is forbidden: unable to create new content in namespace ${name} because it is being terminated`,
+    {
+      details: {
+        causes: [
+          {
+            reason: 'NamespaceTerminating',
+            message: `namespace ${name} is being terminated`,
+            field: 'metadata.namespace',
+          },
+        ],
+      },
+    },
+  );
+}
+
+function isTerminating({ metadata, status }: KubernetesObject): boolean {
+  const phase = (status as { readonly phase?: unknown } | undefined)?.phase;
+  return metadata.deletionTimestamp !== undefined || phase === 'Terminating';
+}

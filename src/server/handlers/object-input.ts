@@ -1,0 +1,85 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { fieldPath, invalidObject } from '../../resource/invalid-object.ts';
+import type { KubernetesObject } from '../../resource/object.ts';
+import { fieldValidationOf } from './query-options.ts';
+import type { ResourceCall } from './resource-call.ts';
+
+const MAX_TOLD = 20;
+
+/**
+ * Judges an object that a client sent, whole or as what a patch makes of a stored one: it must be of the kind and the place that
+ * the URL names. Fields that nobody knows are left out, and told or refused as the client wishes.
+ */
+export function acceptObject(call: ResourceCall, value: unknown, duplicates: readonly string[]): KubernetesObject {
+  const { kind } = call.resource;
+  checkKind(call, value);
+  const { object, unknownFields } = kind.parse(value);
+  tellFlaws(call, [
+    ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
+    ...unknownFields.slice(0, MAX_TOLD).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
+  ]);
+  return inItsPlace(call, object);
+}
+
+function checkKind({ resource: { kind } }: ResourceCall, value: unknown): void {
+  // Everything else that is wrong with it the schema says.
+  if (typeof value !== 'object' || value === null) return;
+  const { apiVersion = kind.apiVersion, kind: name = kind.kind } = value as { apiVersion?: unknown; kind?: unknown };
+  if (apiVersion !== kind.apiVersion)
+    throw new SluiceError(
+      'BadRequest',
+      `the API version in the data (${shown(apiVersion)}) does not match the expected API version (${kind.apiVersion})`,
+    );
+  if (name !== kind.kind)
+    throw new SluiceError(
+      'BadRequest',
+      `the kind in the data (${shown(name)}) does not match the expected kind (${kind.kind})`,
+    );
+}
+
+function shown(value: unknown): string {
+  return String(typeof value === 'string' ? value : typeof value).slice(0, 100);
+}
+
+function tellFlaws(call: ResourceCall, flaws: readonly string[]): void {
+  const validation = fieldValidationOf(call.query);
+  if (flaws.length === 0 || validation === 'Ignore') return;
+  if (validation === 'Warn') {
+    for (const flaw of flaws) call.warn(flaw);
+    return;
+  }
+  const { kind, version } = call.resource.kind;
+  throw new SluiceError(
+    'BadRequest',
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ` +
+      `strict decoding error: ${flaws.join(', ')}`,
+  );
+}
+
+/** The object with the name and the namespace of the URL. */
+function inItsPlace({ info, resource: { kind } }: ResourceCall, object: KubernetesObject): KubernetesObject {
+  const { name, namespace } = object.metadata;
+  if (info.name !== '' && name !== '' && name !== info.name)
+    throw new SluiceError(
+      'BadRequest',
+      `the name of the object (${name}) does not match the name on the URL (${info.name})`,
+    );
+  if (!kind.namespaced) {
+    if (namespace === undefined || namespace === '') return named(object, info.name);
+    const message = 'Forbidden: not allowed on this type';
+    const path = ['metadata', 'namespace'];
+    throw invalidObject(`${kind.kind} ${JSON.stringify(name)}`, [{ field: 'metadata.namespace', message, path }]);
+  }
+  if (namespace !== undefined && namespace !== '' && namespace !== info.namespace)
+    throw new SluiceError(
+      'BadRequest',
+      'the namespace of the provided object does not match the namespace sent on the request',
+    );
+  const placed = named(object, info.name);
+  return { ...placed, metadata: { ...placed.metadata, namespace: info.namespace } };
+}
+
+function named(object: KubernetesObject, name: string): KubernetesObject {
+  if (object.metadata.name !== '' || name === '') return object;
+  return { ...object, metadata: { ...object.metadata, name } };
+}

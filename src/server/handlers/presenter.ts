@@ -1,0 +1,73 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { Kind } from '../../resource/kind.ts';
+import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import type { ListResult } from '../../resource/storage.ts';
+import { type Answer, encodedAnswer } from '../http/answer.ts';
+import type { Representation } from '../http/media-type.ts';
+import { partialMetadata } from '../tables/partial-metadata.ts';
+import { bookmarkTable, type IncludeObject, includeObjectOf, tableOf } from '../tables/table.ts';
+import { GenerationCache } from './generation-cache.ts';
+
+/** How one client sees the objects of one kind. */
+export interface View extends Representation {
+  readonly kind: Kind;
+  readonly includeObject: IncludeObject;
+}
+
+/** Characters of JSON that are remembered: the lists and events of a few thousand objects. */
+const JSON_BUDGET = 16 * 1024 * 1024;
+
+/** Writes objects as their readers want them. What is stored is turned into text once, whoever reads it. */
+export class Presenter {
+  readonly #clock: Clock;
+  readonly #json = new GenerationCache<string>(JSON_BUDGET, (text) => text.length);
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  view(kind: Kind, representation: Representation, query: URLSearchParams): View {
+    return { ...representation, kind, includeObject: includeObjectOf(query.get('includeObject')) };
+  }
+
+  object(view: View, status: number, object: Stored): Answer {
+    return encodedAnswer(status, `${this.json(view, object)}\n`, view.encoding);
+  }
+
+  list(view: View, { items, ...metadata }: ListResult<KubernetesObject>): Answer {
+    const { kind, as } = view;
+    if (as === 'table') {
+      const table = tableOf(kind, items, { now: this.#clock.now(), includeObject: view.includeObject, metadata });
+      return encodedAnswer(200, `${JSON.stringify(table)}\n`, view.encoding);
+    }
+    const head =
+      as === 'partial'
+        ? { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' }
+        : { kind: `${kind.kind}List`, apiVersion: kind.apiVersion };
+    const texts = items.map((item) => this.json(view, item));
+    const start = JSON.stringify({ ...head, metadata }).slice(0, -1);
+    return encodedAnswer(200, `${start},"items":[${texts.join(',')}]}\n`, view.encoding);
+  }
+
+  /** The JSON of one object. `later` leaves out what a watch has told already. */
+  json(view: View, object: Stored, later = false): string {
+    if (view.as === 'object') return this.#json.get(object, JSON.stringify);
+    if (view.as === 'partial') return JSON.stringify(partialMetadata(object));
+    const { includeObject } = view;
+    const { resourceVersion } = object.metadata;
+    const options = { now: this.#clock.now(), includeObject, metadata: { resourceVersion }, withoutColumns: later };
+    return JSON.stringify(tableOf(view.kind, [object], options));
+  }
+
+  /** The JSON of an object that stands for a version of the list and nothing else. */
+  bookmark(
+    view: View,
+    metadata: { readonly resourceVersion: string; readonly annotations?: Readonly<Record<string, string>> },
+    later: boolean,
+  ): string {
+    if (view.as === 'table') return JSON.stringify(bookmarkTable(view.kind, metadata, later));
+    if (view.as === 'partial') return JSON.stringify(partialMetadata({ metadata: { name: '', ...metadata } }));
+    const { apiVersion, kind } = view.kind;
+    return JSON.stringify({ kind, apiVersion, metadata: { ...metadata, creationTimestamp: null } });
+  }
+}

@@ -1,0 +1,73 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { fieldSelector } from '../../resource/field-selector.ts';
+import { type FieldCause, invalidObject } from '../../resource/invalid-object.ts';
+import { labelSelector } from '../../resource/label-selector.ts';
+import type { Selection } from '../../resource/storage.ts';
+import type { RequestInfo } from '../http/request-path.ts';
+
+const FIELD_VALIDATIONS = ['Ignore', 'Warn', 'Strict'] as const;
+export type FieldValidation = (typeof FIELD_VALIDATIONS)[number];
+
+/** What a list or a watch selects. BadRequest for selectors that cannot be read. */
+export function selectionOf(info: RequestInfo, query: URLSearchParams): Selection {
+  const labels = query.get('labelSelector');
+  const fields = query.get('fieldSelector');
+  return badRequestIfInvalid(() => ({
+    namespace: info.namespace === '' ? undefined : info.namespace,
+    labelSelector: labels === null ? undefined : labelSelector(labels),
+    fieldSelector: fields === null ? undefined : fieldSelector(fields),
+  }));
+}
+
+/** What is wrong in a URL is a bad request, not an invalid object. */
+export function badRequestIfInvalid<Result>(action: () => Result): Result {
+  try {
+    return action();
+  } catch (error) {
+    throw asBadRequest(error);
+  }
+}
+
+export function asBadRequest(error: unknown): unknown {
+  return isSluiceError(error, 'InvalidInput') ? new SluiceError('BadRequest', error.message, { cause: error }) : error;
+}
+
+/** A number that is not negative; undefined if there is none or nothing. */
+export function countOf(query: URLSearchParams, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === '') return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new SluiceError(
+    'BadRequest',
+    `the parameter ${name} must be a number that is not negative, not ${JSON.stringify(text.slice(0, 40))}`,
+  );
+}
+
+/** Whether a write is only tried. */
+export function dryRunOf(query: URLSearchParams): boolean {
+  const values = query.getAll('dryRun');
+  const wrong = values.find((value) => value !== 'All');
+  if (wrong !== undefined) throw invalidOption('dryRun', wrong, ['All']);
+  return values.length > 0;
+}
+
+/** What becomes of fields that nobody knows. */
+export function fieldValidationOf(query: URLSearchParams): FieldValidation {
+  const text = query.get('fieldValidation') ?? '';
+  if (text === '') return 'Warn';
+  const known = FIELD_VALIDATIONS.find((value) => value === text);
+  if (known === undefined) throw invalidOption('fieldValidation', text, FIELD_VALIDATIONS);
+  return known;
+}
+
+/** Options of a kind of request that contradict each other or have no such value. */
+export function invalidOptions(kind: string, field: string, message: string): SluiceError {
+  const cause: FieldCause = { field, message, path: [field] };
+  return invalidObject(`${kind}.meta.k8s.io ""`, [cause]);
+}
+
+function invalidOption(field: string, value: string, supported: readonly string[]): SluiceError {
+  const list = supported.map((one) => JSON.stringify(one)).join(', ');
+  const message = `Unsupported value: ${JSON.stringify(value.slice(0, 64))}: supported values: ${list}`;
+  return invalidOptions('WriteOptions', field, message);
+}

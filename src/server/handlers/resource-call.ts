@@ -1,0 +1,68 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { Kind } from '../../resource/kind.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import type { User } from '../authentication/user.ts';
+import type { Answer, StreamedAnswer } from '../http/answer.ts';
+import type { DecodedText } from '../http/json-text.ts';
+import type { Representation } from '../http/media-type.ts';
+import type { RequestBody } from '../http/request-body.ts';
+import type { RequestInfo } from '../http/request-path.ts';
+import type { Status } from '../http/status.ts';
+import type { ServedResource, ServedResources } from '../served-resources.ts';
+import type { WatchFrames } from '../watch/watch-frames.ts';
+import type { WatchStreams } from '../watch/watch-streams.ts';
+import type { Presenter } from './presenter.ts';
+
+/** A request for objects that was let in: what the handlers of the verbs work with. */
+export interface ResourceCall {
+  readonly info: RequestInfo;
+  readonly query: URLSearchParams;
+  readonly resource: ServedResource;
+  readonly user: User;
+  readonly userAgent: string;
+  /** With `dryRun` as the client asked for it. */
+  readonly context: RequestContext;
+  readonly representation: Representation;
+  /** Reads the body, once. */
+  readonly body: () => Promise<RequestBody>;
+  readonly decode: (body: RequestBody) => DecodedText;
+  /** Tells the client something that it did not ask for; kubectl prints it. */
+  readonly warn: (text: string) => void;
+  /** Tells that the body asked for a dry run, where it can. */
+  readonly markDryRun: () => void;
+}
+
+/** A write that is about to reach a storage. */
+export interface PlannedWrite {
+  readonly user: User;
+  readonly operation: 'create' | 'update' | 'delete';
+  readonly kind: Kind;
+  readonly subResource: string;
+  /** As it will be; as it is where it is to be deleted. */
+  readonly object: KubernetesObject;
+  readonly old: Stored | undefined;
+}
+
+/** Judges writes by rules that no schema and no storage knows. Throws what the client is told. */
+export type Admission = (write: PlannedWrite) => void | Promise<void>;
+
+/** What all handlers share. */
+export interface Services {
+  readonly clock: Clock;
+  readonly resources: ServedResources;
+  readonly presenter: Presenter;
+  readonly watches: WatchStreams;
+  readonly frames: WatchFrames;
+  readonly admit: Admission;
+  /** The Status of something that was thrown while an answer was under way already. */
+  readonly failure: (error: unknown) => Status;
+}
+
+/** Answers one verb. */
+export type Handler = (call: ResourceCall, services: Services) => Promise<Answer | StreamedAnswer>;
+
+/** The key of the object that a URL names. */
+export function keyOfCall({ info, resource }: ResourceCall): ObjectKey {
+  return resource.kind.namespaced ? { namespace: info.namespace, name: info.name } : { name: info.name };
+}

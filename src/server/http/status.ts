@@ -1,0 +1,119 @@
+import { ERROR_CODES, isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
+
+/** One thing that is wrong, in the form of a Kubernetes status cause. */
+interface StatusCause {
+  readonly reason?: string;
+  readonly message?: string;
+  readonly field?: string;
+}
+
+export interface StatusDetails {
+  readonly name?: string;
+  readonly group?: string;
+  /** The plural of the resource, or the kind where an object is invalid. */
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** `Status` of `v1`: how the Kubernetes API tells that something failed, or that nothing is left to show. */
+export interface Status {
+  readonly kind: 'Status';
+  readonly apiVersion: 'v1';
+  readonly metadata: Readonly<Record<string, never>>;
+  readonly status: 'Success' | 'Failure';
+  readonly message?: string;
+  readonly reason?: string;
+  readonly details?: StatusDetails;
+  readonly code: number;
+}
+
+/** What a failed request was about. */
+export interface StatusSubject {
+  readonly group: string;
+  /** The plural. */
+  readonly resource: string;
+  readonly kind?: string | undefined;
+  readonly name: string;
+}
+
+/** An answer is for people too: nobody reads more, and hostile input must not make it grow. */
+const MAX_CAUSES = 100;
+const MAX_MESSAGE_LENGTH = 16 * 1024;
+
+/** The prefix of a cause's message names its reason; these are the words that Kubernetes uses. */
+const CAUSE_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
+  ['Required value', 'FieldValueRequired'],
+  ['Unsupported value', 'FieldValueNotSupported'],
+  ['Forbidden', 'FieldValueForbidden'],
+  ['Duplicate value', 'FieldValueDuplicate'],
+  ['Not found', 'FieldValueNotFound'],
+  ['Too long', 'FieldValueTooLong'],
+  ['Too many', 'FieldValueTooMany'],
+  ['Invalid type', 'FieldValueTypeInvalid'],
+];
+
+export const SUCCESS_CODE = 200;
+
+export function successStatus(details: StatusDetails): Status {
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details, code: SUCCESS_CODE };
+}
+
+/**
+ * The Status of anything that was thrown. What is not a SluiceError is a defect: the client is told nothing but
+ * `reference`, by which the log names the same failure.
+ */
+export function failureStatus(error: unknown, subject: StatusSubject | undefined, reference: string): Status {
+  const known = isSluiceError(error) ? error : undefined;
+  const { reason, status: code } = ERROR_CODES[known?.code ?? 'Internal'];
+  const details = known === undefined ? undefined : detailsOf(known, subject);
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: shortened(messageOf(known, reference)),
+    reason,
+    ...(details === undefined ? {} : { details }),
+    code,
+  };
+}
+
+function messageOf(error: SluiceError | undefined, reference: string): string {
+  if (error === undefined) return `Internal error occurred: the server's log says more about request ${reference}`;
+  return ERROR_CODES[error.code].status === 500 ? `Internal error occurred: ${error.message}` : error.message;
+}
+
+function detailsOf(error: SluiceError, subject: StatusSubject | undefined): StatusDetails | undefined {
+  // Whoever throws may say what it is about; the parts of other details do not concern clients.
+  const given = (typeof error.details === 'object' ? error.details : null) as
+    | (StatusDetails & { readonly causes?: unknown })
+    | null;
+  const retryAfterSeconds = given?.retryAfterSeconds ?? (error.code === 'TooManyRequests' ? 1 : undefined);
+  const name = given?.name ?? subject?.name ?? '';
+  const group = given?.group ?? subject?.group ?? '';
+  const kind = given?.kind ?? (error.code === 'InvalidInput' ? subject?.kind : undefined) ?? subject?.resource ?? '';
+  const causes = Array.isArray(given?.causes) ? given.causes.slice(0, MAX_CAUSES).map(causeOf) : [];
+  if (name === '' && kind === '' && causes.length === 0 && retryAfterSeconds === undefined) return undefined;
+  return {
+    ...(name === '' ? {} : { name }),
+    ...(group === '' ? {} : { group }),
+    ...(kind === '' ? {} : { kind }),
+    ...(causes.length === 0 ? {} : { causes }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+}
+
+function causeOf({ reason, message = '', field }: StatusCause): StatusCause {
+  const byText = CAUSE_REASONS.find(([prefix]) => message.startsWith(prefix))?.[1] ?? 'FieldValueInvalid';
+  return {
+    reason: reason ?? byText,
+    message: shortened(message),
+    ...(field === undefined || field === '' ? {} : { field }),
+  };
+}
+
+function shortened(text: string): string {
+  return text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}…` : text;
+}

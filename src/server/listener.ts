@@ -1,0 +1,100 @@
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { SluiceError } from '../foundation/sluice-error.ts';
+
+/** PEM texts. Clients may show certificates; who they are is for the authenticator to judge. */
+export interface ListenerTls {
+  readonly key: string;
+  readonly cert: string;
+  /** Who signs client certificates. */
+  readonly clientCa: string;
+}
+
+export interface ListenOptions {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+  readonly tls?: ListenerTls;
+  readonly handle: RequestListener;
+  /** Called once when the listener stops, before it waits for what is under way; ends what would last. */
+  readonly onStop?: () => void;
+  /** Connections of all clients. Default 10,000. */
+  readonly maxConnections?: number;
+}
+
+export interface Listener {
+  readonly host: string;
+  readonly port: number;
+  /** `https://127.0.0.1:6443` */
+  readonly url: string;
+  /** Takes no more requests, lets those under way end, and after `grace` milliseconds (default 8,000) cuts them off. */
+  stop(grace?: number): Promise<void>;
+}
+
+/**
+ * HTTP/1.1 only. HTTP/2 of Node would also come with its own rules for timeouts, bodies and closing, each with another door for
+ * idle peers, and clients of Kubernetes are as content with connections.
+ */
+const HTTP: ServerOptions = {
+  // Label selectors may be long.
+  maxHeaderSize: 64 * 1024,
+  // A peer that sends its head or its body by the drop is cut off.
+  headersTimeout: 20_000,
+  requestTimeout: 90_000,
+  // Longer than clients keep idle connections (90 s), so that it is never us who close one that is about to be used.
+  keepAliveTimeout: 120_000,
+  connectionsCheckingInterval: 5000,
+};
+
+/** Listens, and resolves when requests can come. */
+export async function listen(options: ListenOptions): Promise<Listener> {
+  const { host, port, tls, handle, onStop, maxConnections = 10_000 } = options;
+  const server: Server =
+    tls === undefined
+      ? createServer(HTTP, handle)
+      : createSecureServer(
+          {
+            ...HTTP,
+            ...{ key: tls.key, cert: tls.cert, ca: tls.clientCa },
+            ...{ requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 },
+          },
+          handle,
+        );
+  server.maxConnections = maxConnections;
+  await opened(server, host, port);
+  // A listening TCP server has an address of this form.
+  const bound = server.address() as AddressInfo;
+  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return {
+    host: bound.address,
+    port: bound.port,
+    url: `${tls === undefined ? 'http' : 'https'}://${shown}:${bound.port}`,
+    stop: (grace = 8000) => closed(server, onStop, grace),
+  };
+}
+
+function opened(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const why =
+        error.code === 'EADDRINUSE' ? 'the port is in use; choose another one, or 0 for a free one' : error.message;
+      reject(new SluiceError('Unavailable', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
+    });
+    server.listen({ host, port }, resolve);
+  });
+}
+
+function closed(server: Server, onStop: (() => void) | undefined, grace: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cutOff = setTimeout(() => server.closeAllConnections(), grace);
+    // A connection whose last answer went out is idle, and would be kept for the next request.
+    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    server.close(() => {
+      clearTimeout(cutOff);
+      clearInterval(sweep);
+      resolve();
+    });
+    onStop?.();
+  });
+}

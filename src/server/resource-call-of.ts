@@ -1,0 +1,41 @@
+import type { Exchange } from './exchange.ts';
+import { dryRunOf } from './handlers/query-options.ts';
+import type { ResourceCall } from './handlers/resource-call.ts';
+import type { DecodedText } from './http/json-text.ts';
+import { negotiate } from './http/media-type.ts';
+import { type RequestBody, readBody } from './http/request-body.ts';
+
+const MAX_WARNINGS = 20;
+const MAX_WARNING_LENGTH = 512;
+
+/** What the handlers see of a request whose user and resource are known. */
+export function resourceCall(
+  exchange: Exchange,
+  decode: (body: RequestBody) => DecodedText,
+  bodyLimit: number,
+): ResourceCall {
+  const { info, query, resource, user, request, aborted } = exchange;
+  if (info === undefined || resource === undefined || user === undefined)
+    throw new Error('a request without user or resource has no handler');
+  const { name, groups } = user;
+  exchange.dryRun = dryRunOf(query);
+  return {
+    ...{ info, query, resource, user, decode },
+    userAgent: request.headers['user-agent'] ?? '',
+    context: { actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal },
+    representation: negotiate(request.headers.accept),
+    body: () => readBody(request, bodyLimit),
+    warn: (text) => {
+      if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
+    },
+    markDryRun: () => {
+      exchange.dryRun = true;
+    },
+  };
+}
+
+/** A `Warning` header as Kubernetes writes it: `299 - "text"`. Characters that a header cannot carry become question marks. */
+function warningHeader(text: string): string {
+  const safe = text.slice(0, MAX_WARNING_LENGTH).replace(/[^\x20-\x7e]/g, '?');
+  return `299 - "${safe.replace(/["\\]/g, '\\$&')}"`;
+}
