@@ -1,0 +1,29 @@
+/** How kpt marks where a resource came from, so that it is found again after its name or namespace changed here. */
+const MARK = /^metadata:[ \t]*(#[ \t]*kpt-merge:[ \t]*([^\s/]*)\/([^\s#]+))[ \t]*\r?$/m;
+
+/** Namespace and name that a resource has upstream, as its mark says; undefined without one. */
+export function mergeKeyOf(text: string): { readonly namespace: string; readonly name: string } | undefined {
+  const found = MARK.exec(text);
+  return found === null ? undefined : { namespace: found[2] ?? '', name: found[3] ?? '' };
+}
+
+/** The text of a resource, marked as another text of it is. */
+export function markedLike(text: string, other: string): string {
+  const mark = MARK.exec(other)?.[1];
+  return mark === undefined ? text : withMark(text, mark);
+}
+
+/** The text of a resource, marked with its namespace and name unless it is marked already, or has no line `metadata:` to mark. */
+export function withMergeKey(text: string, { namespace, name }: { namespace: string; name: string }): string {
+  if (/[\s#/]/.test(name + namespace) || name === '') return text;
+  return withMark(text, `# kpt-merge: ${namespace}/${name}`);
+}
+
+/** The text of a resource without its mark. */
+export function withoutMergeKey(text: string): string {
+  return text.replace(/^(metadata:)[ \t]*#[ \t]*kpt-merge:[^\r\n]*/m, '$1');
+}
+
+function withMark(text: string, mark: string): string {
+  return MARK.test(text) ? text : text.replace(/^metadata:[ \t]*(?=\r?$)/m, () => `metadata: ${mark}`);
+}

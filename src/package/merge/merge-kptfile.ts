@@ -1,0 +1,39 @@
+import { isMap, type YAMLMap } from 'yaml';
+import { listKeysOf } from './list-keys.ts';
+import { mergeParts } from './merge-parts.ts';
+import { type PackageFile, sameFile } from './package-files.ts';
+import { writeDocument } from './write-document.ts';
+import { readYamlDocument, samePart } from './yaml-document.ts';
+
+/**
+ * A Kptfile merged three ways, as kpt does: name, namespace and upstream of the package itself stay local, of packages within it name
+ * and namespace. Conditions and everything else in `status` were given for the local package and never come from upstream. A file
+ * that cannot be read stays as it was changed locally.
+ */
+export function mergeKptfile(
+  path: string,
+  local: PackageFile | undefined,
+  original: PackageFile | undefined,
+  updated: PackageFile | undefined,
+): PackageFile | undefined {
+  if (path !== 'Kptfile' && sameFile(local, original)) return updated;
+  if (local === undefined || updated === undefined) return local;
+  const [mine, before, after] = [local, original, updated].map((file) =>
+    file === undefined ? undefined : readYamlDocument(file.data.toString('utf8')),
+  );
+  if (mine === undefined || after === undefined) return local;
+  const own = path === 'Kptfile' ? ['status', 'upstream', 'upstreamLock'] : ['status'];
+  for (const side of [before?.contents, after.contents]) if (side !== undefined) strip(side, own);
+  mergeParts(mine.contents, before?.contents, after.contents, listKeysOf('kpt.dev', 'Kptfile'));
+  const text = local.data.toString('utf8');
+  if (samePart(readYamlDocument(text)?.contents, mine.contents)) return local;
+  const written = writeDocument(mine, text);
+  return written === undefined ? local : { ...local, data: Buffer.from(written) };
+}
+
+/** Takes out what belongs to the local package alone. */
+function strip(kptfile: YAMLMap, fields: readonly string[]): void {
+  for (const field of fields) kptfile.delete(field);
+  const metadata = kptfile.get('metadata');
+  if (isMap(metadata)) for (const field of ['name', 'namespace']) metadata.delete(field);
+}

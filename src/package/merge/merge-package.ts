@@ -1,0 +1,52 @@
+import { mergeKptfile } from './merge-kptfile.ts';
+import { mergeResourceFiles } from './merge-resource-files.ts';
+import { isKptfilePath, type PackageFile, type PackageFiles, sameFile } from './package-files.ts';
+import { ResourceReader } from './resource-reader.ts';
+
+export interface MergedPackage {
+  readonly files: PackageFiles;
+  /** Files that upstream changed and of which something stays as it was changed locally; sorted. */
+  readonly keptLocal: readonly string[];
+}
+
+/**
+ * Merges what upstream changed from `original` to `updated` into `local`, resource by resource, with the semantics of
+ * `kpt pkg update --strategy resource-merge`: resources are matched by what they are, wherever they are written; those added upstream
+ * are added, those deleted upstream are deleted unless they were changed locally, those deleted locally stay deleted, and those
+ * changed on both sides merge field by field. Files that hold no resources merge as a whole. Nothing that upstream left alone
+ * changes a byte. Packages within the package are part of it. Throws LimitExceeded above 16 MiB of YAML to look through.
+ */
+export function mergePackage(local: PackageFiles, original: PackageFiles, updated: PackageFiles): MergedPackage {
+  const result = new Map(local);
+  const keptLocal = new Set<string>();
+  const put = (path: string, file: PackageFile | undefined) => {
+    if (file === undefined) result.delete(path);
+    else result.set(path, file);
+  };
+  const reader = new ResourceReader();
+  const sides = { local, original, updated };
+  const resourcePaths: string[] = [];
+  for (const path of changedPaths(original, updated)) {
+    const [mine, before, after] = [local.get(path), original.get(path), updated.get(path)];
+    if (isKptfilePath(path)) {
+      put(path, mergeKptfile(path, mine, before, after));
+    } else if (reader.holdsResources(path, [mine, before, after])) {
+      resourcePaths.push(path);
+    } else if (sameFile(mine, before)) {
+      put(path, after);
+    } else if (mine !== undefined && !sameFile(mine, after)) {
+      keptLocal.add(path);
+    }
+  }
+  for (const [path, file] of mergeResourceFiles(sides, resourcePaths, reader, keptLocal)) put(path, file);
+  return { files: sorted(result), keptLocal: [...keptLocal].sort() };
+}
+
+function changedPaths(original: PackageFiles, updated: PackageFiles): string[] {
+  const all = new Set([...original.keys(), ...updated.keys()]);
+  return [...all].filter((path) => !sameFile(original.get(path), updated.get(path))).sort();
+}
+
+function sorted(files: PackageFiles): PackageFiles {
+  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

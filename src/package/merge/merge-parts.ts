@@ -1,0 +1,151 @@
+import { isMap, isScalar, isSeq, type Pair, type Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import { keyedEntries, type ListKeys } from './list-keys.ts';
+import { entriesOf, keyOf, type Part, samePart } from './yaml-document.ts';
+
+/**
+ * Merges one part of a resource three ways, as kpt does (kyaml merge3): what upstream changed from `original` to `updated` is done to
+ * `local`, what it left alone stays as it is locally. Mappings and lists with keys merge entry by entry; scalars and other lists
+ * become upstream's if upstream changed them. Order and comments are those of `local`, which is changed in place.
+ *
+ * Two rules differ from kyaml: an entry of a list that was removed locally stays removed, instead of coming back as the fragment
+ * that upstream changed; and a null is a value like any other.
+ */
+export function mergeParts(
+  local: Part,
+  original: Part,
+  updated: Part,
+  listKeys: ListKeys,
+  path: readonly string[] = [],
+): Part {
+  if (samePart(original, updated)) return local;
+  const sides = [local, original, updated];
+  if (sides.some(isMap) && sides.every((side) => side === undefined || isMap(side)))
+    return mergeMaps(local as YAMLMap | undefined, original, updated as YAMLMap | undefined, listKeys, path);
+  if (sides.some(isSeq) && sides.every((side) => side === undefined || isSeq(side))) {
+    const merged = mergeLists(local as YAMLSeq | undefined, original, updated as YAMLSeq | undefined, listKeys, path);
+    if (merged !== NOT_KEYED) return merged;
+  }
+  if (updated === undefined || samePart(local, updated)) return updated === undefined ? undefined : local;
+  // A text that was replaced keeps the comment of its line.
+  return isScalar(local) && isScalar(updated) ? withComments(updated, local) : updated;
+}
+
+function mergeMaps(
+  local: YAMLMap | undefined,
+  original: Part,
+  updated: YAMLMap | undefined,
+  listKeys: ListKeys,
+  path: readonly string[],
+): Part {
+  if (local === undefined && original === undefined) return updated;
+  const target = local ?? emptied(updated);
+  const before = entriesOf(original);
+  const after = entriesOf(updated);
+  const kept: Pair[] = [];
+  for (const pair of local?.items ?? []) {
+    const key = keyOf(pair.key);
+    const value = (pair.value ?? undefined) as Part;
+    const merged = mergeParts(value, before.get(key), after.get(key), listKeys, [...path, key]);
+    if (merged === undefined) continue;
+    if (merged !== value) pair.value = merged;
+    kept.push(pair);
+  }
+  const present = new Set((local?.items ?? []).map((pair) => keyOf(pair.key)));
+  const added = (updated?.items ?? []).flatMap((pair) => {
+    const key = keyOf(pair.key);
+    if (present.has(key)) return [];
+    const merged = mergeParts(undefined, before.get(key), (pair.value ?? undefined) as Part, listKeys, [...path, key]);
+    if (merged === undefined) return [];
+    pair.value = merged;
+    return [pair];
+  });
+  target.items = inserted(kept, added, updated?.items ?? [], (pair) => keyOf(pair.key));
+  // What loses its last field goes with it, unless upstream says that it is there and empty.
+  const vanishes = target.items.length === 0 && path.length > 0 && !(updated?.items.length === 0);
+  return vanishes ? undefined : target;
+}
+
+const NOT_KEYED = Symbol('not keyed');
+
+function mergeLists(
+  local: YAMLSeq | undefined,
+  original: Part,
+  updated: YAMLSeq | undefined,
+  listKeys: ListKeys,
+  path: readonly string[],
+): Part | typeof NOT_KEYED {
+  const key = listKeys(path);
+  if (key === undefined) return NOT_KEYED;
+  const [mine, before, after] = [local, original, updated].map((side) => keyedEntries(side, key));
+  if (mine === undefined || before === undefined || after === undefined) return NOT_KEYED;
+  if (updated === undefined) return undefined;
+  if (local === undefined && original === undefined) return updated;
+  const identities = new Map<unknown, string>();
+  const kept: Part[] = [];
+  for (const [identity, item] of mine) {
+    const keyFields = key === 'text' ? [] : key.flatMap(({ field }) => fieldOf(item, field));
+    const merged = mergeParts(item, before.get(identity), after.get(identity), listKeys, path);
+    if (merged === undefined) continue;
+    if (!after.has(identity) && isMap(merged)) {
+      // Upstream deleted the entry: it stays only for what was added to it locally.
+      if (merged.items.length === 0) continue;
+      if (before.has(identity)) merged.items.unshift(...keyFields.filter((pair) => !merged.has(keyOf(pair.key))));
+    }
+    identities.set(merged, identity);
+    kept.push(merged);
+  }
+  const added: Part[] = [];
+  for (const [identity, item] of after) {
+    identities.set(item, identity);
+    if (!mine.has(identity) && !before.has(identity)) added.push(item);
+  }
+  const target = local ?? emptied(updated);
+  target.items = inserted(kept, added, updated.items as Part[], (item) => identities.get(item) ?? '');
+  return target.items.length === 0 && updated.items.length > 0 ? undefined : target;
+}
+
+/** Puts what upstream added behind the entry that it follows there; at the end if that one is not here. */
+function inserted<Item>(
+  kept: readonly Item[],
+  added: readonly Item[],
+  upstream: readonly Item[],
+  identify: (item: Item) => string,
+): Item[] {
+  if (added.length === 0) return [...kept];
+  const names = upstream.map(identify);
+  const new_ = new Map(added.map((item) => [identify(item), item]));
+  const here = new Set(kept.map(identify));
+  const followers = new Map<string, Item[]>();
+  const last: Item[] = [];
+  let anchor: string | undefined;
+  for (const name of names) {
+    const item = new_.get(name);
+    if (item === undefined) {
+      if (here.has(name)) anchor = name;
+      continue;
+    }
+    if (anchor === undefined) last.push(item);
+    else followers.set(anchor, [...(followers.get(anchor) ?? []), item]);
+  }
+  return [...kept.flatMap((item) => [item, ...(followers.get(identify(item)) ?? [])]), ...last];
+}
+
+function fieldOf(item: Part, field: string): Pair[] {
+  return isMap(item) ? item.items.filter((pair) => keyOf(pair.key) === field) : [];
+}
+
+/** A collection like the given one, with nothing in it. */
+function emptied<Collection extends YAMLMap | YAMLSeq>(like: Collection | undefined): Collection {
+  const made = (isSeq(like) ? new YAMLSeq() : new YAMLMap()) as Collection;
+  if (like?.flow !== undefined) made.flow = like.flow;
+  return made;
+}
+
+function withComments(value: Scalar, place: Scalar): Scalar {
+  for (const field of ['comment', 'commentBefore'] as const) {
+    const comment = place[field] ?? value[field];
+    if (comment !== undefined) value[field] = comment;
+  }
+  if (place.spaceBefore !== undefined) value.spaceBefore = place.spaceBefore;
+  return value;
+}

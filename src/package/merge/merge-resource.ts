@@ -1,0 +1,34 @@
+import { listKeysOf } from './list-keys.ts';
+import { markedLike, withoutMergeKey } from './merge-key-comment.ts';
+import { mergeParts } from './merge-parts.ts';
+import type { ResourceIdentity } from './resource-file.ts';
+import { writeDocument } from './write-document.ts';
+import { readYamlDocument, samePart } from './yaml-document.ts';
+
+/** True if two texts of one resource say the same. */
+export function sameResource(a: string, b: string): boolean {
+  if (withoutMergeKey(a) === withoutMergeKey(b)) return true;
+  const [first, second] = [readYamlDocument(a), readYamlDocument(b)];
+  return first !== undefined && second !== undefined && samePart(first.contents, second.contents);
+}
+
+/**
+ * The text of one resource merged three ways; `original` is undefined if both sides added it. Byte for byte the local text where
+ * upstream changed nothing that matters here, and upstream's where nothing was changed locally. Undefined if the result cannot be
+ * written in the style of the local text.
+ */
+export function mergeResource(
+  { group, kind }: ResourceIdentity,
+  local: string,
+  original: string | undefined,
+  updated: string,
+): string | undefined {
+  if (original !== undefined && withoutMergeKey(local) === withoutMergeKey(original)) return markedLike(updated, local);
+  const [mine, before, after] = [local, original, updated].map((text) =>
+    text === undefined ? undefined : readYamlDocument(text),
+  );
+  if (mine === undefined || after === undefined) return undefined;
+  mergeParts(mine.contents, before?.contents, after.contents, listKeysOf(group, kind));
+  if (samePart(readYamlDocument(local)?.contents, mine.contents)) return local;
+  return writeDocument(mine, local);
+}

@@ -1,0 +1,83 @@
+import type { Document, YAMLMap } from 'yaml';
+import { mergeKeyOf } from './merge-key-comment.ts';
+import { readYamlDocument, textAt } from './yaml-document.ts';
+
+/** Larger files are data that nobody edits field by field; they merge as a whole. */
+const MAX_FILE_BYTES = 2 * 1024 * 1024;
+
+/** One document of a YAML file. */
+export interface ResourceText {
+  /** From its `---`, if it has one, up to the next. */
+  readonly text: string;
+  /** What it is; undefined for a document of blanks and comments only. */
+  readonly resource?: ResourceIdentity;
+}
+
+/** What a resource is matched by. Namespace and name are those upstream, where a comment tells them. */
+export interface ResourceIdentity {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Splits a YAML file into its resources. Undefined if anything in it is no resource, or cannot be read: then it is just a text. */
+export function readResourceFile(data: Uint8Array): ResourceText[] | undefined {
+  if (data.byteLength > MAX_FILE_BYTES) return undefined;
+  let text: string;
+  try {
+    text = utf8.decode(data);
+  } catch {
+    return undefined;
+  }
+  const found: ResourceText[] = [];
+  for (const part of splitDocuments(text)) {
+    if (isBlank(part)) {
+      if (part !== '') found.push({ text: part });
+      continue;
+    }
+    const document = readYamlDocument(part);
+    const resource = document === undefined ? undefined : identityOf(document, part);
+    if (resource === undefined) return undefined;
+    found.push({ text: part, resource });
+  }
+  return found;
+}
+
+export function joinDocuments(parts: readonly string[]): string {
+  let text = '';
+  for (const part of parts) {
+    if (text !== '' && !text.endsWith('\n')) text += '\n';
+    if (text !== '' && !part.startsWith('---') && part.trim() !== '') text += '---\n';
+    text += part;
+  }
+  return text;
+}
+
+function splitDocuments(text: string): string[] {
+  const starts = [...text.matchAll(/^---(?=\s|$)/gm)].map((match) => match.index);
+  if (starts[0] !== 0) starts.unshift(0);
+  return starts.map((start, at) => text.slice(start, starts[at + 1]));
+}
+
+function isBlank(text: string): boolean {
+  return text.split('\n').every((line, at) => /^\s*(?:#.*)?$/.test(line) || (at === 0 && /^---\s*$/.test(line)));
+}
+
+function identityOf({ contents }: Document & { contents: YAMLMap }, text: string): ResourceIdentity | undefined {
+  const apiVersion = textAt(contents, 'apiVersion');
+  const kind = textAt(contents, 'kind');
+  const name = textAt(contents, 'metadata', 'name');
+  if (apiVersion === undefined || kind === undefined || name === undefined) return undefined;
+  const slash = apiVersion.indexOf('/');
+  const key = mergeKeyOf(text) ?? { namespace: textAt(contents, 'metadata', 'namespace') ?? '', name };
+  return {
+    group: slash === -1 ? '' : apiVersion.slice(0, slash),
+    kind,
+    // Whoever leaves the namespace out means that one.
+    namespace: key.namespace === '' ? 'default' : key.namespace,
+    name: key.name,
+  };
+}

@@ -1,0 +1,81 @@
+import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml';
+
+/** A part of a YAML document; undefined is absent. */
+export type Part = Node | undefined;
+
+/** More levels than any resource has; every walk over a document may recurse this deep. */
+const MAX_DEPTH = 100;
+
+/**
+ * Reads one YAML document for merging: scalars keep the text that they are written as, so that `0755`, `1.10` or `on` go through a
+ * merge unharmed whatever a version of YAML takes them for. Undefined for what is no mapping, is not valid, or cannot be merged
+ * field by field: anchors, tags, keys that are no scalars, too many levels.
+ */
+export function readYamlDocument(text: string): (Document & { contents: YAMLMap }) | undefined {
+  let document: Document;
+  try {
+    document = parseDocument(text, { schema: 'failsafe', customTags: ['null'], logLevel: 'silent' }) as Document;
+  } catch {
+    // The parser gives up on documents that nest too deep.
+    return undefined;
+  }
+  const { contents } = document;
+  if (document.errors.length > 0 || !isMap(contents) || !isPlain(contents, 0)) return undefined;
+  return document as Document & { contents: YAMLMap };
+}
+
+function isPlain(node: unknown, depth: number): boolean {
+  if (node === null) return true;
+  if (depth > MAX_DEPTH || isAlias(node)) return false;
+  if (isPair(node)) return isScalar(node.key) && isPlain(node.key, depth) && isPlain(node.value, depth);
+  const { anchor, tag } = node as { anchor?: string; tag?: string };
+  if (anchor !== undefined || isExplicit(tag)) return false;
+  if (isMap(node) || isSeq(node)) return node.items.every((item) => isPlain(item, depth + 1));
+  return isScalar(node);
+}
+
+function isExplicit(tag: string | undefined): boolean {
+  return tag !== undefined && !/^tag:yaml\.org,2002:(?:map|seq|str|null)$/.test(tag);
+}
+
+/** The text of a key. */
+export function keyOf(key: unknown): string {
+  return isScalar(key) ? String(key.value ?? 'null') : '';
+}
+
+/** The entries of a mapping by key. */
+export function entriesOf(node: Part): Map<string, Part> {
+  if (!isMap(node)) return new Map();
+  return new Map(node.items.map((pair) => [keyOf(pair.key), (pair.value ?? undefined) as Part]));
+}
+
+/** The text of a scalar at a path; undefined if there is none. */
+export function textAt(node: Part, ...path: string[]): string | undefined {
+  const found = path.reduce<Part>((at, key) => (isMap(at) ? (at.get(key, true) as Part) : undefined), node);
+  return isScalar(found) && typeof found.value === 'string' ? found.value : undefined;
+}
+
+/** What a reader of some version of YAML may take for another thing than a text, if it stands without quotes. */
+const NOT_A_TEXT =
+  /^(?:true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan)$/i;
+
+/** True if both say the same, whatever the order of fields, comments and quotes. */
+export function samePart(a: Part, b: Part): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  if (isScalar(a) && isScalar(b)) {
+    if (a.value !== b.value) return false;
+    if (typeof a.value !== 'string' || !NOT_A_TEXT.test(a.value)) return true;
+    return (a.type === 'PLAIN') === (b.type === 'PLAIN');
+  }
+  if (isSeq(a) && isSeq(b)) {
+    return (
+      a.items.length === b.items.length && a.items.every((item, at) => samePart(item as Part, b.items[at] as Part))
+    );
+  }
+  if (!isMap(a) || !isMap(b) || a.items.length !== b.items.length) return false;
+  const others = entriesOf(b);
+  return a.items.every(({ key, value }) => {
+    const name = keyOf(key);
+    return others.has(name) && samePart((value ?? undefined) as Part, others.get(name));
+  });
+}
