@@ -1,0 +1,49 @@
+import type { GroupVersionKind } from '../../resource/object.ts';
+import type { ServedGroup, ServedResource } from './served.ts';
+
+/** The versions that clients ask for; both have the same form. */
+export const AGGREGATED_VERSIONS = ['v2', 'v2beta1'] as const;
+export type AggregatedVersion = (typeof AGGREGATED_VERSIONS)[number];
+
+/** Groups, versions and resources in one answer: `/api` and `/apis` for clients that ask for it. */
+export function aggregatedDiscovery(groups: readonly ServedGroup[], version: AggregatedVersion) {
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: `apidiscovery.k8s.io/${version}`,
+    metadata: {},
+    items: groups.map((group) => ({
+      metadata: { name: group.name, creationTimestamp: null },
+      versions: group.versions.map((served) => ({
+        version: served.version,
+        resources: served.resources.map(resourceEntry),
+        freshness: 'Current',
+      })),
+    })),
+  };
+}
+
+function resourceEntry(resource: ServedResource) {
+  const { plural, singular, shortNames, categories, subResources, verbs } = resource;
+  return {
+    resource: plural,
+    responseKind: gvk(resource),
+    scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+    singularResource: singular,
+    verbs,
+    ...(shortNames.length === 0 ? {} : { shortNames }),
+    ...(categories.length === 0 ? {} : { categories }),
+    ...(subResources.length === 0
+      ? {}
+      : {
+          subresources: subResources.map((sub) => ({
+            subresource: sub.name,
+            responseKind: gvk(sub.kind),
+            verbs: sub.verbs,
+          })),
+        }),
+  };
+}
+
+function gvk({ group, version, kind }: GroupVersionKind): GroupVersionKind {
+  return { group, version, kind };
+}

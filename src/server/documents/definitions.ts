@@ -1,0 +1,88 @@
+import type { GroupVersionKind } from '../../resource/object.ts';
+import { OBJECT_META_SCHEMA } from '../../resource/schema/object-meta-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import { META_SCHEMAS } from './meta-schemas.ts';
+import { STRATEGIC_MERGE_PATCH } from './patch-types.ts';
+import { mapChildren } from './schema-children.ts';
+import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
+import type { ServedResource } from './served.ts';
+
+/** A schema of a document, that may name another one of it. */
+export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'items' | 'additionalProperties'> {
+  /** Name of the schema that this one stands for; a description may stand beside it. */
+  readonly refersTo?: string;
+  readonly properties?: Readonly<Record<string, DocumentSchema>>;
+  readonly items?: DocumentSchema;
+  readonly additionalProperties?: DocumentSchema | boolean;
+  readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
+  readonly 'x-kubernetes-patch-strategy'?: string;
+  readonly 'x-kubernetes-patch-merge-key'?: string;
+}
+
+/** The schemas that the operations of these resources name: the kinds, their lists, and what all of them share. */
+export function definitionsOf(resources: readonly ServedResource[]): Map<string, DocumentSchema> {
+  const definitions = new Map<string, DocumentSchema>();
+  for (const resource of resources) {
+    definitions.set(schemaName(resource), ofObjects(resource));
+    if (resource.verbs.includes('list')) definitions.set(schemaName(listKind(resource)), ofList(resource));
+  }
+  for (const { kind } of resources.flatMap((resource) => resource.subResources))
+    if (!definitions.has(schemaName(kind)))
+      definitions.set(schemaName(kind), { type: 'object', description: `An object of kind ${kind.kind}.` });
+  // Kinds of the core group and their like are patched by these rules, and one schema serves all kinds.
+  definitions.set(metaSchemaName('ObjectMeta'), withPatchRules(OBJECT_META_SCHEMA));
+  for (const [name, schema] of Object.entries(META_SCHEMAS)) definitions.set(metaSchemaName(name), schema);
+  return definitions;
+}
+
+function ofObjects(resource: ServedResource): DocumentSchema {
+  const whole = resource.schema();
+  const schema: DocumentSchema = resource.patchTypes.includes(STRATEGIC_MERGE_PATCH) ? withPatchRules(whole) : whole;
+  return {
+    ...schema,
+    properties: {
+      ...schema.properties,
+      metadata: shared('ObjectMeta', 'Name, labels and what else every object has.'),
+    },
+    'x-kubernetes-group-version-kind': [gvk(resource)],
+  };
+}
+
+function ofList(resource: ServedResource): DocumentSchema {
+  const list = listKind(resource);
+  return {
+    type: 'object',
+    description: `A list of objects of kind ${resource.kind}.`,
+    required: ['items'],
+    properties: {
+      apiVersion: { type: 'string', description: 'Group and version of the kind, as in group/v1.' },
+      kind: { type: 'string', description: 'Name of the kind.' },
+      metadata: shared('ListMeta', 'What a list tells besides its items.'),
+      items: { type: 'array', description: 'The objects.', items: { refersTo: schemaName(resource) } },
+    },
+    'x-kubernetes-group-version-kind': [list],
+  };
+}
+
+function shared(name: string, description: string): DocumentSchema {
+  return { refersTo: metaSchemaName(name), description };
+}
+
+function gvk({ group, version, kind }: GroupVersionKind): GroupVersionKind {
+  return { group, version, kind };
+}
+
+/** Tells in the older words of strategic merge patches too how two writers share a list. */
+function withPatchRules(schema: StructuralSchema): DocumentSchema {
+  return { ...schema, ...patchRules(schema), ...mapChildren(schema, withPatchRules) };
+}
+
+function patchRules(
+  schema: StructuralSchema,
+): Pick<DocumentSchema, 'x-kubernetes-patch-strategy' | 'x-kubernetes-patch-merge-key'> {
+  const type = schema['x-kubernetes-list-type'];
+  const [key] = schema['x-kubernetes-list-map-keys'] ?? [];
+  if (type === 'set') return { 'x-kubernetes-patch-strategy': 'merge' };
+  if (type !== 'map' || key === undefined) return {};
+  return { 'x-kubernetes-patch-strategy': 'merge', 'x-kubernetes-patch-merge-key': key };
+}

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+
+const compress = promisify(gzip);
+
+/** A document as it goes over the wire. */
+export class Document {
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** SHA-256 of the body, hexadecimal; what `hash` in the addresses of OpenAPI documents is. */
+  readonly hash: string;
+  #gzipped: Promise<Buffer> | undefined;
+
+  constructor(contentType: string, body: Buffer) {
+    this.contentType = contentType;
+    this.body = body;
+    this.hash = createHash('sha256').update(body).digest('hex');
+  }
+
+  /** With its quotes, as it stands in the header. */
+  get etag(): string {
+    return `"${this.hash}"`;
+  }
+
+  /** The body compressed; done once, when somebody asks. */
+  gzip(): Promise<Buffer> {
+    this.#gzipped ??= compress(this.body);
+    return this.#gzipped;
+  }
+}

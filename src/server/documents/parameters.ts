@@ -1,0 +1,57 @@
+/** A parameter in the query of a request. */
+export interface QueryParameter {
+  readonly name: string;
+  readonly type: 'string' | 'boolean' | 'integer';
+  readonly description: string;
+}
+
+const text = (name: string, description: string): QueryParameter => ({ name, type: 'string', description });
+const flag = (name: string, description: string): QueryParameter => ({ name, type: 'boolean', description });
+const count = (name: string, description: string): QueryParameter => ({ name, type: 'integer', description });
+
+export const PRETTY = text('pretty', 'If true, the answer is indented for people.');
+
+const DRY_RUN = text('dryRun', 'With All the request is judged and answered as always, but nothing is stored.');
+const FIELD_MANAGER = text('fieldManager', 'Name of who makes the change; fields are owned under it.');
+/** kubectl looks for it in the patch operation of a kind: if it is there, the server judges the fields. */
+const FIELD_VALIDATION = text(
+  'fieldValidation',
+  'What is done about unknown and repeated fields: Ignore drops them, Warn drops them and sends warnings, Strict refuses the request.',
+);
+
+const SELECTION: readonly QueryParameter[] = [
+  text('continue', 'Where the next page of a list begins; from the metadata of the page before.'),
+  text('fieldSelector', 'Only objects whose fields have these values, as in metadata.name=a.'),
+  text('labelSelector', 'Only objects whose labels fit.'),
+  count('limit', 'At most so many objects on a page.'),
+  text('resourceVersion', 'The version that is asked for; what it means is said by resourceVersionMatch.'),
+  text('resourceVersionMatch', 'How resourceVersion is meant: Exact or NotOlderThan.'),
+  flag('sendInitialEvents', 'Begin a watch with the objects that are there, and a bookmark behind them.'),
+  count('timeoutSeconds', 'How long the request may take; a watch ends then.'),
+];
+
+const LIST: readonly QueryParameter[] = [
+  flag('allowWatchBookmarks', 'Send bookmarks in a watch, so that it can be taken up again.'),
+  ...SELECTION,
+  flag('watch', 'Stream the changes instead of a list.'),
+];
+
+const CHANGE: readonly QueryParameter[] = [DRY_RUN, FIELD_MANAGER, FIELD_VALIDATION];
+
+const DELETE: readonly QueryParameter[] = [
+  DRY_RUN,
+  count('gracePeriodSeconds', 'Seconds until the object goes; no kind here needs any.'),
+  flag('orphanDependents', 'Older form of propagationPolicy=Orphan.'),
+  text('propagationPolicy', 'What becomes of the objects that this one owns: Background, Foreground or Orphan.'),
+];
+
+/** What may stand in the query of each action. */
+export const PARAMETERS = {
+  list: LIST,
+  get: [],
+  post: CHANGE,
+  put: CHANGE,
+  patch: [...CHANGE, flag('force', 'Take fields over from others that own them. Only for apply patches.')],
+  delete: DELETE,
+  deletecollection: [...DELETE, ...SELECTION],
+} as const satisfies Record<string, readonly QueryParameter[]>;

@@ -1,0 +1,126 @@
+import { wholeObject } from '../../resource/schema/schema-of-kind.ts';
+import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { ServedReview } from './served.ts';
+
+const text = (description: string): StructuralSchema => ({ type: 'string', description });
+const flag = (description: string): StructuralSchema => ({ type: 'boolean', description });
+const texts = (description: string): StructuralSchema => ({
+  type: 'array',
+  description,
+  items: { type: 'string' },
+  'x-kubernetes-list-type': 'atomic',
+});
+const fields = (description: string, properties: Record<string, StructuralSchema>): StructuralSchema => ({
+  type: 'object',
+  description,
+  properties,
+});
+const rules = (description: string, properties: Record<string, StructuralSchema>): StructuralSchema => ({
+  type: 'array',
+  description,
+  items: { type: 'object', properties },
+  'x-kubernetes-list-type': 'atomic',
+});
+const extra: StructuralSchema = {
+  type: 'object',
+  description: 'What is known of the user besides.',
+  additionalProperties: { type: 'array', items: { type: 'string' } },
+};
+
+const resourceAttributes = fields('What is done to an object. Either this or nonResourceAttributes.', {
+  namespace: text('Namespace of the object; empty for all, or for kinds that have none.'),
+  verb: text('get, list, watch, create, update, patch, delete, deletecollection or *.'),
+  group: text('Group of the resource; * for all.'),
+  version: text('Version of the resource; * for all.'),
+  resource: text('Plural name of the resource; * for all.'),
+  subresource: text('Name of the sub-resource.'),
+  name: text('Name of the object; empty for all.'),
+});
+const nonResourceAttributes = fields('What is done at a path that is no resource.', {
+  path: text('The path, as in /metrics.'),
+  verb: text('The HTTP method in lower case.'),
+});
+const attributes = { resourceAttributes, nonResourceAttributes };
+const userOfSpec = {
+  user: text('Name of the user.'),
+  groups: texts('Groups of the user.'),
+  uid: text('uid of the user.'),
+  extra,
+};
+const decision = fields('The answer. Set by the server.', {
+  allowed: flag('True if the request would be allowed.'),
+  denied: flag('True if a rule forbids the request, whatever others allow.'),
+  reason: text('Why.'),
+  evaluationError: text('What went wrong on the way; the answer may hold all the same.'),
+});
+const userInfo = fields('The user.', {
+  username: text('Name of the user.'),
+  uid: text('uid of the user.'),
+  groups: texts('Groups of the user.'),
+  extra,
+});
+
+function review(
+  group: string,
+  kind: string,
+  description: string,
+  parts: Record<string, StructuralSchema>,
+  namespaced = false,
+): ServedReview {
+  const schema = wholeObject(description, { properties: parts });
+  return { group, version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced, schema };
+}
+
+const AUTHORIZATION = 'authorization.k8s.io';
+const AUTHENTICATION = 'authentication.k8s.io';
+
+/** The questions about users and their rights that the server answers. */
+export const REVIEWS: readonly ServedReview[] = [
+  review(AUTHORIZATION, 'SelfSubjectAccessReview', 'Asks whether the user who asks may do something.', {
+    spec: fields('What would be done.', attributes),
+    status: decision,
+  }),
+  review(AUTHORIZATION, 'SelfSubjectRulesReview', 'Asks for all that the user who asks may do in a namespace.', {
+    spec: fields('Where.', { namespace: text('The namespace.') }),
+    status: fields('The answer. Set by the server.', {
+      incomplete: flag('True if there may be more than is listed.'),
+      evaluationError: text('What went wrong on the way.'),
+      resourceRules: rules('What may be done to objects.', {
+        verbs: texts('What may be done; * for all.'),
+        apiGroups: texts('Groups; * for all.'),
+        resources: texts('Resources; * for all.'),
+        resourceNames: texts('Names of objects; empty for all.'),
+      }),
+      nonResourceRules: rules('What may be done at paths that are no resources.', {
+        verbs: texts('HTTP methods; * for all.'),
+        nonResourceURLs: texts('Paths; * for all.'),
+      }),
+    }),
+  }),
+  review(AUTHORIZATION, 'SubjectAccessReview', 'Asks whether a user may do something.', {
+    spec: fields('Who would do what.', { ...attributes, ...userOfSpec }),
+    status: decision,
+  }),
+  review(
+    AUTHORIZATION,
+    'LocalSubjectAccessReview',
+    'Asks whether a user may do something in the namespace of the review.',
+    { spec: fields('Who would do what.', { ...attributes, ...userOfSpec }), status: decision },
+    true,
+  ),
+  review(AUTHENTICATION, 'SelfSubjectReview', 'Asks who the user is who asks.', {
+    status: fields('The answer. Set by the server.', { userInfo }),
+  }),
+  review(AUTHENTICATION, 'TokenReview', 'Asks whose token it is.', {
+    spec: fields('The token.', {
+      token: text('The token.'),
+      audiences: texts('For whom the token is meant to be.'),
+    }),
+    status: fields('The answer. Set by the server.', {
+      authenticated: flag('True if the token is good.'),
+      user: userInfo,
+      audiences: texts('For whom the token is.'),
+      error: text('Why the token is not good.'),
+    }),
+  }),
+];

@@ -1,0 +1,38 @@
+/**
+ * The Kubernetes version that Sluice says it is. kubectl warns of servers that are more than one minor version away
+ * from it, so this is the middle of those that people have: 1.32 to 1.34 are silent.
+ */
+const MAJOR = '1';
+const MINOR = '33';
+
+/** `version.Info` of Kubernetes. */
+export interface VersionInfo {
+  readonly major: string;
+  readonly minor: string;
+  readonly gitVersion: string;
+  readonly gitCommit: string;
+  readonly gitTreeState: string;
+  readonly buildDate: string;
+  readonly goVersion: string;
+  readonly compiler: string;
+  readonly platform: string;
+}
+
+/**
+ * `/version`. `version` is that of Sluice, `platform` the machine's, as in `linux/amd64`. What only a program built
+ * with Go can say is empty.
+ */
+export function versionInfo(version: string, platform: string): VersionInfo {
+  return {
+    major: MAJOR,
+    minor: MINOR,
+    // Behind a plus sign every run of other characters than these ends what clients can read.
+    gitVersion: `v${MAJOR}.${MINOR}.0+sluice.${version.replaceAll(/[^0-9A-Za-z.-]/g, '-')}`,
+    gitCommit: '',
+    gitTreeState: '',
+    buildDate: '',
+    goVersion: '',
+    compiler: '',
+    platform,
+  };
+}
