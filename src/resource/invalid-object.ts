@@ -42,6 +42,16 @@ export function invalidValue(path: readonly (string | number)[], value: unknown,
   return { field: fieldPath(path), message: `Invalid value: ${showValue(value)}: ${rule}`, path };
 }
 
+/** A cause for a field that must be there. */
+export function requiredValue(path: readonly (string | number)[]): FieldCause {
+  return { field: fieldPath(path), message: REQUIRED_VALUE, path };
+}
+
+/** A cause for a field that must not be there, or must not change. */
+export function forbidden(path: readonly (string | number)[], rule: string): FieldCause {
+  return { field: fieldPath(path), message: `Forbidden: ${rule}`, path };
+}
+
 /**
  * Turns what zod found into causes. `root` is the value that was judged; `secret` keeps its values out of the messages.
  * Of a union only the branch that came furthest is told.

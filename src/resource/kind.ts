@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { immutableCauses } from './immutable-fields.ts';
 import { causesOf, type FieldCause, invalidObject, invalidValue } from './invalid-object.ts';
 import { DNS_SUBDOMAIN, type NameRule } from './name-rules.ts';
+import { isNullField, withoutNulls } from './null-fields.ts';
 import {
   apiVersionOf,
   type DeepReadonly,
@@ -174,7 +175,9 @@ export function defineKind<
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
     const candidate: Record<string, unknown> = { apiVersion, kind, ...value };
-    const result = schema.safeParse(candidate);
+    let result = schema.safeParse(candidate);
+    if (!result.success && result.error.issues.some((issue) => isNullField(candidate, issue.path)))
+      result = schema.safeParse(withoutNulls(candidate, result.error.issues));
     if (!result.success) {
       const causes = causesOf(result.error.issues, candidate, sensitive);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);

@@ -15,9 +15,11 @@ export const labelSelectorSchema = z.object({
   matchExpressions: z
     .array(
       z.object({
-        key: z.string(),
-        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
-        values: z.array(z.string()).optional(),
+        key: z.string().describe('Key of a label.'),
+        operator: z
+          .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
+          .describe('How the label is compared: In, NotIn, Exists or DoesNotExist.'),
+        values: z.array(z.string()).optional().describe('For In and NotIn: the values to compare with.'),
       }),
     )
     .optional()

@@ -31,6 +31,7 @@ const entry = z.object({
   // Taken as it is: its keys are names of fields, `__proto__` may be among them.
   fieldsV1: z
     .unknown()
+    .optional()
     .refine((value) => value === undefined || (typeof value === 'object' && !Array.isArray(value)), 'expected object')
     .transform((value) => (value ?? {}) as Readonly<Record<string, unknown>>),
   subresource: name.optional(),

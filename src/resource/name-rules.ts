@@ -17,6 +17,13 @@ export const DNS_SUBDOMAIN: NameRule = {
   rule: 'must be lower case letters, digits, "-" or ".", start and end with a letter or digit, and have at most 253 characters',
 };
 
+/** Names that are only one part of a path: roles are called `system:admin`, API services `v1.`. */
+export const PATH_SEGMENT: NameRule = {
+  pattern: /^(?!\.{1,2}$)[^/%\s\u0000-\u001f\u007f]+$/,
+  maxLength: 253,
+  rule: 'must not be "." or "..", must not contain "/", "%", spaces or control characters, and have at most 253 characters',
+};
+
 /** The name part of a label key. */
 const NAME_PART = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { defineKind } from '../kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
+import { sealedCauses } from './sealed-data.ts';
 
 /** A key of a ConfigMap or Secret: what may be a file name. */
 export const dataKeySchema = z
@@ -15,13 +17,18 @@ export const configMapKind = defineKind({
   shortNames: ['cm'],
   description: 'Texts by name.',
   fields: {
-    immutable: z.boolean().optional(),
-    data: z.record(dataKeySchema, z.string()).optional(),
+    immutable: z.boolean().optional().describe('True: the data can never be changed, nor this field.'),
+    data: z.record(dataKeySchema, z.string()).optional().describe('Texts by name.'),
     binaryData: z.record(dataKeySchema, z.string()).optional().describe('Values in base64.'),
   },
+  checkUpdate: (old, next) => sealedCauses(old, next, ['data', 'binaryData']),
   printerColumns: [
-    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
-    { name: 'Data', type: 'integer', value: (object) => Object.keys(object.data ?? {}).length },
-    { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
+    NAME_COLUMN,
+    {
+      name: 'Data',
+      type: 'integer',
+      value: ({ data, binaryData }) => Object.keys(data ?? {}).length + Object.keys(binaryData ?? {}).length,
+    },
+    AGE_COLUMN,
   ],
 });

@@ -1,5 +1,27 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
+import type { ObjectMeta } from '../object.ts';
+import { objectReferenceSchema } from './object-reference.ts';
+import { serverTimeSchema } from './time-schema.ts';
+
+interface Times {
+  readonly metadata: ObjectMeta;
+  readonly series?: { readonly lastObservedTime?: string | null | undefined } | null | undefined;
+  readonly firstTimestamp?: string | null | undefined;
+  readonly lastTimestamp?: string | null | undefined;
+  readonly eventTime?: string | null | undefined;
+}
+
+/** The last time that an event tells; recorders of the newer sort know series only. */
+function lastSeen(event: Times): string | undefined {
+  return (
+    event.series?.lastObservedTime ??
+    event.lastTimestamp ??
+    event.eventTime ??
+    event.firstTimestamp ??
+    event.metadata.creationTimestamp
+  );
+}
 
 export const eventKind = defineKind({
   group: '',
@@ -9,26 +31,32 @@ export const eventKind = defineKind({
   shortNames: ['ev'],
   description: 'Something that happened to an object, for people to read.',
   fields: {
-    involvedObject: z.object({
-      apiVersion: z.string().optional(),
-      kind: z.string().optional(),
-      namespace: z.string().optional(),
-      name: z.string().optional(),
-      uid: z.string().optional(),
-      resourceVersion: z.string().optional(),
-      fieldPath: z.string().optional(),
-    }),
-    type: z.enum(['Normal', 'Warning']).default('Normal'),
-    reason: z.string().default(''),
-    message: z.string().default(''),
-    action: z.string().optional(),
-    count: z.int().optional(),
-    firstTimestamp: z.string().nullish(),
-    lastTimestamp: z.string().nullish(),
-    eventTime: z.string().nullish(),
-    source: z.object({ component: z.string().optional(), host: z.string().optional() }).optional(),
-    reportingComponent: z.string().optional(),
-    reportingInstance: z.string().optional(),
+    involvedObject: objectReferenceSchema.describe('The object that the event is about.'),
+    type: z.enum(['Normal', 'Warning']).default('Normal').describe('Normal or Warning.'),
+    reason: z.string().default('').describe('What happened, as one word in CamelCase.'),
+    message: z.string().default('').describe('What happened, for people.'),
+    action: z.string().optional().describe('What was done or has failed.'),
+    count: z.int32().optional().describe('How often it happened.'),
+    firstTimestamp: serverTimeSchema.describe('When it first happened.'),
+    lastTimestamp: serverTimeSchema.describe('When it last happened.'),
+    eventTime: serverTimeSchema.describe('When it first happened, with microseconds.'),
+    series: z
+      .object({
+        count: z.int32().optional().describe('How often it happened in the series.'),
+        lastObservedTime: serverTimeSchema.describe('When it last happened, with microseconds.'),
+      })
+      .nullish()
+      .describe('If it keeps happening: how often and until when.'),
+    related: objectReferenceSchema.nullish().describe('A second object that has to do with it.'),
+    source: z
+      .object({
+        component: z.string().optional().describe('Name of the program.'),
+        host: z.string().optional().describe('Name of the machine.'),
+      })
+      .optional()
+      .describe('Who reported the event.'),
+    reportingComponent: z.string().optional().describe('Name of the controller that reported the event.'),
+    reportingInstance: z.string().optional().describe('Which instance of the controller reported it.'),
   },
   selectableFields: [
     { path: 'involvedObject.apiVersion' },
@@ -36,11 +64,14 @@ export const eventKind = defineKind({
     { path: 'involvedObject.namespace' },
     { path: 'involvedObject.name' },
     { path: 'involvedObject.uid' },
+    { path: 'involvedObject.resourceVersion' },
+    { path: 'involvedObject.fieldPath' },
+    { path: 'reportingComponent' },
     { path: 'reason' },
     { path: 'type' },
   ],
   printerColumns: [
-    { name: 'Last Seen', type: 'date', value: (object) => object.lastTimestamp ?? object.eventTime ?? undefined },
+    { name: 'Last Seen', type: 'date', description: 'When it last happened.', value: lastSeen },
     { name: 'Type', type: 'string', value: (object) => object.type },
     { name: 'Reason', type: 'string', value: (object) => object.reason },
     {
@@ -48,8 +79,23 @@ export const eventKind = defineKind({
       type: 'string',
       value: ({ involvedObject }) => `${(involvedObject.kind ?? '').toLowerCase()}/${involvedObject.name ?? ''}`,
     },
-    { name: 'Message', type: 'string', value: (object) => object.message },
-    { name: 'Count', type: 'integer', priority: 1, value: (object) => object.count },
+    { name: 'Subobject', type: 'string', priority: 1, value: (object) => object.involvedObject.fieldPath },
+    {
+      name: 'Source',
+      type: 'string',
+      priority: 1,
+      value: ({ source, reportingComponent }) =>
+        [source?.component ?? reportingComponent, source?.host].filter(Boolean).join(', '),
+    },
+    { name: 'Message', type: 'string', value: (object) => object.message.trim() },
+    {
+      name: 'First Seen',
+      type: 'date',
+      priority: 1,
+      value: (object) => object.firstTimestamp ?? object.eventTime ?? object.metadata.creationTimestamp,
+    },
+    { name: 'Count', type: 'integer', priority: 1, value: (object) => object.series?.count ?? object.count ?? 1 },
+    { name: 'Name', type: 'string', priority: 1, value: (object) => object.metadata.name },
   ],
 });
 

@@ -44,7 +44,10 @@ export const gitAddressSchema = z
   })
   .describe('Address of the Git repository: https://, http:// on this machine, file:// or an absolute path.');
 
-export const branchSchema = z.string().refine(isBranchName, 'must be a name that Git takes as a branch');
+export const branchSchema = z
+  .string()
+  .refine(isBranchName, 'must be a name that Git takes as a branch')
+  .describe('Name of a branch.');
 
 export const directorySchema = z
   .string()

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { durationSchema } from '../duration.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { conditionSchema } from './condition-schema.ts';
+import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
+import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
 
 const conditionPattern = z
@@ -17,57 +18,69 @@ export const packagePolicyKind = defineKind({
   shortNames: ['pp'],
   categories: ['sluice'],
   description: 'Rules for the packages that it selects: gates, who may give verdicts, who may approve.',
-  spec: z.object({
-    selector: packageSelectorSchema.default({}).describe('The packages that the rules are for; all by default.'),
-    requiredGates: z
-      .array(
-        z.object({
-          conditionType: z.string().min(1),
-          approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
-        }),
-      )
-      .default([])
-      .describe('Gates besides those in the Kptfile.'),
-    givers: z
-      .array(
-        z.object({
-          conditionType: conditionPattern.describe('A condition type, or a prefix followed by "*".'),
-          actors: z.array(z.string().min(1)).describe('Names of actors, or group:<name>.'),
-        }),
-      )
-      .default([])
-      .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
-    pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
-    pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
-    autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
-    approval: z
-      .object({
-        forbidSelfApproval: z.boolean().default(false).describe('Who proposed a revision may not approve it.'),
-      })
-      .prefault({}),
-    commitBudgetPerHour: z
-      .int()
-      .min(0)
-      .default(50)
-      .describe('How many commits controllers may make on one revision in an hour.'),
-    gateDeadlines: z
-      .array(z.object({ conditionType: z.string().min(1), after: durationSchema }))
-      .default([])
-      .describe('After which time a closed gate is told as overdue.'),
-  }),
-  status: z.object({
-    conditions: z.array(conditionSchema).optional(),
-    observedGeneration: z.int().optional(),
-  }),
+  spec: z
+    .object({
+      selector: packageSelectorSchema.default({}).describe('The packages that the rules are for; all by default.'),
+      requiredGates: z
+        .array(
+          z.object({
+            conditionType: z.string().min(1).describe('The condition that must be True.'),
+            approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
+          }),
+        )
+        .default([])
+        .describe('Gates besides those in the Kptfile.'),
+      givers: z
+        .array(
+          z.object({
+            conditionType: conditionPattern.describe('A condition type, or a prefix followed by "*".'),
+            actors: z.array(z.string().min(1)).describe('Names of actors, or group:<name>.'),
+          }),
+        )
+        .default([])
+        .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
+      pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
+      pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
+      autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
+      approval: z
+        .object({
+          forbidSelfApproval: z.boolean().default(false).describe('Who proposed a revision may not approve it.'),
+        })
+        .prefault({})
+        .describe('Rules for approval.'),
+      commitBudgetPerHour: z
+        .int()
+        .min(0)
+        .default(50)
+        .describe('How many commits controllers may make on one revision in an hour.'),
+      gateDeadlines: z
+        .array(
+          z.object({
+            conditionType: z.string().min(1).describe('The condition that is waited for.'),
+            after: durationSchema.describe('Time from the start of waiting, such as 30m or 24h.'),
+          }),
+        )
+        .default([])
+        .describe('After which time a closed gate is told as overdue.'),
+    })
+    .describe('The rules.'),
+  status: z
+    .object({ conditions: conditionsSchema.optional(), observedGeneration: observedGenerationSchema })
+    .describe('What was made of the rules.'),
   printerColumns: [
-    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
+    NAME_COLUMN,
     {
       name: 'Gates',
       type: 'string',
       value: (object) => object.spec.requiredGates.map((gate) => gate.conditionType).join(','),
     },
-    { name: 'Auto propose', type: 'boolean', value: (object) => object.spec.autoPropose },
-    { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
+    {
+      name: 'Auto propose',
+      type: 'boolean',
+      jsonPath: '.spec.autoPropose',
+      value: (object) => object.spec.autoPropose,
+    },
+    AGE_COLUMN,
   ],
 });
 

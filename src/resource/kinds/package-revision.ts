@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { packageConditionSchema } from './condition-schema.ts';
+import { NAME_COLUMN } from './columns.ts';
+import { packageConditionsSchema } from './condition-schema.ts';
+import { serverTimeSchema } from './time-schema.ts';
 
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
 
@@ -8,40 +10,70 @@ export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed']
 export const LATEST_REVISION_LABEL = 'kpt.dev/latest-revision';
 
 const gitLocator = z.object({
-  repo: z.string().optional(),
-  directory: z.string().optional(),
-  ref: z.string().optional(),
-  commit: z.string().optional(),
+  repo: z.string().optional().describe('Address of the Git repository.'),
+  directory: z.string().optional().describe('Folder of the package in the repository.'),
+  ref: z.string().optional().describe('Branch or tag.'),
+  commit: z.string().optional().describe('The commit.'),
 });
-const locator = z.object({ type: z.string().optional(), git: gitLocator.optional() });
-const named = z.object({ name: z.string() });
+const locator = z.object({
+  type: z.string().optional().describe('git.'),
+  git: gitLocator.optional().describe('The place in Git.'),
+});
+const revisionRef = z.object({ name: z.string().describe('Name of a package revision.') });
 const upstream = z.object({
-  type: z.enum(['git', 'oci']).optional(),
-  git: z.object({ repo: z.string(), ref: z.string(), directory: z.string(), secretRef: named.optional() }).optional(),
-  oci: z.object({ image: z.string() }).optional(),
-  upstreamRef: named.optional().describe('Name of a package revision.'),
+  type: z.enum(['git', 'oci']).optional().describe('git or oci; only git can be used.'),
+  git: z
+    .object({
+      repo: z.string().describe('Address of the Git repository.'),
+      ref: z.string().describe('Branch, tag or commit.'),
+      directory: z.string().describe('Folder of the package in the repository.'),
+      secretRef: z
+        .object({ name: z.string().describe('Name of a Secret in the same namespace.') })
+        .optional()
+        .describe('Credentials.'),
+    })
+    .optional()
+    .describe('A package in a Git repository.'),
+  oci: z
+    .object({ image: z.string().describe('Address of the image.') })
+    .optional()
+    .describe('A package in an image.'),
+  upstreamRef: revisionRef.optional().describe('A package revision in a registered repository.'),
 });
 
 const task = z.object({
-  type: z.enum(['init', 'clone', 'edit', 'upgrade', 'render', 'push', 'patch', 'eval', 'update', '']),
+  type: z
+    .enum(['init', 'clone', 'edit', 'upgrade', 'render', 'push', 'patch', 'eval', 'update', ''])
+    .describe('What is done: init, clone, edit or upgrade; old histories have others.'),
   init: z
     .object({
-      subpackage: z.string().optional(),
-      description: z.string().optional(),
-      keywords: z.array(z.string()).optional(),
-      site: z.string().optional(),
+      subpackage: z.string().optional().describe('Folder of a package inside the package.'),
+      description: z.string().optional().describe('What the package is.'),
+      keywords: z.array(z.string()).optional().describe('Words to find the package by.'),
+      site: z.string().optional().describe('Web page of the package.'),
     })
-    .optional(),
-  clone: z.object({ upstreamRef: upstream }).optional(),
-  edit: z.object({ sourceRef: named }).optional(),
+    .optional()
+    .describe('Make an empty package.'),
+  clone: z
+    .object({ upstreamRef: upstream.describe('The package to start from.') })
+    .optional()
+    .describe('Start from another package.'),
+  edit: z
+    .object({ sourceRef: revisionRef.describe('The revision to start from.') })
+    .optional()
+    .describe('Start from a revision of the same package.'),
   upgrade: z
     .object({
-      oldUpstreamRef: named,
-      newUpstreamRef: named,
-      localPackageRevisionRef: named,
-      strategy: z.enum(['resource-merge', 'fast-forward', 'force-delete-replace', 'copy-merge']).optional(),
+      oldUpstreamRef: revisionRef.describe('The upstream revision that the package comes from.'),
+      newUpstreamRef: revisionRef.describe('The upstream revision to go to.'),
+      localPackageRevisionRef: revisionRef.describe('The revision of the package to start from.'),
+      strategy: z
+        .enum(['resource-merge', 'fast-forward', 'force-delete-replace', 'copy-merge'])
+        .optional()
+        .describe('How changes of both sides are brought together.'),
     })
-    .optional(),
+    .optional()
+    .describe('Take in what changed upstream.'),
 });
 
 export const packageRevisionKind = defineKind({
@@ -52,38 +84,43 @@ export const packageRevisionKind = defineKind({
   categories: ['kpt'],
   description: 'One version of a package: a draft, a proposal or a published revision.',
   serverNamed: true,
-  spec: z.object({
-    packageName: z.string().min(1).describe('Path and name of the package inside the repository.'),
-    repository: z.string().min(1).describe('Name of the Repository object.'),
-    workspaceName: z.string().min(1).describe('Name of the line of work, unique for a package.'),
-    revision: z
-      .int()
-      .optional()
-      .describe('Number of a published revision, -1 for the state of the main branch, absent for drafts.'),
-    parent: named.optional().describe('Not used any more.'),
-    lifecycle: z.enum(LIFECYCLES).optional(),
-    tasks: z.array(task).optional().describe('How the package came to be; on create at most one.'),
-    readinessGates: z
-      .array(z.object({ conditionType: z.string() }))
-      .optional()
-      .describe('Condition types that must be True before the package is published.'),
-    packageMetadata: z
-      .object({
-        labels: z.record(z.string(), z.string()).optional(),
-        annotations: z.record(z.string(), z.string()).optional(),
-      })
-      .optional()
-      .describe('Labels and annotations in the Kptfile.'),
-  }),
-  status: z.object({
-    upstreamLock: locator.optional(),
-    selfLock: locator.optional(),
-    publishedBy: z.string().optional(),
-    publishTimestamp: z.string().nullish(),
-    deployment: z.boolean().optional(),
-    conditions: z.array(packageConditionSchema).optional(),
-    resourcesSizeBytes: z.int().optional(),
-  }),
+  spec: z
+    .object({
+      packageName: z.string().min(1).describe('Path and name of the package inside the repository.'),
+      repository: z.string().min(1).describe('Name of the Repository object.'),
+      workspaceName: z.string().min(1).describe('Name of the line of work, unique for a package.'),
+      revision: z
+        .int()
+        .optional()
+        .describe('Number of a published revision, -1 for the state of the main branch, absent for drafts.'),
+      parent: revisionRef.optional().describe('Not used any more.'),
+      lifecycle: z.enum(LIFECYCLES).optional().describe('Draft, Proposed, Published or DeletionProposed.'),
+      tasks: z.array(task).optional().describe('How the package came to be; on create at most one.'),
+      readinessGates: z
+        .array(z.object({ conditionType: z.string().describe('Type of the condition.') }))
+        .optional()
+        .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['conditionType'] })
+        .describe('Condition types that must be True before the package is published.'),
+      packageMetadata: z
+        .object({
+          labels: z.record(z.string(), z.string()).optional().describe('Labels in the Kptfile.'),
+          annotations: z.record(z.string(), z.string()).optional().describe('Annotations in the Kptfile.'),
+        })
+        .optional()
+        .describe('Labels and annotations in the Kptfile.'),
+    })
+    .describe('What the revision is and what is wanted of it.'),
+  status: z
+    .object({
+      upstreamLock: locator.optional().describe('Where the package was cloned from.'),
+      selfLock: locator.optional().describe('Where the revision is kept.'),
+      publishedBy: z.string().optional().describe('Who approved the revision.'),
+      publishTimestamp: serverTimeSchema.describe('When it was published.'),
+      deployment: z.boolean().optional().describe('True if clusters sync from its repository.'),
+      conditions: packageConditionsSchema.optional(),
+      resourcesSizeBytes: z.int().optional().describe('Size of all files together.'),
+    })
+    .describe('What is known of the revision.'),
   selectableFields: [
     { path: 'spec.revision', missing: '0' },
     { path: 'spec.packageName' },
@@ -93,7 +130,7 @@ export const packageRevisionKind = defineKind({
     { path: 'spec.packageMetadata.labels[*]' },
   ],
   printerColumns: [
-    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
+    NAME_COLUMN,
     { name: 'Package', type: 'string', value: (object) => object.spec.packageName },
     { name: 'WorkspaceName', type: 'string', value: (object) => object.spec.workspaceName },
     { name: 'Revision', type: 'integer', value: (object) => object.spec.revision ?? 0 },

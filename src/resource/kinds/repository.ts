@@ -1,9 +1,30 @@
 import { z } from 'zod';
-import { findCondition } from '../condition.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { DNS_LABEL } from '../name-rules.ts';
-import { conditionSchema } from './condition-schema.ts';
+import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
+import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';
+import { serverTimeSchema } from './time-schema.ts';
+
+const git = z.object({
+  repo: gitAddressSchema,
+  branch: branchSchema.default('main').describe('The branch that published packages are on.'),
+  createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
+  directory: directorySchema.default('/'),
+  secretRef: secretRefSchema.optional(),
+  author: z.string().optional().describe('Name in the commits.'),
+  email: z.string().optional().describe('Address in the commits.'),
+});
+
+const sync = z.object({
+  schedule: z.string().optional().describe('Cron expression of the full sync.'),
+  runOnceAt: z.string().optional().describe('Time of one further sync, RFC 3339.'),
+});
+
+const oci = z.object({
+  registry: z.string().describe('Address of the registry.'),
+  secretRef: secretRefSchema.optional(),
+});
 
 export const repositoryKind = defineKind({
   group: 'config.porch.kpt.dev',
@@ -14,50 +35,56 @@ export const repositoryKind = defineKind({
   categories: ['kpt'],
   description: 'A Git repository whose packages Sluice manages.',
   nameRule: DNS_LABEL,
-  spec: z.object({
-    description: z.string().optional(),
-    deployment: z.boolean().optional().describe('True if clusters sync from this repository.'),
-    type: z.enum(['git', 'oci']).default('git').describe('Only git can be used.'),
-    content: z.string().default('Package').describe('Not used any more.'),
-    sync: z
-      .object({
-        schedule: z.string().optional().describe('Cron expression of the full sync.'),
-        runOnceAt: z.string().optional().describe('Time of one further sync, RFC 3339.'),
-      })
-      .optional(),
-    git: z
-      .object({
-        repo: gitAddressSchema,
-        branch: branchSchema.default('main').describe('The branch that published packages are on.'),
-        createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
-        directory: directorySchema.default('/'),
-        secretRef: secretRefSchema.optional(),
-        author: z.string().optional().describe('Name in the commits.'),
-        email: z.string().optional().describe('Address in the commits.'),
-      })
-      .optional(),
-    oci: z.object({ registry: z.string(), secretRef: secretRefSchema.optional() }).optional(),
-  }),
-  status: z.object({
-    conditions: z.array(conditionSchema).optional(),
-    lastFullSyncTime: z.string().nullish(),
-    nextFullSyncTime: z.string().nullish(),
-    observedGeneration: z.int().optional(),
-    observedRunOnceAt: z.string().nullish(),
-    packageCount: z.int().optional(),
-    gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
-  }),
+  spec: z
+    .object({
+      description: z.string().optional().describe('What the repository is for.'),
+      deployment: z.boolean().optional().describe('True if clusters sync from this repository.'),
+      type: z.enum(['git', 'oci']).default('git').describe('Only git can be used.'),
+      content: z.string().default('Package').describe('Not used any more.'),
+      sync: sync.optional().describe('When to look for changes besides the usual polling.'),
+      git: git.optional().describe('Where the repository is; wanted for type git.'),
+      oci: oci.optional().describe('Where the registry is, for type oci.'),
+    })
+    .describe('What the repository is and where.'),
+  status: z
+    .object({
+      conditions: conditionsSchema.optional(),
+      lastFullSyncTime: serverTimeSchema.describe('When the repository was last read as a whole.'),
+      nextFullSyncTime: serverTimeSchema.describe('When it will be read as a whole again.'),
+      observedGeneration: observedGenerationSchema,
+      observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
+      packageCount: z.int().optional().describe('How many package revisions it has.'),
+      gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
+    })
+    .describe('What was found in the repository.'),
+  immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
   selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],
   printerColumns: [
-    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
-    { name: 'Type', type: 'string', value: (object) => object.spec.type },
-    { name: 'Content', type: 'string', value: (object) => object.spec.content },
-    { name: 'Sync schedule', type: 'string', value: (object) => object.spec.sync?.schedule },
-    { name: 'Deployment', type: 'boolean', value: (object) => object.spec.deployment },
-    { name: 'Ready', type: 'string', value: (object) => findCondition(object.status?.conditions, 'Ready')?.status },
-    { name: 'Address', type: 'string', value: (object) => object.spec.git?.repo ?? object.spec.oci?.registry },
-    { name: 'Branch', type: 'string', priority: 1, value: (object) => object.spec.git?.branch },
-    { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
+    NAME_COLUMN,
+    { name: 'Type', type: 'string', jsonPath: '.spec.type', value: (object) => object.spec.type },
+    { name: 'Content', type: 'string', jsonPath: '.spec.content', value: (object) => object.spec.content },
+    {
+      name: 'Sync schedule',
+      type: 'string',
+      jsonPath: '.spec.sync.schedule',
+      value: (object) => object.spec.sync?.schedule,
+    },
+    { name: 'Deployment', type: 'boolean', jsonPath: '.spec.deployment', value: (object) => object.spec.deployment },
+    READY_COLUMN,
+    {
+      name: 'Address',
+      type: 'string',
+      jsonPath: '.spec.git.repo',
+      value: (object) => object.spec.git?.repo ?? object.spec.oci?.registry,
+    },
+    {
+      name: 'Branch',
+      type: 'string',
+      priority: 1,
+      jsonPath: '.spec.git.branch',
+      value: (object) => object.spec.git?.branch,
+    },
+    AGE_COLUMN,
   ],
 });
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { dataKeySchema } from './config-map.ts';
+import { sealedCauses } from './sealed-data.ts';
 
 export const secretKind = defineKind({
   group: '',
@@ -10,8 +12,8 @@ export const secretKind = defineKind({
   description: 'Credentials, as bytes by name.',
   sensitive: true,
   fields: {
-    type: z.string().default('Opaque'),
-    immutable: z.boolean().optional(),
+    type: z.string().default('Opaque').describe('What the Secret is for; it cannot be changed.'),
+    immutable: z.boolean().optional().describe('True: the data can never be changed, nor this field.'),
     data: z
       .record(
         dataKeySchema,
@@ -26,12 +28,14 @@ export const secretKind = defineKind({
     const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
     return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
   },
+  immutableFields: ['type'],
+  checkUpdate: (old, next) => sealedCauses(old, next, ['data']),
   selectableFields: [{ path: 'type' }],
   printerColumns: [
-    { name: 'Name', type: 'string', value: (object) => object.metadata.name },
+    NAME_COLUMN,
     { name: 'Type', type: 'string', value: (object) => object.type },
     { name: 'Data', type: 'integer', value: (object) => Object.keys(object.data ?? {}).length },
-    { name: 'Age', type: 'date', value: (object) => object.metadata.creationTimestamp },
+    AGE_COLUMN,
   ],
 });
 

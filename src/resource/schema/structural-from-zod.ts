@@ -37,6 +37,7 @@ function rewrite(node: Json, place: string): StructuralSchema {
     else if (key === 'properties') result.properties = rewriteProperties(value as Json, place);
     else if (key === 'items') result.items = rewrite(value as Json, `${place}[]`);
     else if (key === 'additionalProperties') Object.assign(result, additional(node, place));
+    else if (key === 'contentEncoding') continue;
     else if (key === 'pattern') Object.assign(result, pattern(node, place));
     else if (key === 'allOf') result.allOf = (value as Json[]).map((branch) => pattern(branch, place));
     else if (key === 'anyOf' || key === 'oneOf') Object.assign(result, union(node, value as readonly Json[], place));

@@ -1,0 +1,14 @@
+import { type FieldCause, forbidden } from '../invalid-object.ts';
+import { sameValue } from '../same-value.ts';
+
+/** What an object with `immutable: true` forbids: other data, and to become mutable again. No value is told. */
+export function sealedCauses<T extends { readonly immutable?: boolean | undefined }>(
+  old: T,
+  next: T,
+  dataFields: readonly (keyof T & string)[],
+): FieldCause[] {
+  if (old.immutable !== true) return [];
+  const fields = next.immutable === true ? [] : ['immutable'];
+  for (const field of dataFields) if (!sameValue(old[field] ?? {}, next[field] ?? {})) fields.push(field);
+  return fields.map((field) => forbidden([field], 'field is immutable when `immutable` is set'));
+}

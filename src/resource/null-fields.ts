@@ -1,0 +1,43 @@
+type Path = readonly PropertyKey[];
+
+/** True if the path leads to a field of an object that is null. */
+export function isNullField(root: unknown, path: Path): boolean {
+  let value = root;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false;
+    const inner = (value as Record<PropertyKey, unknown>)[step];
+    if (inner === null) return !Array.isArray(value);
+    value = inner;
+  }
+  return false;
+}
+
+/**
+ * The value without the null fields that the issues are about. Clients written in Go send null for what is empty, and so does an
+ * empty line in YAML: where no null is allowed it counts as not given.
+ */
+export function withoutNulls(root: unknown, issues: readonly { readonly path: Path }[]): unknown {
+  const ours = new Set<object>();
+  function owned(value: object): Record<PropertyKey, unknown> {
+    if (ours.has(value)) return value as Record<PropertyKey, unknown>;
+    const copy = Array.isArray(value) ? [...value] : { ...value };
+    ours.add(copy);
+    return copy as Record<PropertyKey, unknown>;
+  }
+  const result = { root };
+  for (const { path } of issues) {
+    if (!isNullField(result.root, path)) continue;
+    let holder: Record<PropertyKey, unknown> = result;
+    let name: PropertyKey = 'root';
+    for (const step of path) {
+      const inner = holder[name];
+      if (typeof inner !== 'object' || inner === null) break;
+      const copy = owned(inner);
+      holder[name] = copy;
+      holder = copy;
+      name = step;
+    }
+    delete holder[name];
+  }
+  return result.root;
+}

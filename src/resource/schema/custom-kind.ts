@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { causesOf, type FieldCause, invalidObject, invalidValue } from '../invalid-object.ts';
+import type { Kind, Parsed, PrinterColumn } from '../kind.ts';
+import { AGE_COLUMN, NAME_COLUMN } from '../kinds/columns.ts';
+import type { CustomResourceDefinition } from '../kinds/custom-resource-definition.ts';
+import { DNS_SUBDOMAIN } from '../name-rules.ts';
+import { apiVersionOf, type KubernetesObject, type ObjectMeta } from '../object.ts';
+import { metadataSchema } from '../object-schema.ts';
+import { unknownFields } from '../unknown-fields.ts';
+import { parseJsonPath } from './json-path.ts';
+import { judgeValue } from './judge-value.ts';
+import { ruleCauses } from './rule-causes.ts';
+import { wholeObject } from './schema-of-kind.ts';
+import type { StructuralSchema } from './structural-schema.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type Version = CustomResourceDefinition['spec']['versions'][number];
+
+/** What every object has; it is judged apart from the schema. */
+const ENVELOPE = ['apiVersion', 'kind', 'metadata'];
+const METADATA = metadataSchema(DNS_SUBDOMAIN);
+
+/**
+ * The kind that a definition describes in one of its versions. The definition must have gone through the kind of definitions, which
+ * judges it. NotFound if it has no such version.
+ */
+export function customKind(definition: CustomResourceDefinition, version: string): Kind {
+  const { group, names, scope, versions } = definition.spec;
+  const found = versions.find((entry) => entry.name === version);
+  if (found === undefined)
+    throw new SluiceError('NotFound', `${definition.metadata.name} has no version ${JSON.stringify(version)}`);
+  const apiVersion = apiVersionOf({ group, version });
+  const given = (found.schema?.openAPIV3Schema ?? {}) as StructuralSchema;
+  const hasStatus = found.subresources?.status !== undefined;
+  const parse = parser(apiVersion, names.kind, `${names.kind}.${group}`, given);
+  return {
+    group,
+    version,
+    kind: names.kind,
+    apiVersion,
+    plural: names.plural,
+    singular: names.singular ?? names.kind.toLowerCase(),
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    namespaced: scope === 'Namespaced',
+    description: given.description ?? `${names.kind} as defined by ${definition.metadata.name}.`,
+    serverNamed: false,
+    sensitive: false,
+    hasStatus,
+    printerColumns: [NAME_COLUMN, ...(found.additionalPrinterColumns?.map(columnOf) ?? [AGE_COLUMN])],
+    selectableFields: (found.selectableFields ?? []).map(({ jsonPath }) => ({ path: jsonPath.replace(/^\./, '') })),
+    fields: {},
+    immutableFields: [],
+    schema: wholeObject(given.description ?? '', given),
+    parse,
+    complete: (input) => parse(input).object,
+    checkUpdate: (old, next) => ruleCauses(given, next, { old }),
+  };
+}
+
+function parser(apiVersion: string, kind: string, subject: string, schema: StructuralSchema) {
+  const { metadata: nameSchema, apiVersion: _version, kind: _kind, ...properties } = schema.properties ?? {};
+  const required = schema.required?.filter((name) => !ENVELOPE.includes(name)) ?? [];
+  const content: StructuralSchema = { ...schema, properties, required };
+  return (value: unknown): Parsed<KubernetesObject> => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value))
+      throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
+    const given = value as Json;
+    const causes: FieldCause[] = [];
+    for (const [field, expected] of [
+      ['apiVersion', apiVersion],
+      ['kind', kind],
+    ] as const)
+      if ((given[field] ?? expected) !== expected)
+        causes.push(invalidValue([field], given[field], `must be ${JSON.stringify(expected)}`));
+    const metadata = judgeMetadata(given, nameSchema, causes);
+    const { apiVersion: _a, kind: _k, metadata: _m, ...rest } = given;
+    const judged = judgeValue(content, rest);
+    causes.push(...judged.causes);
+    const object = { apiVersion, kind, metadata, ...(judged.value as Json) } as KubernetesObject;
+    if (causes.length === 0) causes.push(...ruleCauses(schema, object));
+    if (causes.length > 0) throw invalidObject(`${subject}${nameOf(given)}`, causes);
+    const dropped = unknownFields(given.metadata, metadata).map((path) => ['metadata', ...path]);
+    return { object, unknownFields: [...dropped, ...judged.unknownFields] };
+  };
+}
+
+function judgeMetadata(given: Json, nameSchema: StructuralSchema | undefined, causes: FieldCause[]): ObjectMeta {
+  const result = z.object({ metadata: METADATA }).safeParse({ metadata: given.metadata });
+  if (!result.success) {
+    causes.push(...causesOf(result.error.issues, given, false));
+    return { name: '' };
+  }
+  const { metadata } = result.data;
+  if (nameSchema !== undefined) causes.push(...judgeValue(nameSchema, metadata, ['metadata']).causes);
+  return metadata;
+}
+
+function nameOf({ metadata }: Json): string {
+  const name = (metadata as { readonly name?: unknown } | null | undefined)?.name;
+  return typeof name === 'string' ? ` ${JSON.stringify(name)}` : '';
+}
+
+function columnOf(column: NonNullable<Version['additionalPrinterColumns']>[number]): PrinterColumn<KubernetesObject> {
+  const { name, type, jsonPath, description, priority } = column;
+  const path = parseJsonPath(jsonPath);
+  return {
+    name,
+    type,
+    jsonPath,
+    ...(description === undefined ? {} : { description }),
+    ...(priority === undefined ? {} : { priority }),
+    value: (object) => cellOf(type, path.first(object)),
+  };
+}
+
+/** A value of another type than the column's is not shown. */
+function cellOf(type: PrinterColumn<KubernetesObject>['type'], value: unknown): string | number | boolean | undefined {
+  if (value === undefined) return undefined;
+  if (type === 'boolean') return typeof value === 'boolean' ? value : undefined;
+  if (type === 'integer' || type === 'number') return typeof value === 'number' ? value : undefined;
+  if (typeof value === 'string') return value;
+  return type === 'date' ? undefined : JSON.stringify(value);
+}
