@@ -67,6 +67,8 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly fields: Readonly<Record<string, z.ZodType>>;
   /** The structural schema of the whole object, where it is not derived from `fields`: kinds that users define. */
   readonly schema?: StructuralSchema;
+  /** What names look like; undefined if the server makes them. */
+  readonly nameRule: NameRule | undefined;
   /** Fields that keep their first value, such as `spec.git.repo`. */
   readonly immutableFields: readonly string[];
 
@@ -159,6 +161,7 @@ export function defineKind<
   const subject = group === '' ? kind : `${kind}.${group}`;
   const sensitive = definition.sensitive ?? false;
   const serverNamed = definition.serverNamed ?? false;
+  const nameRule = serverNamed ? undefined : (definition.nameRule ?? DNS_SUBDOMAIN);
   const fields: Record<string, z.ZodType> = {
     ...(definition.spec === undefined ? {} : { spec: definition.spec }),
     ...(definition.status === undefined ? {} : { status: definition.status.optional() }),
@@ -167,7 +170,7 @@ export function defineKind<
   const schema = z.object({
     apiVersion: z.literal(apiVersion),
     kind: z.literal(kind),
-    metadata: metadataSchema(serverNamed ? undefined : (definition.nameRule ?? DNS_SUBDOMAIN)),
+    metadata: metadataSchema(nameRule),
     ...fields,
   });
 
@@ -209,6 +212,7 @@ export function defineKind<
     printerColumns: definition.printerColumns ?? [],
     selectableFields: definition.selectableFields ?? [],
     fields,
+    nameRule,
     immutableFields,
     parse,
     complete: (input) => parse(input).object,

@@ -8,7 +8,7 @@ import { packageSelectorSchema } from './package-selector.ts';
 const git = z.object({
   repo: gitAddressSchema,
   branch: branchSchema.default('main').describe('The branch that manifests are committed to.'),
-  directory: directorySchema.default('/'),
+  directory: directorySchema.prefault('/'),
   secretRef: secretRefSchema.optional(),
   author: z.string().optional().describe('Name in the commits.'),
   email: z.string().optional().describe('Address in the commits.'),

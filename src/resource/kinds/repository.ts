@@ -10,7 +10,7 @@ const git = z.object({
   repo: gitAddressSchema,
   branch: branchSchema.default('main').describe('The branch that published packages are on.'),
   createBranch: z.boolean().optional().describe('Create the branch if it is not there.'),
-  directory: directorySchema.default('/'),
+  directory: directorySchema.prefault('/'),
   secretRef: secretRefSchema.optional(),
   author: z.string().optional().describe('Name in the commits.'),
   email: z.string().optional().describe('Address in the commits.'),

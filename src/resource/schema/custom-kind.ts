@@ -51,6 +51,7 @@ export function customKind(definition: CustomResourceDefinition, version: string
     printerColumns: [NAME_COLUMN, ...(found.additionalPrinterColumns?.map(columnOf) ?? [AGE_COLUMN])],
     selectableFields: (found.selectableFields ?? []).map(({ jsonPath }) => ({ path: jsonPath.replace(/^\./, '') })),
     fields: {},
+    nameRule: DNS_SUBDOMAIN,
     immutableFields: [],
     schema: wholeObject(given.description ?? '', given),
     parse,

@@ -30,7 +30,12 @@ export function structuralFromZod(type: z.ZodType): StructuralSchema {
 }
 
 function rewrite(node: Json, place: string): StructuralSchema {
-  const result: Record<string, unknown> = {};
+  // People read these schemas: what a node is comes first.
+  const { description, type } = node;
+  const result: Record<string, unknown> = {
+    ...(description === undefined ? {} : { description }),
+    ...(type === undefined ? {} : { type }),
+  };
   for (const [key, value] of Object.entries(node)) {
     if (KEPT.has(key) || key.startsWith('x-kubernetes-')) result[key] = value;
     else if (key === 'required') result.required = [...(value as string[])].sort();
