@@ -1,0 +1,240 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, request } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type TLSSocket } from 'node:tls';
+import { expect, onTestFinished, test } from 'vitest';
+import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
+import { issueCertificate, type KeyPair } from '../certificates/issue-certificate.ts';
+import { openPki } from '../certificates/open-pki.ts';
+import { tlsOptions } from '../certificates/tls-options.ts';
+import { type AuthenticationRequest, firstOf } from './authenticator.ts';
+import { CertificateAuthenticator } from './certificate-authenticator.ts';
+import { TokenAuthenticator } from './token-authenticator.ts';
+import { addToken } from './token-file.ts';
+import type { User } from './user.ts';
+
+const DAY = 86_400_000;
+
+async function setUp(clock = new ManualClock(Date.now())) {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-tls-'));
+  const pki = await openPki({ folder, names: ['localhost', '127.0.0.1'], clock: systemClock, onNote: () => undefined });
+  const tokenFile = join(folder, 'tokens.csv');
+  const errors: unknown[] = [];
+  const authenticator = firstOf(
+    [
+      new CertificateAuthenticator(clock),
+      new TokenAuthenticator({ path: tokenFile, clock, onProblem: (problem) => errors.push(problem) }),
+    ],
+    (error) => errors.push(error),
+  );
+  const server = createServer(tlsOptions(pki), async (incoming, response) => {
+    response.end(JSON.stringify((await authenticator.authenticate(incoming)) ?? null));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    await rm(folder, { recursive: true });
+  });
+  /** Asks over a connection of its own who the server thinks it is. */
+  const whoAmI = async (pair?: KeyPair, headers: Record<string, string> = {}): Promise<User | null> => {
+    const options = { host: '127.0.0.1', port, path: '/', headers, agent: false, ca: pki.authority };
+    const { promise, resolve, reject } = Promise.withResolvers<User | null>();
+    const outgoing = request({ ...options, ...credentialsOf(pair) }, async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      resolve(JSON.parse(Buffer.concat(chunks).toString()));
+    });
+    outgoing.on('error', reject).end();
+    return promise;
+  };
+  return { folder, pki, clock, tokenFile, errors, port, whoAmI };
+}
+
+function credentialsOf(pair: KeyPair | undefined) {
+  return pair === undefined ? {} : { cert: pair.certificate, key: pair.key };
+}
+
+function validity(from: number, to: number) {
+  return { notBefore: Date.now() + from, notAfter: Date.now() + to };
+}
+
+test('a certificate of our authority names the user and the groups', async () => {
+  const { pki, errors, whoAmI } = await setUp();
+  expect(await whoAmI(await pki.issueClient('anna', ['ops', 'dev'], DAY))).toEqual({
+    name: 'anna',
+    groups: ['ops', 'dev', 'system:authenticated'],
+  });
+  expect(await whoAmI(await pki.issueClient('bob', [], DAY))).toEqual({
+    name: 'bob',
+    groups: ['system:authenticated'],
+  });
+  expect(errors).toEqual([]);
+});
+
+test('nobody is known without a certificate, whatever the headers claim', async () => {
+  const { pki, whoAmI } = await setUp();
+  const forged = {
+    'X-Remote-User': 'admin',
+    'X-Remote-Group': 'system:masters',
+    'X-Forwarded-User': 'admin',
+    'X-Client-Cert': encodeURIComponent(pki.authority),
+    'X-SSL-Client-S-DN': 'CN=admin,O=system:masters',
+    Cookie: 'user=admin',
+  };
+  expect(await whoAmI(undefined, forged)).toBeNull();
+  const anna = await pki.issueClient('anna', [], DAY);
+  expect(await whoAmI(anna, forged)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
+});
+
+test('certificates that others signed, that are over, or that are for servers prove nobody', async () => {
+  const { folder, pki, whoAmI } = await setUp();
+  const other = await openPki({
+    folder: join(folder, 'other'),
+    names: [],
+    clock: systemClock,
+    onNote: () => undefined,
+  });
+  expect(await whoAmI(await other.issueClient('admin', ['system:masters'], DAY))).toBeNull();
+
+  const self = { commonName: 'admin', organisations: ['system:masters'], usage: 'client' } as const;
+  expect(await whoAmI(await issueCertificate({ ...self, ...validity(-DAY, DAY) }))).toBeNull();
+
+  expect(await whoAmI(pki.server)).toBeNull();
+});
+
+test('certificates outside their time prove nobody', async () => {
+  const { folder, whoAmI } = await setUp();
+  const text = await import('node:fs/promises').then(({ readFile }) => readFile(join(folder, 'ca.pem'), 'utf8'));
+  const authority = { certificate: text, key: text.slice(text.indexOf('-----BEGIN PRIVATE')) };
+  const anna = { commonName: 'anna', usage: 'client' } as const;
+  expect(await whoAmI(await issueCertificate({ ...anna, ...validity(-DAY, DAY) }, authority))).toMatchObject({
+    name: 'anna',
+  });
+  expect(await whoAmI(await issueCertificate({ ...anna, ...validity(-2 * DAY, -DAY) }, authority))).toBeNull();
+  expect(await whoAmI(await issueCertificate({ ...anna, ...validity(DAY, 2 * DAY) }, authority))).toBeNull();
+});
+
+test('a certificate that a client certificate signed proves nobody', async () => {
+  const { pki, whoAmI } = await setUp();
+  const anna = await pki.issueClient('anna', [], DAY);
+  const forged = await issueCertificate({ commonName: 'admin', usage: 'client', ...validity(-DAY, DAY) }, anna);
+  expect(await whoAmI(forged)).toBeNull();
+  expect(await whoAmI({ certificate: forged.certificate + anna.certificate, key: forged.key })).toBeNull();
+});
+
+test('a connection that outlives its certificate proves nobody any more', async () => {
+  const { pki, clock, port } = await setUp();
+  const authenticator = new CertificateAuthenticator(clock);
+  const anna = await pki.issueClient('anna', [], DAY);
+  const socket = await handshake(tlsOptions(pki), { ca: pki.authority, ...credentialsOf(anna) });
+  expect(port).toBeGreaterThan(0);
+  const asked: AuthenticationRequest = { socket, headers: {} };
+  expect(authenticator.authenticate(asked)).toMatchObject({ name: 'anna' });
+  clock.advance(DAY);
+  expect(authenticator.authenticate(asked)).toBeUndefined();
+});
+
+test('a resumed session proves what the first one proved, no more', async () => {
+  const { folder, pki, clock } = await setUp();
+  const other = await openPki({
+    folder: join(folder, 'other'),
+    names: [],
+    clock: systemClock,
+    onNote: () => undefined,
+  });
+  const cases: [KeyPair | undefined, string | undefined][] = [
+    [await pki.issueClient('anna', [], DAY), 'anna'],
+    [await other.issueClient('admin', ['system:masters'], DAY), undefined],
+    [undefined, undefined],
+  ];
+  const options = tlsOptions(pki);
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const)
+    for (const [pair, name] of cases) {
+      const { server, connectOnce } = await tlsServer({ ...options, maxVersion });
+      const first = await connectOnce({ ca: pki.authority, ...credentialsOf(pair) });
+      const resumed = await connectOnce({ ca: pki.authority, session: first.session });
+      expect(resumed.reused).toBe(true);
+      for (const { peer } of [first, resumed])
+        expect(new CertificateAuthenticator(clock).authenticate({ socket: peer, headers: {} })?.name).toBe(name);
+      server.close();
+    }
+});
+
+test('a bad certificate does not keep a good token out, and a good certificate comes first', async () => {
+  const { folder, pki, clock, tokenFile, whoAmI } = await setUp();
+  const token = await addToken(tokenFile, { user: 'carl', groups: ['ops'] }, clock);
+  const other = await openPki({
+    folder: join(folder, 'other'),
+    names: [],
+    clock: systemClock,
+    onNote: () => undefined,
+  });
+  const headers = { Authorization: `Bearer ${token}` };
+  const carl = { name: 'carl', groups: ['ops', 'system:authenticated'] };
+  expect(await whoAmI(undefined, headers)).toEqual(carl);
+  expect(await whoAmI(await other.issueClient('admin', [], DAY), headers)).toEqual(carl);
+  expect(await whoAmI(await pki.issueClient('anna', [], DAY), headers)).toMatchObject({ name: 'anna' });
+  expect(await whoAmI(undefined, { Authorization: `Bearer ${token}x` })).toBeNull();
+});
+
+test('an authenticator that fails is told of and passed over', async () => {
+  const errors: unknown[] = [];
+  const down = { authenticate: () => Promise.reject(new Error('issuer does not answer')) };
+  const anna = { authenticate: () => ({ name: 'anna', groups: [] }) };
+  const chain = firstOf([down, anna], (error) => errors.push(error));
+  const asked = { headers: {} } as AuthenticationRequest;
+  expect(await chain.authenticate(asked)).toEqual({ name: 'anna', groups: ['system:authenticated'] });
+  expect(errors).toHaveLength(1);
+  expect(await firstOf([down], () => undefined).authenticate(asked)).toBeUndefined();
+});
+
+interface Handshake {
+  /** The server's side. */
+  readonly peer: TLSSocket;
+  readonly session: Buffer;
+  readonly reused: boolean;
+}
+
+async function tlsServer(options: ReturnType<typeof tlsOptions> & { maxVersion?: 'TLSv1.2' | 'TLSv1.3' }) {
+  const server = createServer(options);
+  const sockets: Socket[] = [];
+  server.on('secureConnection', (socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const connectOnce = async (client: {
+    ca: string;
+    cert?: string;
+    key?: string;
+    session?: Buffer;
+  }): Promise<Handshake> => {
+    const accepted = new Promise<TLSSocket>((resolve) => server.once('secureConnection', resolve));
+    const socket = connect({ host: '127.0.0.1', port, ...client });
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    const session = await new Promise<Buffer>((resolve, reject) => {
+      socket.on('error', reject);
+      socket.on('session', resolve);
+      // In TLS 1.2 a resumed session brings no new ticket.
+      socket.on('secureConnect', () => {
+        if (socket.isSessionReused()) resolve(Buffer.alloc(0));
+      });
+    });
+    return { peer: await accepted, session, reused: socket.isSessionReused() };
+  };
+  return { server, connectOnce };
+}
+
+async function handshake(options: ReturnType<typeof tlsOptions>, client: { ca: string; cert?: string; key?: string }) {
+  const { connectOnce } = await tlsServer(options);
+  return (await connectOnce(client)).peer;
+}
