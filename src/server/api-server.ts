@@ -11,7 +11,8 @@ import { Exchange, type PathHandler } from './exchange.ts';
 import { Presenter } from './handlers/presenter.ts';
 import type { Admission, Services } from './handlers/resource-call.ts';
 import { type Answer, jsonAnswer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
-import { decodeBody, type ProtobufDecoder, readBody } from './http/request-body.ts';
+import type { DecodedText } from './http/json-text.ts';
+import { decodeBody, type ProtobufDecoder, type RequestBody, readBody } from './http/request-body.ts';
 import { isOn, parseRequestPath } from './http/request-path.ts';
 import { failureStatus, type Status } from './http/status.ts';
 import { effectiveUser } from './impersonation.ts';
@@ -165,10 +166,10 @@ export class ApiServer {
     exchange.resource = this.#resources.find(info);
     const handler = handlerOf(info, exchange.resource);
     const services = { ...this.#services, failure: (error: unknown) => this.#statusOf(exchange, error) };
-    return handler(
-      resourceCall(exchange, (body) => this.#decode(body), this.#limits.bodyBytes),
-      services,
-    );
+    const { authorizer } = this.#options;
+    const { bodyBytes: bodyLimit } = this.#limits;
+    const decode = (body: RequestBody) => this.#decode(body);
+    return handler(resourceCall(exchange, { authorizer, bodyLimit, decode }), services);
   }
 
   async #atPath(exchange: Exchange, handlers: readonly PathHandler[] = []): Promise<Answer | undefined> {
@@ -198,7 +199,7 @@ export class ApiServer {
     return jsonAnswer(201, await review.answer(user, value, info.namespace));
   }
 
-  #decode(body: Parameters<typeof decodeBody>[0]): ReturnType<typeof decodeBody> {
+  #decode(body: RequestBody): DecodedText {
     return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf);
   }
 

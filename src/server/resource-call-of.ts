@@ -1,9 +1,11 @@
+import type { Authorizer } from './authorization/authorizer.ts';
 import type { Exchange } from './exchange.ts';
 import { dryRunOf } from './handlers/query-options.ts';
 import type { ResourceCall } from './handlers/resource-call.ts';
 import type { DecodedText } from './http/json-text.ts';
 import { negotiate } from './http/media-type.ts';
 import { type RequestBody, readBody } from './http/request-body.ts';
+import { requireAllowed } from './require-allowed.ts';
 
 const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 512;
@@ -11,8 +13,15 @@ const MAX_WARNING_LENGTH = 512;
 /** What the handlers see of a request whose user and resource are known. */
 export function resourceCall(
   exchange: Exchange,
-  decode: (body: RequestBody) => DecodedText,
-  bodyLimit: number,
+  {
+    authorizer,
+    decode,
+    bodyLimit,
+  }: {
+    readonly authorizer: Authorizer;
+    readonly decode: (body: RequestBody) => DecodedText;
+    readonly bodyLimit: number;
+  },
 ): ResourceCall {
   const { info, query, resource, user, request, aborted } = exchange;
   if (info === undefined || resource === undefined || user === undefined)
@@ -24,6 +33,7 @@ export function resourceCall(
     userAgent: request.headers['user-agent'] ?? '',
     context: { actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal },
     representation: negotiate(request.headers.accept),
+    requireVerb: (verb) => requireAllowed(authorizer, { ...info, verb, user }),
     body: () => readBody(request, bodyLimit),
     warn: (text) => {
       if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));

@@ -8,16 +8,25 @@ const MAX_TOLD = 20;
 
 /**
  * Judges an object that a client sent, whole or as what a patch makes of a stored one: it must be of the kind and the place that
- * the URL names. Fields that nobody knows are left out, and told or refused as the client wishes.
+ * the URL names. Fields that nobody knows are left out, and told or refused as the client wishes; `refuse` makes the error.
  */
-export function acceptObject(call: ResourceCall, value: unknown, duplicates: readonly string[]): KubernetesObject {
+export function acceptObject(
+  call: ResourceCall,
+  value: unknown,
+  duplicates: readonly string[],
+  refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(call, flaws),
+): KubernetesObject {
   const { kind } = call.resource;
   checkKind(call, value);
   const { object, unknownFields } = kind.parse(value);
-  tellFlaws(call, [
-    ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
-    ...unknownFields.slice(0, MAX_TOLD).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
-  ]);
+  tellFlaws(
+    call,
+    [
+      ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
+      ...unknownFields.slice(0, MAX_TOLD).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
+    ],
+    refuse,
+  );
   return inItsPlace(call, object);
 }
 
@@ -41,19 +50,20 @@ function shown(value: unknown): string {
   return String(typeof value === 'string' ? value : typeof value).slice(0, 100);
 }
 
-function tellFlaws(call: ResourceCall, flaws: readonly string[]): void {
+function tellFlaws(call: ResourceCall, flaws: readonly string[], refuse: (flaws: string) => SluiceError): void {
   const validation = fieldValidationOf(call.query);
   if (flaws.length === 0 || validation === 'Ignore') return;
   if (validation === 'Warn') {
     for (const flaw of flaws) call.warn(flaw);
     return;
   }
-  const { kind, version } = call.resource.kind;
-  throw new SluiceError(
-    'BadRequest',
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ` +
-      `strict decoding error: ${flaws.join(', ')}`,
-  );
+  throw refuse(`strict decoding error: ${flaws.join(', ')}`);
+}
+
+function refuseObject({ resource }: ResourceCall, flaws: string): SluiceError {
+  const { kind, version } = resource.kind;
+  const text = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${flaws}`;
+  return new SluiceError('BadRequest', text);
 }
 
 /** The object with the name and the namespace of the URL. */

@@ -24,6 +24,8 @@ export interface ResourceCall {
   /** With `dryRun` as the client asked for it. */
   readonly context: RequestContext;
   readonly representation: Representation;
+  /** Refuses the request if its user may not do this, too, at the same place. */
+  readonly requireVerb: (verb: string) => void;
   /** Reads the body, once. */
   readonly body: () => Promise<RequestBody>;
   readonly decode: (body: RequestBody) => DecodedText;

@@ -1,0 +1,33 @@
+import type { Registry } from '../resource/registry.ts';
+import { ALL_VERBS } from '../resource/storage.ts';
+import type { DocumentCache } from './documents/document-cache.ts';
+import type { ServedKind } from './documents/served.ts';
+import type { PathHandler } from './exchange.ts';
+import { takesGzip } from './http/answer.ts';
+import { SUBRESOURCE_VERBS } from './served-resources.ts';
+
+/** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
+export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandler {
+  return async ({ path, request }) => {
+    const document = documents.find(path, request.headers.accept);
+    if (document === undefined) return undefined;
+    const { contentType, etag } = document;
+    const headers = { ETag: etag, Vary: 'Accept, Accept-Encoding' };
+    if (request.headers['if-none-match'] === etag) return { status: 304, contentType, body: '', headers };
+    if (!takesGzip(request)) return { status: 200, contentType, body: document.body, headers };
+    return {
+      status: 200,
+      contentType,
+      body: await document.gzip(),
+      headers: { ...headers, 'Content-Encoding': 'gzip' },
+    };
+  };
+}
+
+/** The kinds of a registry as discovery tells them. */
+export function servedKinds(registry: Registry): ServedKind[] {
+  return registry.kinds().map((kind) => {
+    const { verbs = ALL_VERBS, subResources } = registry.storage(kind);
+    return { kind, verbs, subResources: subResources.map((name) => ({ name, verbs: SUBRESOURCE_VERBS, kind })) };
+  });
+}

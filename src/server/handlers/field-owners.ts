@@ -1,0 +1,45 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { trackUpdate } from '../../resource/apply/track-update.ts';
+import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
+import { invalidOptions } from './query-options.ts';
+import type { ResourceCall, Services } from './resource-call.ts';
+
+const MAX_MANAGER_LENGTH = 128;
+
+/** An object that is about to be stored, with what its writer owns now. */
+export function withOwners(
+  call: ResourceCall,
+  { clock }: Services,
+  live: Stored | undefined,
+  object: KubernetesObject,
+): KubernetesObject {
+  const managedFields = trackUpdate({
+    ...writePlace(call),
+    before: live,
+    after: object,
+    manager: managerOf(call),
+    now: timestamp(clock.now()),
+  });
+  if (managedFields.length > 0 || live?.metadata.managedFields !== undefined)
+    return { ...object, metadata: { ...object.metadata, managedFields } };
+  const { managedFields: _none, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+/** What a request writes, in the terms of field owners. */
+export function writePlace({ resource: { kind }, info: { subResource } }: ResourceCall) {
+  return { schema: structuralSchemaOf(kind), apiVersion: kind.apiVersion, hasStatus: kind.hasStatus, subResource };
+}
+
+/** The name that a writer gives itself; else the program of the User-Agent header, such as `kubectl`. */
+export function managerOf({ query, userAgent }: ResourceCall): string {
+  const given = query.get('fieldManager') ?? '';
+  if (given.length > MAX_MANAGER_LENGTH)
+    throw invalidOptions('WriteOptions', 'fieldManager', `Too long: may not be more than ${MAX_MANAGER_LENGTH} bytes`);
+  if (/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.test(given))
+    throw invalidOptions('WriteOptions', 'fieldManager', 'Invalid value: should only contain printable characters');
+  if (given !== '') return given;
+  const [program = ''] = userAgent.split('/', 1);
+  return program.replace(/[^\x20-\x7e]/g, '').slice(0, MAX_MANAGER_LENGTH) || 'unknown';
+}

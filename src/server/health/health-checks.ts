@@ -1,0 +1,99 @@
+import { messageOf } from '../../foundation/sluice-error.ts';
+import type { PathHandler } from '../exchange.ts';
+import { textAnswer } from '../http/answer.ts';
+import { isOn } from '../http/request-path.ts';
+
+/** Throws, or rejects, with what is wrong. Quick, and without side effects: anybody may ask as often as he likes. */
+export type HealthCheck = () => void | Promise<void>;
+
+/** Which question a check answers: whether the process works, or whether it can take requests now. */
+export type Probe = 'livez' | 'readyz';
+
+const TEXT = 'text/plain; charset=utf-8';
+
+/** The named checks behind `/livez`, `/readyz` and the older `/healthz`. */
+export class HealthChecks {
+  readonly #checks: Readonly<Record<Probe, Map<string, HealthCheck>>> = { livez: new Map(), readyz: new Map() };
+
+  /** Adds a check; the returned function takes it away. What is not live is not ready either. */
+  add(probe: Probe, name: string, check: HealthCheck): () => void {
+    this.#checks[probe].set(name, check);
+    return () => {
+      this.#checks[probe].delete(name);
+    };
+  }
+
+  /** The plain answer, which tells nothing but whether all is well: for everybody. */
+  readonly publicPaths: PathHandler = ({ path, query }) => {
+    const probe = probeOf(path);
+    return probe === undefined || isOn(query, 'verbose') || query.has('exclude') ? undefined : this.#plain(probe);
+  };
+
+  /** `?verbose`, `?exclude=<check>` and `/livez/<check>`: for who is allowed. */
+  readonly detailPaths: PathHandler = async ({ path, query }) => {
+    const [, head = '', name, ...rest] = path.split('/');
+    const probe = probeOf(`/${head}`);
+    if (probe === undefined || rest.length > 0) return undefined;
+    const excluded = new Set(query.getAll('exclude'));
+    const checks = this.#of(probe).filter(([known]) => (name === undefined ? !excluded.has(known) : known === name));
+    if (name !== undefined && checks.length === 0) return undefined;
+    const results = await Promise.all(checks.map(([known, check]) => run(known, check)));
+    const lines = results.map(({ name: known, problem }) =>
+      problem === undefined ? `[+]${known} ok` : `[-]${known} failed: ${problem}`,
+    );
+    const failed = results.some(({ problem }) => problem !== undefined);
+    return textAnswer(
+      failed ? 500 : 200,
+      TEXT,
+      [...lines, `${head} check ${failed ? 'failed' : 'passed'}`, ''].join('\n'),
+    );
+  };
+
+  async #plain(probe: Probe) {
+    const results = await Promise.all(this.#of(probe).map(([name, check]) => run(name, check)));
+    const failed = results.filter(({ problem }) => problem !== undefined).map(({ name }) => name);
+    if (failed.length === 0) return textAnswer(200, TEXT, 'ok');
+    return textAnswer(500, TEXT, `failed: ${failed.join(', ')}\n`);
+  }
+
+  #of(probe: Probe): [string, HealthCheck][] {
+    const live = [...this.#checks.livez];
+    return probe === 'livez' ? live : [...live, ...this.#checks.readyz];
+  }
+}
+
+/** A check that fails once nobody has beaten for `patience` milliseconds: for loops that must not stop. */
+export class Heartbeat {
+  readonly #now: () => number;
+  readonly #patience: number;
+  #last: number;
+
+  constructor(now: () => number, patience: number) {
+    this.#now = now;
+    this.#patience = patience;
+    this.#last = now();
+  }
+
+  beat(): void {
+    this.#last = this.#now();
+  }
+
+  readonly check: HealthCheck = () => {
+    const silent = this.#now() - this.#last;
+    if (silent > this.#patience) throw new Error(`no sign of life for ${Math.round(silent / 1000)} s`);
+  };
+}
+
+async function run(name: string, check: HealthCheck): Promise<{ readonly name: string; readonly problem?: string }> {
+  try {
+    await check();
+    return { name };
+  } catch (error) {
+    return { name, problem: messageOf(error) };
+  }
+}
+
+function probeOf(path: string): Probe | undefined {
+  if (path === '/livez' || path === '/healthz') return 'livez';
+  return path === '/readyz' ? 'readyz' : undefined;
+}
