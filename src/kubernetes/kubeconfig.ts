@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
@@ -158,9 +159,10 @@ async function tlsOf(
   fail: Fail,
 ): Promise<ClusterTls> {
   const insecure = cluster.value['insecure-skip-tls-verify'];
-  const ca = await pem(cluster, 'certificate-authority', fail);
-  if (insecure && ca !== undefined)
+  const names = cluster.value['certificate-authority-data'] ?? cluster.value['certificate-authority'];
+  if (insecure && names !== undefined)
     throw fail('certificate-authority and insecure-skip-tls-verify exclude each other; take one out');
+  const ca = await pem(cluster, 'certificate-authority', fail);
   const cert = user === undefined ? undefined : await pem(user, 'client-certificate', fail);
   const key = user === undefined ? undefined : await pem(user, 'client-key', fail);
   if ((cert === undefined) !== (key === undefined))
@@ -171,6 +173,8 @@ async function tlsOf(
     ...(cert === undefined || key === undefined ? {} : { cert, key }),
   };
   try {
+    // An authority that cannot be read would be passed over here, and then nothing be trusted.
+    if (ca !== undefined) new X509Certificate(ca);
     createSecureContext(tls);
   } catch (error) {
     throw fail(`the certificates cannot be used: ${messageOf(error)}`);

@@ -1,0 +1,167 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Informer } from '../controller/informer.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { keyOf, keyText } from '../resource/object.ts';
+import { type Widget, widgetKind } from '../resource/testing.ts';
+import type { Connection } from './connection.ts';
+import type { HttpClient } from './http-client.ts';
+import { type Handler, isList, isWatch, sendStatus, WidgetApi, WireServer } from './testing.ts';
+
+let server: WireServer;
+let api: WidgetApi;
+let connection: Connection;
+let client: HttpClient;
+let informer: Informer<Widget>;
+/** What the informer's handlers were told, applied. */
+let held: Map<string, string>;
+
+beforeEach(async () => {
+  server = await new WireServer().start();
+  api = new WidgetApi();
+  server.handle = api.handle;
+  ({ client, connection } = server.client({ silenceLimit: 2000 }));
+  informer = new Informer<Widget>({ client, kind: widgetKind, clock: systemClock });
+  held = new Map();
+  informer.addHandler((event) => {
+    const key = keyText(keyOf(event.object));
+    if (event.type === 'delete') held.delete(key);
+    else held.set(key, event.object.metadata.resourceVersion);
+  });
+});
+
+afterEach(async () => {
+  await informer.stop();
+  await connection.close();
+  await server.stop();
+});
+
+const create = (name: string) =>
+  api.storage.create(
+    { actor: { name: 't' }, face: 'api' },
+    { ...widgetKind.complete({ metadata: { name, namespace: 'default' }, spec: {} }) },
+  );
+const remove = (name: string) =>
+  api.storage.delete({ actor: { name: 't' }, face: 'api' }, { namespace: 'default', name });
+const names = () => [...held.keys()].map((key) => key.slice('default/'.length)).sort();
+
+/** Until the informer shows these widgets and no others. */
+async function shows(...expected: string[]): Promise<void> {
+  await vi.waitFor(() => expect(names()).toEqual(expected), { timeout: 15_000, interval: 20 });
+  // Otherwise nothing went wrong, and the test shows nothing.
+  expect(api.faults).toEqual([]);
+  expect(
+    informer
+      .list()
+      .map(({ metadata }) => metadata.name)
+      .sort(),
+  ).toEqual(expected);
+}
+
+async function start(): Promise<void> {
+  await create('a');
+  await create('b');
+  informer.start();
+  await informer.whenSynced();
+  expect(names()).toEqual(['a', 'b']);
+}
+
+/** The next request of a sort is answered by `handle`. */
+const fault = (takes: WidgetApi['faults'][number]['takes'], handle: Handler) => void api.faults.push({ takes, handle });
+
+/** Lets the watch begin, then does `strike` to it. */
+function strikeWatch(strike: (response: Parameters<Handler>[1]) => void): { struck: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  fault(isWatch, (request, response) => {
+    setTimeout(() => {
+      strike(response);
+      resolve();
+    }, 50);
+    return api.serve(request, response);
+  });
+  return { struck: promise };
+}
+
+/** What happened while nobody looked: one widget more, one less. */
+async function change(): Promise<void> {
+  await create('c');
+  await remove('a');
+}
+
+describe('an informer survives', () => {
+  test.each<[string, (response: Parameters<Handler>[1]) => void]>([
+    ['a watch that the server ends', (response) => response.end()],
+    ['a watch that is reset', (response) => response.socket?.resetAndDestroy()],
+    ['a watch whose socket is destroyed', (response) => response.socket?.destroy()],
+    ['a truncated event', (response) => response.end('{"type":"ADDED","object":{"metadata":{"na')],
+    ['an unreadable event', (response) => response.write('{"type":"ADDED",]\n')],
+    ['an event that is no object', (response) => response.write('{"type":"MODIFIED","object":{}}\n')],
+    [
+      'an error in the stream',
+      (response) => response.write('{"type":"ERROR","object":{"kind":"Status","code":500}}\n'),
+    ],
+    [
+      'an expired version in the stream',
+      (response) => response.write('{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'),
+    ],
+  ])('%s', async (_what, strike) => {
+    const { struck } = strikeWatch(strike);
+    await start();
+    await struck;
+    await change();
+    await shows('b', 'c');
+  });
+
+  test('a watch that stalls with its socket open', async () => {
+    let watches = 0;
+    fault(isWatch, (_request, response) => {
+      watches += 1;
+      response.writeHead(200).flushHeaders();
+    });
+    await start();
+    await vi.waitFor(() => expect(watches).toBe(1));
+    await change();
+    await shows('b', 'c');
+  });
+
+  test.each<[string, number, string]>([
+    ['410', 410, 'Expired'],
+    ['500', 500, 'InternalError'],
+    ['503', 503, 'ServiceUnavailable'],
+    ['403', 403, 'Forbidden'],
+  ])('a watch that is answered with %s', async (_what, code, reason) => {
+    fault(isWatch, (_request, response) => sendStatus(response, code, reason, 'injected'));
+    await start();
+    await change();
+    await shows('b', 'c');
+  });
+
+  test('errors of the list after an expired watch', async () => {
+    const { struck } = strikeWatch((response) => response.socket?.resetAndDestroy());
+    fault(isWatch, (_request, response) => sendStatus(response, 410, 'Expired', 'injected'));
+    fault(isList, (_request, response) => sendStatus(response, 500, 'InternalError', 'injected'));
+    fault(isList, (_request, response) => void response.writeHead(200).end('{"items": [tru'));
+    await start();
+    await struck;
+    await change();
+    await shows('b', 'c');
+  });
+
+  test('a server that is away for a while', async () => {
+    await start();
+    await server.stop();
+    await change();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await server.start();
+    await shows('b', 'c');
+  });
+
+  test('a server that comes back with another log', async () => {
+    await start();
+    await server.stop();
+    api = new WidgetApi();
+    server.handle = api.handle;
+    await create('z');
+    await server.start();
+    await shows('z');
+  });
+});

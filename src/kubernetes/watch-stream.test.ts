@@ -1,0 +1,208 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock } from '../foundation/manual-clock.ts';
+import type { WatchEvent } from '../resource/storage.ts';
+import { type Widget, widgetKind } from '../resource/testing.ts';
+import type { Connection } from './connection.ts';
+import { bookmark, eventLine, sendStatus, WireServer, wireWidget } from './testing.ts';
+
+let server: WireServer;
+const open: Connection[] = [];
+
+beforeEach(async () => {
+  server = await new WireServer().start();
+});
+
+afterEach(async () => {
+  for (const connection of open.splice(0)) await connection.close();
+  await server.stop();
+});
+
+/** A watch of widgets that the server answers with `serve`, and its signal. */
+function watch(
+  serve: (response: ServerResponse) => void | Promise<void>,
+  options: Parameters<WireServer['client']>[0] = {},
+) {
+  server.handle = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+    return serve(response);
+  };
+  const { client, connection } = server.client(options);
+  open.push(connection);
+  const end = new AbortController();
+  return { end, events: client.watch(widgetKind, { resourceVersion: '1', signal: end.signal }) };
+}
+
+/** The events until the watch ends, in short; what it throws comes last. */
+async function outcome(events: AsyncIterable<WatchEvent<Widget>>): Promise<unknown[]> {
+  const seen: unknown[] = [];
+  try {
+    for await (const event of events)
+      seen.push(event.type === 'BOOKMARK' ? event.resourceVersion : `${event.type} ${event.object.metadata.name}`);
+  } catch (error) {
+    seen.push(error);
+  }
+  return seen;
+}
+
+const added = (name: string) => eventLine('ADDED', wireWidget(name));
+
+describe('a watch', () => {
+  test('asks for bookmarks and for an end after five to ten minutes', async () => {
+    const { events } = watch((response) => void response.end(), { random: () => 0.5 });
+    await outcome(events);
+    expect(Object.fromEntries(server.received[0]?.query ?? [])).toEqual({
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      resourceVersion: '1',
+      timeoutSeconds: '450',
+    });
+    expect(server.received[0]?.path).toBe('/apis/test.sluice.dev/v1/widgets');
+  });
+
+  test('reads events wherever the stream is cut, and ends with it', async () => {
+    const text = `${added('é')}${eventLine('MODIFIED', wireWidget('漢字'))}\n${eventLine('BOOKMARK', bookmark('7'))}${eventLine('DELETED', wireWidget('🙂'))}`;
+    const bytes = Buffer.from(text);
+    const { events } = watch(async (response) => {
+      for (let at = 0; at < bytes.length; at += 7) {
+        response.write(bytes.subarray(at, at + 7));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      response.end();
+    });
+    expect(await outcome(events)).toEqual(['ADDED é', 'MODIFIED 漢字', '7', 'DELETED 🙂']);
+  });
+
+  test('takes the last event without a line end, and freezes objects', async () => {
+    const { events } = watch((response) => void response.end(added('a').trimEnd()));
+    for await (const event of events)
+      expect(event.type !== 'BOOKMARK' && Object.isFrozen(event.object.spec)).toBe(true);
+    expect(server.received).toHaveLength(1);
+  });
+
+  test('asks for nothing before the first event is wanted, and nothing after an abort', async () => {
+    const { events, end } = watch((response) => void response.write(added('a')));
+    const iterator = events[Symbol.asyncIterator]();
+    expect(server.received).toHaveLength(0);
+    expect(await iterator.next()).toMatchObject({ value: { type: 'ADDED' } });
+    const next = iterator.next();
+    end.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
+    const { events: late, end: over } = watch(() => undefined);
+    over.abort();
+    expect(await outcome(late)).toEqual([]);
+    expect(server.received).toHaveLength(1);
+  });
+
+  test('gives its connection up when the reader leaves', async () => {
+    const closed = Promise.withResolvers<void>();
+    const { events } = watch((response) => {
+      response.on('close', closed.resolve);
+      response.write(added('a') + added('b'));
+    });
+    for await (const _event of events) break;
+    await closed.promise;
+    expect(server.received).toHaveLength(1);
+  });
+});
+
+describe('a watch that goes wrong', () => {
+  const unavailable = expect.objectContaining({ code: 'Unavailable' });
+
+  test('breaks off: Unavailable after what came before', async () => {
+    const cut = (response: ServerResponse) => {
+      response.write(added('a'), () => setTimeout(() => response.socket?.resetAndDestroy(), 20));
+    };
+    expect(await outcome(watch(cut).events)).toEqual(['ADDED a', unavailable]);
+  });
+
+  test('is cut in the middle of an event: Unavailable', async () => {
+    const { events } = watch((response) => void response.end(added('a') + added('b').slice(0, 40)));
+    expect(await outcome(events)).toEqual(['ADDED a', unavailable]);
+  });
+
+  test.each([
+    ['no JSON', 'ADDED a\n'],
+    ['no object', '5\n'],
+    ['an unknown type', eventLine('RENAMED', wireWidget('a'))],
+    ['an event without an object', eventLine('ADDED', undefined)],
+    ['an object without a version', eventLine('ADDED', { metadata: { name: 'a' } })],
+    ['a bookmark without a version', eventLine('BOOKMARK', { metadata: {} })],
+    ['a bookmark of nothing', eventLine('BOOKMARK', null)],
+  ])('sends %s: Unavailable', async (_what, text) => {
+    const { events } = watch((response) => void response.end(text));
+    expect(await outcome(events)).toEqual([unavailable]);
+  });
+
+  test('an ERROR event is the error it tells of', async () => {
+    const status = (code: number, reason: string) => ({
+      kind: 'Status',
+      status: 'Failure',
+      message: 'm',
+      reason,
+      code,
+    });
+    for (const [object, code] of [
+      [status(410, 'Expired'), 'Expired'],
+      [status(410, 'Gone'), 'Expired'],
+      [status(500, 'InternalError'), 'Internal'],
+      [status(429, 'TooManyRequests'), 'TooManyRequests'],
+      [{}, 'Internal'],
+      [null, 'Internal'],
+    ] as const) {
+      const { events } = watch((response) => void response.end(added('a') + eventLine('ERROR', object)));
+      expect(await outcome(events)).toEqual(['ADDED a', expect.objectContaining({ code })]);
+    }
+  });
+
+  test('an answer that is no stream is the error it tells of', async () => {
+    const { events } = watch(() => undefined);
+    server.handle = (_request, response) => sendStatus(response, 410, 'Expired', 'too old resource version: 1 (5)');
+    expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Expired' })]);
+  });
+
+  test('falls silent: Timeout; bytes of any kind are a sign of life, a slow reader is no silence', async () => {
+    const clock = new ManualClock();
+    let response: ServerResponse | undefined;
+    const serve = (answer: ServerResponse) => {
+      response = answer;
+      answer.write(added('a'));
+    };
+    const { events } = watch(serve, { clock });
+    const iterator = events[Symbol.asyncIterator]();
+    await iterator.next();
+    await clock.advanceAsync(200_000);
+    const next = iterator.next();
+    const settled = next.then(
+      () => 'event',
+      (error: unknown) => error,
+    );
+    response?.write('\n');
+    // The watch waits anew once it has read the empty line.
+    for (let waits = 0; waits < 200 && clock.nextDelay !== 90_000; waits += 1)
+      await new Promise((go) => setTimeout(go, 5));
+    await clock.advanceAsync(89_000);
+    expect(clock.pending).toBe(1);
+    await clock.advanceAsync(1000);
+    expect(await settled).toMatchObject({ code: 'Timeout', message: expect.stringContaining('nothing for 90 s') });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('a line without an end is given up', async () => {
+    const piece = `"${'x'.repeat(1024 * 1024)}"`;
+    let sent = 0;
+    const { events } = watch(async (response) => {
+      while (!response.destroyed && sent < 300) {
+        sent += 1;
+        if (response.write(piece)) continue;
+        const left = new AbortController();
+        const { signal } = left;
+        await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+        left.abort();
+      }
+    });
+    expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'LimitExceeded' })]);
+    expect(sent).toBeLessThan(300);
+  });
+});
