@@ -19,19 +19,22 @@ export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'i
   readonly 'x-kubernetes-patch-merge-key'?: string;
 }
 
-/** The schemas that the operations of these resources name: the kinds, their lists, and what all of them share. */
+/**
+ * The schemas that the operations of these resources name: the kinds, their lists, and what all of them share. A name that
+ * is taken stays taken, so no kind of a user can put itself in the place of another one.
+ */
 export function definitionsOf(resources: readonly ServedResource[]): Map<string, DocumentSchema> {
   const definitions = new Map<string, DocumentSchema>();
+  const add = (name: string, schema: DocumentSchema) => definitions.has(name) || definitions.set(name, schema);
+  // Kinds of Kubernetes are patched by the rules in it, and one schema serves all kinds.
+  add(metaSchemaName('ObjectMeta'), withPatchRules(OBJECT_META_SCHEMA));
+  for (const [name, schema] of Object.entries(META_SCHEMAS)) add(metaSchemaName(name), schema);
   for (const resource of resources) {
-    definitions.set(schemaName(resource), ofObjects(resource));
-    if (resource.verbs.includes('list')) definitions.set(schemaName(listKind(resource)), ofList(resource));
+    add(schemaName(resource), ofObjects(resource));
+    if (resource.verbs.includes('list')) add(schemaName(listKind(resource)), ofList(resource));
   }
   for (const { kind } of resources.flatMap((resource) => resource.subResources))
-    if (!definitions.has(schemaName(kind)))
-      definitions.set(schemaName(kind), { type: 'object', description: `An object of kind ${kind.kind}.` });
-  // Kinds of the core group and their like are patched by these rules, and one schema serves all kinds.
-  definitions.set(metaSchemaName('ObjectMeta'), withPatchRules(OBJECT_META_SCHEMA));
-  for (const [name, schema] of Object.entries(META_SCHEMAS)) definitions.set(metaSchemaName(name), schema);
+    add(schemaName(kind), { type: 'object', description: `An object of kind ${kind.kind}.` });
   return definitions;
 }
 
