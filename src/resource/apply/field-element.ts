@@ -16,7 +16,10 @@ export function isScalar(value: unknown): value is Scalar {
 /** `fields` are pairs of a key's name and its value. */
 export function keyElement(fields: readonly (readonly [string, Scalar])[]): FieldElement {
   const sorted = fields.length === 1 ? fields : fields.toSorted(([left], [right]) => (left < right ? -1 : 1));
-  return `k:{${sorted.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+  let text = '';
+  for (const [name, value] of sorted)
+    text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${typeof value === 'string' ? JSON.stringify(value) : value}`;
+  return `k:{${text}}`;
 }
 
 /** Reads an element that others wrote; undefined for what is none. */

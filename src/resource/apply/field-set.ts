@@ -69,6 +69,17 @@ export function intersection(left: FieldSet, right: FieldSet): FieldSet {
   return fieldSet(left.owned && right.owned, children);
 }
 
+/** Whether both hold the same paths. */
+export function sameFields(left: FieldSet, right: FieldSet): boolean {
+  if (left === right) return true;
+  if (left.owned !== right.owned || left.children.size !== right.children.size) return false;
+  for (const [element, ours] of left.children) {
+    const theirs = right.children.get(element);
+    if (theirs === undefined || !sameFields(ours, theirs)) return false;
+  }
+  return true;
+}
+
 /** All paths for people, such as `.spec.ports[name="web"].port`, sorted, a path before what is beneath it. */
 export function showPaths(set: FieldSet, prefix = ''): string[] {
   const paths = set.owned ? [prefix] : [];

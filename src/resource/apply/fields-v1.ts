@@ -9,12 +9,10 @@ const DEEPEST = 200;
 
 /** Writes a set the way `managedFields` keeps it: `{"f:spec": {".": {}, "f:color": {}}}`. */
 export function toFieldsV1(set: FieldSet): FieldsV1 {
-  const fields: Record<string, unknown> = {};
   // Every element has a prefix, so no key can be one that a prototype knows.
-  for (const element of sortedElements(set)) {
-    const child = set.children.get(element) ?? NO_FIELDS;
-    fields[element] = child.owned && child.children.size > 0 ? { '.': {}, ...toFieldsV1(child) } : toFieldsV1(child);
-  }
+  const fields: Record<string, unknown> = {};
+  if (set.owned && set.children.size > 0) fields['.'] = {};
+  for (const element of sortedElements(set)) fields[element] = toFieldsV1(set.children.get(element) ?? NO_FIELDS);
   return fields;
 }
 

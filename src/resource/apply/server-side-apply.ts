@@ -5,7 +5,7 @@ import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { applyConflict, type Conflict } from './apply-conflict.ts';
 import { checkedConfiguration } from './checked-configuration.ts';
 import { compareFields, type FieldChanges } from './compare-fields.ts';
-import { difference, type FieldSet, intersection, isEmpty, union } from './field-set.ts';
+import { difference, type FieldSet, intersection, isEmpty, sameFields, union } from './field-set.ts';
 import { fieldSetOf } from './field-set-of.ts';
 import { mergeApplied } from './merge-applied.ts';
 import { isPart, ownableFields, UNOWNED_FIELDS, type WrittenPart } from './ownable-fields.ts';
@@ -104,7 +104,7 @@ function withoutLeftFields(
   own: FieldSet,
   others: readonly Ownership[],
 ): unknown {
-  if (previous === undefined) return merged;
+  if (previous === undefined || sameFields(previous.fields, own)) return merged;
   const left = difference(previous.fields, own);
   if (isEmpty(left)) return merged;
   const kept = others.reduce((kept, other) => union(kept, other.fields), union(own, UNOWNED_FIELDS));
@@ -121,10 +121,6 @@ function afterChanges(others: readonly Ownership[], changes: FieldChanges, force
   });
   if (conflicts.length > 0 && !force) throw applyConflict(conflicts);
   return rest;
-}
-
-function sameFields(left: FieldSet, right: FieldSet): boolean {
-  return isEmpty(difference(left, right)) && isEmpty(difference(right, left));
 }
 
 function withManagedFields(object: KubernetesObject, managedFields: readonly ManagedFieldsEntry[]): KubernetesObject {
