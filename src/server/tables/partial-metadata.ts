@@ -14,27 +14,7 @@ export interface ListMeta {
   readonly remainingItemCount?: number | undefined;
 }
 
-export interface PartialObjectMetadataList {
-  readonly kind: 'PartialObjectMetadataList';
-  readonly apiVersion: 'meta.k8s.io/v1';
-  readonly metadata: ListMeta;
-  readonly items: readonly PartialObjectMetadata[];
-}
-
 /** An object's metadata alone. Shares the metadata with the object. */
 export function partialMetadata(object: Pick<KubernetesObject, 'metadata'>): PartialObjectMetadata {
   return { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1', metadata: object.metadata };
-}
-
-/** The metadata of the objects of a list. */
-export function partialMetadataList(
-  objects: readonly Pick<KubernetesObject, 'metadata'>[],
-  metadata: ListMeta,
-): PartialObjectMetadataList {
-  return {
-    kind: 'PartialObjectMetadataList',
-    apiVersion: 'meta.k8s.io/v1',
-    metadata,
-    items: objects.map(partialMetadata),
-  };
 }

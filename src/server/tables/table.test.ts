@@ -4,7 +4,7 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { defineKind } from '../../resource/kind.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { widgetKind } from '../../resource/testing.ts';
-import { partialMetadata, partialMetadataList } from './partial-metadata.ts';
+import { partialMetadata } from './partial-metadata.ts';
 import { bookmarkTable, includeObjectOf, tableOf } from './table.ts';
 
 const now = Date.parse('2026-02-01T00:05:00Z');
@@ -100,10 +100,4 @@ test('includeObject is one of three words', () => {
   expect(() => includeObjectOf('__proto__')).toThrow(
     expect.toSatisfy((error) => isSluiceError(error, 'BadRequest') && /must be 'Metadata'/.test(error.message)),
   );
-});
-
-test('a list of metadata', () => {
-  const list = partialMetadataList([repository], { resourceVersion: '3' });
-  expect(list.kind).toBe('PartialObjectMetadataList');
-  expect(list.items[0]?.metadata).toBe(repository.metadata);
 });
