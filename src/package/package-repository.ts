@@ -13,9 +13,11 @@ import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { RevisionChange } from './write/change.ts';
-import { checkPlace, type NewRevision, planCreate } from './write/create.ts';
+import { type NewRevision, planCreate } from './write/create.ts';
+import { checkPlace } from './write/place.ts';
 import type { Transition } from './write/transition.ts';
 import { planUpdate, type RevisionUpdate } from './write/update.ts';
+import { NO_UPSTREAMS, type UpstreamReader } from './write/upstream-reader.ts';
 import type { Workbench, WritePlan } from './write/workbench.ts';
 
 export interface PackageRepositoryOptions {
@@ -135,10 +137,15 @@ export class PackageRepository implements Workbench {
     return this.refresh();
   }
 
-  create(wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
+  /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
+  create(
+    wanted: NewRevision,
+    context: RequestContext,
+    upstreams: UpstreamReader = NO_UPSTREAMS,
+  ): Promise<PackageRevision> {
     const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
     return this.#exclusive(revisionName(key), async () => {
-      const plan = await planCreate(this, wanted, context);
+      const plan = await planCreate(this, wanted, upstreams, context);
       // Another package can have come into being meanwhile.
       const made = await this.#carryOut(plan, context, () => checkPlace(this, wanted));
       if (made === undefined) throw new SluiceError('Internal', `${plan.name} was created and is not there`);

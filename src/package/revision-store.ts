@@ -14,6 +14,7 @@ import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/create.ts';
 import { factsOf, type Transition } from './write/transition.ts';
 import type { RevisionUpdate } from './write/update.ts';
+import { NO_UPSTREAMS, readPackageFiles, type UpstreamReader, type UpstreamRevision } from './write/upstream-reader.ts';
 
 export interface RevisionFilter {
   readonly repository?: string;
@@ -40,7 +41,13 @@ export type RevisionListener = (changes: readonly IndexChange[]) => void;
  */
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
+  readonly #upstreams: UpstreamReader;
   readonly #listeners = new Set<RevisionListener>();
+
+  /** `address` reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
+  constructor(address: UpstreamReader['address'] = NO_UPSTREAMS.address) {
+    this.#upstreams = { address, revision: (name) => this.#upstream(name) };
+  }
 
   /** Adds an opened repository; its revisions are announced to the listeners. */
   add(repository: PackageRepository): void {
@@ -150,7 +157,7 @@ export class RevisionStore {
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
-    return this.repository(repository).create(wanted, context);
+    return this.repository(repository).create(wanted, context, this.#upstreams);
   }
 
   change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
@@ -175,6 +182,17 @@ export class RevisionStore {
   async close(): Promise<void> {
     await Promise.all([...this.#repositories.values()].map((repository) => repository.close()));
     this.#repositories.clear();
+  }
+
+  async #upstream(name: string): Promise<UpstreamRevision> {
+    const revision = this.get(name);
+    const { git, url } = this.repository(revision.key.repository);
+    const { commit, path, ref, tip } = revision;
+    return {
+      revision,
+      location: { repo: url, directory: path, ref: ref.replace(/^refs\/(?:heads|tags)\//, ''), commit },
+      files: await readPackageFiles(git, tip.tree ?? `${commit}:${path}`),
+    };
   }
 
   #of(name: string): PackageRepository {

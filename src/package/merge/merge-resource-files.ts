@@ -118,7 +118,8 @@ function elsewhere({ local, original, updated }: Sides, missing: readonly Found[
 }
 
 function identityText({ group, kind, namespace, name }: ResourceIdentity): string {
-  return JSON.stringify([group, kind, namespace, name]);
+  // Whoever leaves the namespace out means this one.
+  return JSON.stringify([group, kind, namespace || 'default', name]);
 }
 
 function written(

@@ -76,8 +76,6 @@ function identityOf({ contents }: Document & { contents: YAMLMap }, text: string
   return {
     group: slash === -1 ? '' : apiVersion.slice(0, slash),
     kind,
-    // Whoever leaves the namespace out means that one.
-    namespace: key.namespace === '' ? 'default' : key.namespace,
-    name: key.name,
+    ...key,
   };
 }
