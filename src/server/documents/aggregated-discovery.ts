@@ -1,5 +1,4 @@
-import type { GroupVersionKind } from '../../resource/object.ts';
-import type { ServedGroup, ServedResource } from './served.ts';
+import { namesOf, type ServedGroup, type ServedResource } from './served.ts';
 
 /** The versions that clients ask for; both have the same form. */
 export const AGGREGATED_VERSIONS = ['v2', 'v2beta1'] as const;
@@ -26,7 +25,7 @@ function resourceEntry(resource: ServedResource) {
   const { plural, singular, shortNames, categories, subResources, verbs } = resource;
   return {
     resource: plural,
-    responseKind: gvk(resource),
+    responseKind: namesOf(resource),
     scope: resource.namespaced ? 'Namespaced' : 'Cluster',
     singularResource: singular,
     verbs,
@@ -37,13 +36,9 @@ function resourceEntry(resource: ServedResource) {
       : {
           subresources: subResources.map((sub) => ({
             subresource: sub.name,
-            responseKind: gvk(sub.kind),
+            responseKind: sub.kind,
             verbs: sub.verbs,
           })),
         }),
   };
-}
-
-function gvk({ group, version, kind }: GroupVersionKind): GroupVersionKind {
-  return { group, version, kind };
 }

@@ -5,7 +5,7 @@ import { META_SCHEMAS } from './meta-schemas.ts';
 import { STRATEGIC_MERGE_PATCH } from './patch-types.ts';
 import { mapChildren } from './schema-children.ts';
 import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
-import type { ServedResource } from './served.ts';
+import { namesOf, type ServedResource } from './served.ts';
 
 /** A schema of a document, that may name another one of it. */
 export interface DocumentSchema extends Omit<StructuralSchema, 'properties' | 'items' | 'additionalProperties'> {
@@ -47,7 +47,7 @@ function ofObjects(resource: ServedResource): DocumentSchema {
       ...schema.properties,
       metadata: shared('ObjectMeta', 'Name, labels and what else every object has.'),
     },
-    'x-kubernetes-group-version-kind': [gvk(resource)],
+    'x-kubernetes-group-version-kind': [namesOf(resource)],
   };
 }
 
@@ -69,10 +69,6 @@ function ofList(resource: ServedResource): DocumentSchema {
 
 function shared(name: string, description: string): DocumentSchema {
   return { refersTo: metaSchemaName(name), description };
-}
-
-function gvk({ group, version, kind }: GroupVersionKind): GroupVersionKind {
-  return { group, version, kind };
 }
 
 /** Tells in the older words of strategic merge patches too how two writers share a list. */

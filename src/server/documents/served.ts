@@ -83,12 +83,19 @@ export function servedGroups(served: Served): ServedGroup[] {
   }));
 }
 
-function kindResource({ kind, verbs, subResources }: ServedKind): ServedResource {
+function kindResource({ kind, verbs, ...rest }: ServedKind): ServedResource {
   const { group, version, plural, singular, shortNames, categories, namespaced } = kind;
+  // A whole kind may be given where its names are enough; what is kept here is compared and written out.
+  const subResources = rest.subResources.map((sub) => ({ ...sub, kind: namesOf(sub.kind) }));
   return {
     ...{ group, version, kind: kind.kind, plural, singular, shortNames, categories, namespaced },
     ...{ verbs, subResources, patchTypes: patchTypesOf(kind), schema: () => structuralSchemaOf(kind), source: kind },
   };
+}
+
+/** Group, version and kind of something that may carry more. */
+export function namesOf({ group, version, kind }: GroupVersionKind): GroupVersionKind {
+  return { group, version, kind };
 }
 
 function reviewResource(review: ServedReview): ServedResource {
