@@ -26,7 +26,21 @@ export function revisionName(key: RevisionKey): string {
 
 /** The deterministic id of a revision: UUID version 5 (RFC 9562) over group, kind, namespace and name, as Porch computes it. */
 export function revisionUid(name: string, namespace: string = DEFAULT_NAMESPACE): string {
-  const text = `packagerevision:porch.kpt.dev/v1alpha1/${namespace}/${name}`.toLowerCase();
+  return uidOf('packagerevision', name, namespace);
+}
+
+/** The object name of a package: `<repository>.<path segments>.<package>`. */
+export function packageName(key: Pick<RevisionKey, 'repository' | 'package'>): string {
+  return `${key.repository}.${key.package.replaceAll('/', '.')}`;
+}
+
+/** The id of a package, made as that of a revision is. */
+export function packageUid(name: string, namespace: string): string {
+  return uidOf('package', name, namespace);
+}
+
+function uidOf(what: string, name: string, namespace: string): string {
+  const text = `${what}:porch.kpt.dev/v1alpha1/${namespace}/${name}`.toLowerCase();
   const bytes = createHash('sha1').update(UID_NAMESPACE).update(text).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
   bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);

@@ -90,6 +90,11 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly subResources: readonly string[];
   /** What clients may do; all verbs if absent. */
   readonly verbs?: readonly Verb[];
+  /**
+   * True if server-side apply takes nothing away that its manager applied before and now leaves out: who stops to mention it only
+   * stops to own it. So a file is removed by naming it with null in a merge patch, or by an update, and never by forgetting it.
+   */
+  readonly applyNeverRemoves?: boolean;
 
   /** NotFound if there is none. */
   get(context: RequestContext, key: ObjectKey): Promise<Stored<T>>;

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { narrowestKey } from '../../resource/index-key.ts';
+import type { Kind } from '../../resource/kind.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import { ListPages } from '../../resource/list-pages.ts';
 import type { ObjectKey, Stored } from '../../resource/object.ts';
@@ -73,23 +74,28 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {
-    const narrow = narrowestKey(options, this.kind);
-    const { labelSelector, fieldSelector } = options;
-    const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
-    const selects = compileSelection(options, this.kind);
-    // Without selectors the index key is all that selects, and nothing has to be looked at.
-    return this.#pages.list(
-      options,
-      this.#log.version,
-      () => this.table.select(narrow),
-      selective ? selects : undefined,
-    );
+    return this.listFor(this.kind, options);
   }
 
   watch(_context: RequestContext, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
+    return this.watchFor(this.kind, options);
+  }
+
+  /** The package revisions that a selection by the fields of another kind means, which has one object for each of them. */
+  listFor(kind: Pick<Kind, 'selectableFields'>, options: ListOptions): ListResult<RevisionObject> {
+    const narrow = narrowestKey(options, kind);
+    const { labelSelector, fieldSelector } = options;
+    const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
+    const selects = compileSelection(options, kind);
+    const find = () => this.table.select(narrow);
+    // Without selectors the index key is all that selects, and nothing has to be looked at.
+    return this.#pages.list(options, this.#log.version, find, selective ? selects : undefined);
+  }
+
+  watchFor(kind: Pick<Kind, 'selectableFields'>, options: WatchOptions): AsyncIterable<WatchEvent<RevisionObject>> {
     const { resourceVersion, signal } = options;
-    const selects = compileSelection(options, this.kind);
-    const indexKey = narrowestKey(options, this.kind);
+    const selects = compileSelection(options, kind);
+    const indexKey = narrowestKey(options, kind);
     return this.#log.follow<RevisionObject>(REVISION_TOPIC, { resourceVersion, signal, selects, indexKey });
   }
 

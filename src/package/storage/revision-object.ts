@@ -18,8 +18,7 @@ export function revisionObject(
   revision: PackageRevision,
   repository: Pick<PackageRepository, 'namespace' | 'deployment' | 'url'>,
 ): RevisionObject {
-  const { kptfile, record } = revision;
-  const folded = revision.tip.facts.record;
+  const { kptfile } = revision;
   const published = isPublished(revision);
   const packageMetadata = {
     ...(kptfile?.metadata?.labels === undefined ? {} : { labels: kptfile.metadata.labels }),
@@ -35,7 +34,7 @@ export function revisionObject(
       name: revision.name,
       namespace: repository.namespace,
       uid: revision.uid,
-      creationTimestamp: record?.createdAt ?? folded?.createdAt ?? timestamp(revision.tip.time),
+      creationTimestamp: createdAt(revision),
       ...objectMetadata(revision),
     },
     spec: {
@@ -65,6 +64,11 @@ export function revisionObject(
       ...(conditions.length === 0 ? {} : { conditions }),
     },
   };
+}
+
+/** When a revision was made, RFC 3339. Of what others made it is when they touched it last. */
+export function createdAt({ record, tip }: PackageRevision): string {
+  return record?.createdAt ?? tip.facts.record?.createdAt ?? timestamp(tip.time);
 }
 
 /** How the revision was made. Sluice keeps it in the record; of what Porch wrote, the tip's own commit tells. */

@@ -1,0 +1,25 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { EventLog } from '../../resource/event-log.ts';
+import type { RevisionStore } from '../revision-store.ts';
+import type { FieldOwners } from './field-owners.ts';
+import { PackageResourcesStorage } from './package-resources-storage.ts';
+import { PackageRevisionStorage } from './package-revision-storage.ts';
+import { PorchPackageStorage } from './porch-package-storage.ts';
+
+export interface PackageStoragesOptions {
+  readonly store: RevisionStore;
+  readonly log: EventLog;
+  readonly clock: Clock;
+  /** Who owns the fields of package revisions, and of their files. Default: in memory. */
+  readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
+}
+
+/** The storages of all kinds that show packages in Git, over one store. */
+export function packageStorages({ store, log, clock, owners }: PackageStoragesOptions) {
+  const revisions = new PackageRevisionStorage(store, log, {
+    clock,
+    ...(owners === undefined ? {} : { owners: owners.revisions }),
+  });
+  const resources = new PackageResourcesStorage(store, revisions, owners?.resources);
+  return { revisions, resources, packages: new PorchPackageStorage(store, log, clock) };
+}

@@ -1,0 +1,40 @@
+import { anna, type Scratch } from '../../../test/support/scratch-repository.ts';
+import { EventLog } from '../../resource/event-log.ts';
+import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import { Registry } from '../../resource/registry.ts';
+import { RegistryClient } from '../../resource/registry-client.ts';
+import type { PackageRepositoryOptions } from '../package-repository.ts';
+import { packageStorages } from './package-storages.ts';
+
+/** All package kinds over a scratch repository, and a client of anna's. */
+export async function packageKinds(scratch: Scratch, options: Partial<PackageRepositoryOptions> = {}) {
+  const { store, repository } = await scratch.open(options);
+  const log = new EventLog({ clock: scratch.clock });
+  const storages = packageStorages({ store, log, clock: scratch.clock });
+  const registry = new Registry();
+  for (const storage of [storages.revisions, storages.resources, storages.packages])
+    registry.register(storage as never);
+  return { ...storages, store, repository, log, client: new RegistryClient(registry, anna.actor, 'cli') };
+}
+
+/** A package revision as a client writes it to create one. */
+export function revision(
+  packageName: string,
+  workspaceName = 'v1',
+  parts: { readonly metadata?: object; readonly spec?: object } = {},
+): RevisionObject {
+  return packageRevisionKind.complete({
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevision',
+    metadata: { name: '', namespace: 'default', ...parts.metadata },
+    spec: { repository: 'packages', packageName, workspaceName, ...parts.spec },
+  });
+}
+
+/** The object with another lifecycle. */
+export function to(
+  object: RevisionObject,
+  lifecycle: NonNullable<RevisionObject['spec']['lifecycle']>,
+): RevisionObject {
+  return { ...object, spec: { ...object.spec, lifecycle } };
+}
