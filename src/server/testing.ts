@@ -6,7 +6,7 @@ import { Registry } from '../resource/registry.ts';
 import { widgetKind } from '../resource/testing.ts';
 import { ApiServer, type ApiServerOptions } from './api-server.ts';
 import { AUTHENTICATED_GROUP, MASTERS_GROUP } from './authentication/user.ts';
-import { type Listener, listen } from './listener.ts';
+import { type Listener, type ListenerTls, listen } from './listener.ts';
 
 /** A server on loopback for tests: widgets in memory, and users whose token is their name. */
 export interface TestServer {
@@ -24,6 +24,7 @@ export interface TestServer {
 export async function startTestServer(
   options: Partial<ApiServerOptions> = {},
   kinds: readonly Kind[] = [widgetKind as Kind],
+  tls?: ListenerTls,
 ): Promise<TestServer> {
   const clock = systemClock;
   const log = new EventLog({ clock });
@@ -47,6 +48,7 @@ export async function startTestServer(
   const listener = await listen({
     host: '127.0.0.1',
     port: 0,
+    ...(tls === undefined ? {} : { tls }),
     handle: (request, response) => void server.handle(request, response),
     onStop: () => server.endWatches(),
   });

@@ -1,0 +1,81 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ReconcileRecord } from '../../controller/controller.ts';
+import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
+
+const RESULTS: Readonly<Record<ReconcileRecord['outcome'], string>> = {
+  success: 'success',
+  'requeue-after': 'requeue_after',
+  error: 'error',
+  'terminal-error': 'error',
+};
+
+/** The metrics of controllers, under the names of controller-runtime and client-go. */
+export class ControllerMetrics {
+  readonly #total: Counter;
+  readonly #errors: Counter;
+  readonly #terminalErrors: Counter;
+  readonly #time: Histogram;
+  readonly #work: Histogram;
+
+  /** `queues` tells the state of every controller's queue, by its name. */
+  constructor(registry: Registry, queues: () => ReadonlyMap<string, WorkQueueMetrics>) {
+    const registers = [registry];
+    const labelNames = ['controller'];
+    this.#total = new Counter({
+      name: 'controller_runtime_reconcile_total',
+      help: 'Reconciliations by controller and result.',
+      labelNames: [...labelNames, 'result'],
+      registers,
+    });
+    this.#errors = new Counter({
+      name: 'controller_runtime_reconcile_errors_total',
+      help: 'Reconciliations that failed.',
+      ...{ labelNames, registers },
+    });
+    this.#terminalErrors = new Counter({
+      name: 'controller_runtime_terminal_reconcile_errors_total',
+      help: 'Reconciliations that failed for good.',
+      ...{ labelNames, registers },
+    });
+    const buckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+    this.#time = new Histogram({
+      name: 'controller_runtime_reconcile_time_seconds',
+      help: 'Time of one reconciliation.',
+      ...{ labelNames, registers, buckets },
+    });
+    this.#work = new Histogram({
+      name: 'workqueue_work_duration_seconds',
+      help: 'Time that an item of the queue was worked on.',
+      ...{ labelNames: ['name', 'controller'], registers, buckets },
+    });
+    new Gauge({
+      name: 'workqueue_depth',
+      help: 'Items that are ready.',
+      ...{ labelNames: ['name', 'controller'], registers },
+      collect() {
+        for (const [name, { depth }] of queues()) this.set({ name, controller: name }, depth);
+      },
+    });
+    const counted = (name: string, help: string, total: (queue: WorkQueueMetrics) => number) =>
+      new Counter({
+        ...{ name, help, registers },
+        labelNames: ['name', 'controller'],
+        // The queues count themselves, from their start.
+        collect() {
+          this.reset();
+          for (const [queue, state] of queues()) this.inc({ name: queue, controller: queue }, total(state));
+        },
+      });
+    counted('workqueue_adds_total', 'Items that were added.', (queue) => queue.adds);
+    counted('workqueue_retries_total', 'Items that were tried again.', (queue) => queue.retries);
+  }
+
+  record({ controller, outcome, milliseconds }: ReconcileRecord): void {
+    const labels = { controller };
+    this.#total.inc({ ...labels, result: RESULTS[outcome] });
+    if (outcome === 'error' || outcome === 'terminal-error') this.#errors.inc(labels);
+    if (outcome === 'terminal-error') this.#terminalErrors.inc(labels);
+    this.#time.observe(labels, milliseconds / 1000);
+    this.#work.observe({ name: controller, controller }, milliseconds / 1000);
+  }
+}

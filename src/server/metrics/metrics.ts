@@ -1,0 +1,35 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
+import type { PathHandler } from '../exchange.ts';
+import { textAnswer } from '../http/answer.ts';
+import { ControllerMetrics } from './controller-metrics.ts';
+import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
+import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
+
+/** Where the metrics look when they are asked for. */
+export interface MetricsSources {
+  load(): ServerLoad;
+  queues(): ReadonlyMap<string, WorkQueueMetrics>;
+  revisions(): Iterable<RevisionCount>;
+}
+
+/** What `/metrics` shows, in the text form of Prometheus. */
+export class Metrics {
+  readonly requests: RequestMetrics;
+  readonly controllers: ControllerMetrics;
+  readonly packages: PackageMetrics;
+  readonly #registry = new Registry();
+
+  constructor(sources: MetricsSources) {
+    const registry = this.#registry;
+    collectDefaultMetrics({ register: registry });
+    this.requests = new RequestMetrics(registry, () => sources.load());
+    this.controllers = new ControllerMetrics(registry, () => sources.queues());
+    this.packages = new PackageMetrics(registry, () => sources.revisions());
+  }
+
+  readonly paths: PathHandler = async ({ path }) => {
+    if (path !== '/metrics') return undefined;
+    return textAnswer(200, this.#registry.contentType, await this.#registry.metrics());
+  };
+}

@@ -1,0 +1,60 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+export interface RevisionCount {
+  readonly repository: string;
+  readonly lifecycle: string;
+  readonly count: number;
+}
+
+/** The metrics of packages. */
+export class PackageMetrics {
+  readonly #gates: Histogram;
+  readonly #transitions: Counter;
+  readonly #git: Histogram;
+
+  constructor(registry: Registry, revisions: () => Iterable<RevisionCount>) {
+    const registers = [registry];
+    new Gauge({
+      name: 'sluice_package_revisions',
+      help: 'Package revisions by repository and lifecycle.',
+      labelNames: ['repository', 'lifecycle'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { count, ...labels } of revisions()) this.set(labels, count);
+      },
+    });
+    this.#gates = new Histogram({
+      name: 'sluice_gate_waiting_seconds',
+      help: 'Time from the proposal of a package revision until its last gate was open.',
+      buckets: [1, 5, 15, 60, 300, 900, 3600, 14_400, 86_400, 604_800],
+      registers,
+    });
+    this.#transitions = new Counter({
+      name: 'sluice_transitions_total',
+      help: 'Lifecycle transitions by action and result.',
+      labelNames: ['action', 'result'],
+      registers,
+    });
+    this.#git = new Histogram({
+      name: 'sluice_git_operation_seconds',
+      help: 'Time of operations on Git remotes.',
+      labelNames: ['operation'],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    });
+  }
+
+  gateWaited(seconds: number): void {
+    this.#gates.observe(seconds);
+  }
+
+  /** `action` and `result` are words of the kernel, so there are few of them. */
+  transition(action: string, result: 'allowed' | 'refused'): void {
+    this.#transitions.inc({ action, result });
+  }
+
+  gitOperation(operation: 'fetch' | 'push' | 'list', seconds: number): void {
+    this.#git.observe({ operation }, seconds);
+  }
+}

@@ -1,0 +1,78 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { RequestRecord } from '../request-record.ts';
+
+/** What is under way in a server. */
+export interface ServerLoad {
+  readonly mutating: number;
+  readonly reading: number;
+  readonly priority: number;
+  readonly watches: number;
+}
+
+const RESOURCE_LABELS = ['verb', 'group', 'version', 'resource'] as const;
+const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
+
+/** The metrics of requests, under the names of kube-apiserver. What is not served has no labels of its own. */
+export class RequestMetrics {
+  readonly #total: Counter;
+  readonly #duration: Histogram;
+  readonly #rejected: Counter;
+
+  constructor(registry: Registry, load: () => ServerLoad) {
+    const registers = [registry];
+    this.#total = new Counter({
+      name: 'apiserver_request_total',
+      help: 'Requests by verb, resource and status code.',
+      labelNames: [...RESOURCE_LABELS, 'code'],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: 'apiserver_request_duration_seconds',
+      help: 'Time until an answer was there; watches are left out.',
+      labelNames: RESOURCE_LABELS,
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    });
+    this.#rejected = new Counter({
+      name: 'apiserver_dropped_requests_total',
+      help: 'Requests that were told to come again because too many were under way.',
+      labelNames: ['request_kind'],
+      registers,
+    });
+    new Gauge({
+      name: 'apiserver_current_inflight_requests',
+      help: 'Requests that are being worked on.',
+      labelNames: ['request_kind'],
+      registers,
+      collect() {
+        const { mutating, reading, priority } = load();
+        this.set({ request_kind: 'mutating' }, mutating);
+        this.set({ request_kind: 'readOnly' }, reading);
+        this.set({ request_kind: 'priority' }, priority);
+      },
+    });
+    new Gauge({
+      name: 'apiserver_longrunning_requests',
+      help: 'Open watches.',
+      labelNames: ['verb'],
+      registers,
+      collect() {
+        this.set({ verb: 'WATCH' }, load().watches);
+      },
+    });
+  }
+
+  record({ verb, group, version, resource, served, isResource, code, milliseconds }: RequestRecord): void {
+    const known = served !== 'unknown';
+    // A method that nobody knows could be any word.
+    const labels = {
+      verb: isResource && known ? verb.toUpperCase() : READS.has(verb) ? 'GET' : 'OTHER',
+      group: known ? group : '',
+      version: known ? version : '',
+      resource: known ? resource : '',
+    };
+    this.#total.inc({ ...labels, code: String(code) });
+    if (verb !== 'watch') this.#duration.observe(labels, milliseconds / 1000);
+    if (code === 429) this.#rejected.inc({ request_kind: READS.has(verb) ? 'readOnly' : 'mutating' });
+  }
+}
