@@ -28,7 +28,10 @@ export function connectionError(error: unknown, access: ClusterAccess): SluiceEr
   });
 }
 
-function explain(code: string, error: unknown, { server, tls }: ClusterAccess): string {
+function explain(code: string, error: unknown, access: ClusterAccess): string {
+  const { tls, proxy } = access;
+  // Without what may stand before its host: a password.
+  const server = proxy === undefined ? access.server : `${access.server} through the proxy ${new URL(proxy).host}`;
   if (code === 'ECONNREFUSED')
     return `nothing listens at ${server}: start the server, or use the kubeconfig of another`;
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')

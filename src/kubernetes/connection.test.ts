@@ -1,3 +1,7 @@
+import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
@@ -84,6 +88,19 @@ describe('what is tried again', () => {
     inTurn(busy(503, '0'), fine);
     await expect(connect().call({ method: 'PUT', path: '/x' })).rejects.toMatchObject({ code: 'Unavailable' });
     expect(server.received).toHaveLength(2);
+  });
+
+  test('also if the process has nothing else to do meanwhile', async () => {
+    inTurn(busy(429, '1'), fine);
+    const { server: address } = server.access();
+    const script = `
+      import { Connection } from ${JSON.stringify(new URL('connection.ts', import.meta.url).href)};
+      const credentials = { proof: async () => ({ headers: {} }), forget() {} };
+      const access = { server: '${address}', source: '', user: '', namespace: '', tls: { insecure: false }, credentials };
+      console.log((await new Connection(access).call({ method: 'GET', path: '/' })).text);
+    `;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stdout).toBe('{}\n');
   });
 
   test('not for ever, and not after a long time', async () => {
@@ -235,6 +252,35 @@ describe('TLS', () => {
     } finally {
       await secure.stop();
     }
+  });
+
+  test('a proxy is passed through, for what is meant for the server alone', async () => {
+    const { secure, ca } = await secureServer(['127.0.0.1']);
+    const asked: unknown[] = [];
+    const proxy = createServer().on('connect', (request, socket: Socket) => {
+      asked.push(request.url, request.headers['proxy-authorization'], request.headers.authorization);
+      const [host, port] = String(request.url).split(':');
+      const there = connectTo(Number(port), host, () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        socket.pipe(there).pipe(socket);
+      });
+      for (const end of [there, socket]) end.on('error', () => undefined);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const { port } = proxy.address() as AddressInfo;
+    const access = secure.access({ tls: { ca, insecure: false }, proxy: `http://anna:hunter2@127.0.0.1:${port}` });
+    try {
+      expect(await answer(access)).toContain('"token":"Bearer secret"');
+      const basic = `Basic ${Buffer.from('anna:hunter2').toString('base64')}`;
+      expect(asked).toEqual([secure.access().server.slice('https://'.length), basic, undefined]);
+    } finally {
+      await open.pop()?.close();
+      await new Promise((resolve) => proxy.close(resolve));
+      await secure.stop();
+    }
+    const error = (await answer(access).catch((thrown: unknown) => thrown)) as SluiceError;
+    expect(error.message).toContain(`through the proxy 127.0.0.1:${port}`);
+    expect(error.message).not.toContain('hunter2');
   });
 
   test('a server without TLS is recognised', async () => {

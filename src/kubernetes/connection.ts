@@ -1,8 +1,9 @@
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { ClusterAccess, Proof } from './cluster-access.ts';
 import { connectionError, isReset } from './connection-error.ts';
+import { openPool } from './open-pool.ts';
 import type { RequestHeaders } from './request-headers.ts';
 import { retryDelay } from './retry-delay.ts';
 import { statusErrorOf } from './status-error.ts';
@@ -93,7 +94,7 @@ export class Connection {
     const { origin, pathname } = new URL(access.server);
     this.#origin = origin;
     this.#basePath = pathname === '/' ? '' : pathname;
-    this.#dispatcher = this.#pool(undefined);
+    this.#dispatcher = openPool(access, undefined, this.#limits.connect);
   }
 
   /** Asks and reads the whole answer. */
@@ -122,6 +123,8 @@ export class Connection {
     try {
       const response = await this.#send(call, call.signal, 0);
       if (response.statusCode >= 400) throw await this.#errorOf(response);
+      // Whoever reads hears of an error; an abort before that must not end the process.
+      response.body.on('error', () => undefined);
       return response.body[Symbol.asyncIterator]();
     } catch (error) {
       throw this.#explained(error, call.signal);
@@ -226,10 +229,13 @@ export class Connection {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => reject(signal.reason);
     const cancel = this.clock.schedule(milliseconds, resolve);
+    // Neither the clock nor an idle connection keeps the process alive, but somebody waits for the answer.
+    const hold = setInterval(() => undefined, 60_000);
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp);
     return promise.finally(() => {
       cancel();
+      clearInterval(hold);
       signal.removeEventListener('abort', giveUp);
     });
   }
@@ -239,35 +245,11 @@ export class Connection {
     if (certificate?.cert === this.#certificate?.cert && certificate?.key === this.#certificate?.key)
       return this.#dispatcher;
     const old = this.#dispatcher;
-    this.#dispatcher = this.#pool(certificate);
+    this.#dispatcher = openPool(this.access, certificate, this.#limits.connect);
     this.#certificate = certificate;
     // Calls under way end in their own time; their callers hear of errors, nobody waits for the closing itself.
     old.close().catch(() => undefined);
     return this.#dispatcher;
-  }
-
-  #pool(certificate: Proof['certificate']): Dispatcher {
-    const { tls, proxy } = this.access;
-    const { insecure, serverName, ...files } = tls;
-    const secure = {
-      ...files,
-      ...certificate,
-      rejectUnauthorized: !insecure,
-      ...(serverName === undefined ? {} : { servername: serverName }),
-    };
-    const { connect: timeout } = this.#limits;
-    // HTTP/1.1: a connection for every watch, so that a stalled one holds up nothing else.
-    if (proxy !== undefined)
-      return new ProxyAgent({
-        uri: proxy,
-        allowH2: false,
-        requestTls: { ...secure, timeout },
-        connectTimeout: timeout,
-      });
-    return new Agent({
-      allowH2: false,
-      connect: { ...secure, timeout, keepAlive: true, keepAliveInitialDelay: 30_000 },
-    });
   }
 }
 

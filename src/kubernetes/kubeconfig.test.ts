@@ -179,7 +179,7 @@ describe('what stands in it', () => {
     ['a password in the address', [{}, { server: 'https://a:hunter2@h' }], /must not hold a password/],
     ['another protocol', [{}, { server: 'ftp://h' }], /must begin with https/],
     ['no address', [{}, { server: 'https://' }], /must be an address/],
-    ['a SOCKS proxy', [{}, { 'proxy-url': 'socks5://h' }], /proxy-url must begin with/],
+    ['a SOCKS proxy', [{}, { 'proxy-url': 'socks5://h' }], /proxy-url must be an address/],
     [
       'authority and no check',
       [{}, { 'certificate-authority': 'x', 'insecure-skip-tls-verify': true }],

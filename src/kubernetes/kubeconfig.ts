@@ -117,8 +117,8 @@ async function select(config: MergedKubeconfig, wanted: string | undefined, cloc
   const user = context.value.user === '' ? undefined : config.users.get(context.value.user);
   if (user === undefined && context.value.user !== '') throw fail(`there is no user "${context.value.user}"`);
   const proxy = cluster.value['proxy-url'];
-  if (proxy !== undefined && !/^https?:\/\//i.test(proxy))
-    throw fail(`proxy-url must begin with http:// or https://; other proxies are not supported`);
+  if (proxy !== undefined && !(/^https?:\/\//i.test(proxy) && URL.canParse(proxy)))
+    throw fail('proxy-url must be an address that begins with http:// or https://; other proxies are not supported');
   const source = `context "${name}" of ${context.file}`;
   const impersonate = user === undefined ? undefined : impersonated(user.value, fail);
   return {
