@@ -21,6 +21,12 @@ export interface DataFolder {
   readonly upLock: string;
   /** How clients reach a running `sluice up`. */
   readonly kubeconfig: string;
+  /** Keys and certificates of the API server. */
+  readonly pki: string;
+  /** Hashes of bearer tokens and whose they are. */
+  readonly tokens: string;
+  /** Every write through the API, a line each. */
+  readonly auditLog: string;
   /** One file for each object, as earlier versions kept them; taken over once. */
   readonly oldObjects: string;
 }
@@ -34,6 +40,9 @@ export function dataFolder(path: string): DataFolder {
     databaseLock: join(absolute, 'objects.lock'),
     upLock: join(absolute, 'up.lock'),
     kubeconfig: join(absolute, 'kubeconfig'),
+    pki: join(absolute, 'pki'),
+    tokens: join(absolute, 'tokens.csv'),
+    auditLog: join(absolute, 'audit.log'),
     oldObjects: join(absolute, 'objects'),
   };
 }

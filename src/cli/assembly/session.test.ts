@@ -23,7 +23,8 @@ afterEach(async () => {
   await cli[Symbol.asyncDispose]();
 });
 
-const session = () => Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, patience: 300, write: true });
+const session = () =>
+  Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, patience: 300, write: true });
 
 test('a remote that does not answer keeps nobody waiting: neither the list of packages nor a look at a target', async () => {
   await cli.run('repo', 'reg', cli.bare('packages.git'));

@@ -40,7 +40,15 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
   const at = () => systemClock.now();
   await createDataFolder(folder);
   return runService(
-    { folder, actor: actorOf({}, environment), terminal, log, resolvers: [], disabled: [] },
+    {
+      folder,
+      actor: actorOf({}, environment),
+      terminal,
+      log,
+      resolvers: [],
+      disabled: [],
+      serve: options.serve === true ? 'default' : undefined,
+    },
     async (session) => {
       terminal.line(`Quick start in ${printable(folder.path)}`);
       terminal.line();

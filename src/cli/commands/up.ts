@@ -6,6 +6,7 @@ import type { Session } from '../assembly/session.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from '../up/first-rest.ts';
+import { type ListenAddress, listenAddress } from '../up/listen-address.ts';
 import type { LogSink } from '../up/log-entry.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
@@ -19,6 +20,8 @@ export interface UpOptions extends DataOptions, ActorOptions {
   readonly log: 'text' | 'json';
   readonly resolver?: readonly string[];
   readonly disable?: readonly string[];
+  /** False by `--no-listen`. */
+  readonly listen?: string | boolean;
 }
 
 /** `sluice up` */
@@ -33,7 +36,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const folder = folderOf(options, invocation);
   const actor = actorOf(options, environment);
   return runService(
-    { folder, actor, terminal, log, resolvers, disabled },
+    { folder, actor, terminal, log, resolvers, disabled, serve: serveOf(options) },
     async (session) => {
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
@@ -48,6 +51,12 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       return untilIdle(running, options, invocation, log);
     },
   );
+}
+
+/** Where to serve the API: a run that ends by itself does so only if it is told where. */
+function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | undefined {
+  if (typeof listen === 'string') return listenAddress(listen);
+  return listen === false || untilIdle === true ? undefined : 'default';
 }
 
 function tellStart(session: Session, log: LogSink, disabled: readonly string[]): void {

@@ -8,6 +8,11 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .command('up')
     .description('run all controllers on the registered repositories')
     .option('--config <path>', 'file or folder with manifests to register first; can be given several times', several)
+    .option(
+      '--listen <host:port>',
+      'where to serve the Kubernetes API (default: loopback, the port of last time or a free one)',
+    )
+    .option('--no-listen', 'do not serve the Kubernetes API')
     .option('--until-idle', 'end when nothing is queued, running or retrying; tell what waits')
     .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)
@@ -15,12 +20,14 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .addHelpText(
       'after',
       `
-Ctrl-C finishes what runs and ends; a second one ends at once. With --until-idle the exit code is 0, or 1 if a repository
+kubectl --kubeconfig <data>/kubeconfig works while it runs. Ctrl-C finishes what runs and ends; a second one ends at once.
+With --until-idle the API is served only where --listen says so, and the exit code is 0, or 1 if a repository
 cannot be used or a controller failed.`,
     );
   examples(
     withActor(withData(up)),
     'sluice up',
+    'sluice up --listen 127.0.0.1:6443',
     'sluice up --data d --config conf/ --until-idle',
     'sluice up --resolver ./license.ts --disable approval',
   ).action(async (options) => {

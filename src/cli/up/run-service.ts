@@ -8,6 +8,7 @@ import { ProcessLock } from '../assembly/process-lock.ts';
 import { Session } from '../assembly/session.ts';
 import type { UpAbout } from '../assembly/up-lock.ts';
 import type { Terminal } from '../output/terminal.ts';
+import type { ListenAddress } from './listen-address.ts';
 import type { LogSink } from './log-entry.ts';
 import { Service } from './service.ts';
 import { type StopSignal, untilStopped } from './until-stopped.ts';
@@ -19,6 +20,8 @@ export interface RunOptions {
   readonly log: LogSink;
   readonly resolvers: readonly Resolver[];
   readonly disabled: readonly string[];
+  /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
+  readonly serve: ListenAddress | 'default' | undefined;
 }
 
 export interface Running {
@@ -37,7 +40,7 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, serve } = options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims }) => ({ name, claims: [...claims] })),
@@ -52,7 +55,7 @@ export async function runService<Result>(
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
-      const service = new Service({ session, lock, log, resolvers, disabled, onLost });
+      const service = new Service({ session, lock, log, resolvers, disabled, serve, onLost });
       try {
         await service.start();
         const result = await run({ session, service, stop, about });

@@ -1,19 +1,25 @@
+import { join } from 'node:path';
 import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { Manager } from '../../controller/manager.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
+import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
 import type { ProcessLock } from '../assembly/process-lock.ts';
 import type { Session } from '../assembly/session.ts';
+import type { ListenAddress } from './listen-address.ts';
 import type { LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent } from './narrate-event.ts';
+import type { ServedApi } from './serve-api.ts';
 
 export interface ServiceOptions extends ControllerChoice {
   readonly session: Session;
   readonly lock: ProcessLock;
   readonly log: LogSink;
+  /** Where the API is served; see RunOptions. */
+  readonly serve: ListenAddress | 'default' | undefined;
   /** Told when the service cannot go on. */
   readonly onLost: (message: string) => void;
 }
@@ -30,11 +36,20 @@ export class Service {
   readonly manager: Manager;
   readonly #options: ServiceOptions;
   readonly #last = new Map<string, ReconcileRecord>();
+  readonly #health = new HealthChecks();
+  readonly #heartbeat: Heartbeat;
+  #started = false;
+  #api: ServedApi | undefined;
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ServiceOptions) {
     const { session } = options;
     this.#options = options;
+    this.#heartbeat = new Heartbeat(() => session.clock.now(), 60_000);
+    this.#health.add('livez', 'loop', this.#heartbeat.check);
+    this.#health.add('readyz', 'controllers', () => {
+      if (!this.#started) throw new Error('they start');
+    });
     this.manager = new Manager({
       client: session.client,
       clock: session.clock,
@@ -61,6 +76,26 @@ export class Service {
       }),
     );
     await this.manager.start();
+    this.#started = true;
+    if (this.#options.serve !== undefined) await this.#serve(this.#options.serve);
+  }
+
+  async #serve(address: ListenAddress | 'default'): Promise<void> {
+    const { session, log } = this.#options;
+    // What serves is read only where it is wanted: a run that ends by itself has no use for it.
+    const { serveApi } = await import('./serve-api.ts');
+    this.#api = await serveApi({
+      session,
+      address: address === 'default' ? undefined : address,
+      health: this.#health,
+      paths: [],
+      onRequest: () => undefined,
+      warn: (subject, message) => this.#warn('Api', subject, message),
+    });
+    const { url } = this.#api;
+    const file = join(session.folder.shown, 'kubeconfig');
+    const message = `kubectl --kubeconfig ${file} get packagerevisions`;
+    log({ at: session.clock.now(), level: 'info', event: 'Serving', subject: url, message, fields: { url } });
   }
 
   /** Resolves when nothing is queued, running or retrying; what keeps failing, and what waits for a time, is not waited for. */
@@ -92,6 +127,7 @@ export class Service {
   /** Finishes what runs, up to `grace` milliseconds, and keeps the caches. */
   async stop(grace?: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    await this.#api?.stop();
     await this.manager.stop(grace);
   }
 
@@ -116,6 +152,7 @@ export class Service {
   async #watchLock(signal: AbortSignal): Promise<void> {
     const { session, lock, onLost } = this.#options;
     while (!signal.aborted) {
+      this.#heartbeat.beat();
       await sleep(session.clock, LOCK_INTERVAL, signal);
       if (signal.aborted) return;
       try {
