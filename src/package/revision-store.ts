@@ -11,7 +11,7 @@ import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
 import type { RevisionChange } from './write/change.ts';
-import type { NewRevision } from './write/create.ts';
+import type { NewRevision } from './write/revision-source.ts';
 import { factsOf, type Transition } from './write/transition.ts';
 import type { RevisionUpdate } from './write/update.ts';
 import { NO_UPSTREAMS, readPackageFiles, type UpstreamReader, type UpstreamRevision } from './write/upstream-reader.ts';

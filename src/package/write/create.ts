@@ -10,7 +10,7 @@ import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
 import { checkPlace } from './place.ts';
-import type { RevisionSource } from './revision-source.ts';
+import type { NewRevision, RevisionSource } from './revision-source.ts';
 import type { Start } from './start.ts';
 import { startClone } from './start-clone.ts';
 import { startCopy } from './start-copy.ts';
@@ -19,14 +19,6 @@ import { startUpgrade } from './start-upgrade.ts';
 import { giveRendered, renderNew } from './trivial-render.ts';
 import type { UpstreamReader } from './upstream-reader.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
-
-export interface NewRevision {
-  readonly package: string;
-  readonly workspace: string;
-  readonly source: RevisionSource;
-  /** Object metadata to begin with; it lives in the record. */
-  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
-}
 
 /** Plans a new draft: a branch from the main head with one commit, and its record. */
 export async function planCreate(

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkRevisionKey, type RevisionKey } from '../identity.ts';
 import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../layout.ts';
-import type { NewRevision } from './create.ts';
+import type { NewRevision } from './revision-source.ts';
 import type { Workbench } from './workbench.ts';
 
 /** The key of a new revision. Throws if there is no place for it. */

@@ -1,3 +1,14 @@
+import type { RevisionRecord } from '../record.ts';
+
+/** A draft to be made. */
+export interface NewRevision {
+  readonly package: string;
+  readonly workspace: string;
+  readonly source: RevisionSource;
+  /** Object metadata to begin with; it lives in the record. */
+  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+}
+
 /** How a draft comes into being. */
 export type RevisionSource =
   | {
