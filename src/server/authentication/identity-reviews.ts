@@ -17,7 +17,7 @@ export const selfSubjectReview: VirtualResource = {
   resource: 'selfsubjectreviews',
   namespaced: false,
   answer(user, body) {
-    specOf(SELF, z.unknown(), body);
+    specOf(SELF, z.unknown().optional(), body);
     return answered(SELF, undefined, { userInfo: userInfo(user) });
   },
 };
