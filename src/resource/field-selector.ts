@@ -19,11 +19,11 @@ const ALWAYS_SELECTABLE: Kind['selectableFields'] = [{ path: 'metadata.name' }, 
 
 /**
  * Parses `spec.repository=blueprints,spec.lifecycle!=Draft`. `=` and `==` are the same; in a value `\` escapes `,`, `=`
- * and itself. Throws InvalidInput that names the place.
+ * and itself. Throws BadRequest that names the place.
  */
 export function fieldSelector(text: string): FieldSelector {
   if (text.length > MAX_LENGTH)
-    throw new SluiceError('InvalidInput', `field selector has ${text.length} characters, at most ${MAX_LENGTH}`);
+    throw new SluiceError('BadRequest', `field selector has ${text.length} characters, at most ${MAX_LENGTH}`);
   const requirements: FieldRequirement[] = [];
   for (const { term, column } of terms(text)) {
     if (term.trim() === '') continue;
@@ -31,7 +31,7 @@ export function fieldSelector(text: string): FieldSelector {
     const [, path, operator, value] = match ?? [];
     if (path === undefined || operator === undefined || value === undefined)
       throw new SluiceError(
-        'InvalidInput',
+        'BadRequest',
         `field selector, column ${column}: ${JSON.stringify(term)} is not "field=value", "field==value" or "field!=value"`,
       );
     requirements.push({ path, operator: operator === '!=' ? '!=' : '=', value: unescapeValue(value, column) });
@@ -53,7 +53,7 @@ function* terms(text: string): Generator<{ term: string; column: number }> {
 }
 
 function unescapeValue(value: string, column: number): string {
-  const problem = (what: string) => new SluiceError('InvalidInput', `field selector, column ${column}: ${what}`);
+  const problem = (what: string) => new SluiceError('BadRequest', `field selector, column ${column}: ${what}`);
   return value.replace(/\\(.?)|=/gs, (whole, escaped: string | undefined) => {
     if (whole === '=') throw problem('"=" inside a value is written "\\="');
     if (escaped === undefined || !'\\,='.includes(escaped) || escaped === '')
@@ -70,7 +70,7 @@ export function formatFieldSelector(selector: FieldSelector): string {
 }
 
 /**
- * A test for objects of a kind. Throws InvalidInput if the selector names a field that the kind does not offer, or a
+ * A test for objects of a kind. Throws BadRequest if the selector names a field that the kind does not offer, or a
  * value that the field cannot have.
  */
 export function compileFieldSelector(
@@ -79,17 +79,28 @@ export function compileFieldSelector(
 ): (object: KubernetesObject) => boolean {
   const tests = selector.requirements.map(({ path, operator, value }) => {
     const known = [...ALWAYS_SELECTABLE, ...kind.selectableFields].find((field) => covers(field.path, path));
-    if (known === undefined) throw new SluiceError('InvalidInput', `"${path}" is not a known field selector`);
+    if (known === undefined) throw new SluiceError('BadRequest', `"${path}" is not a known field selector`);
     if (known.values !== undefined && !known.values.includes(value))
       throw new SluiceError(
-        'InvalidInput',
+        'BadRequest',
         `unsupported fieldSelector value ${JSON.stringify(value)} for ${path}: supported are ${known.values.join(', ')}`,
       );
+    // Whether a key is missing or empty cannot be told from a value.
+    if (known.path.endsWith('[*]')) refuseUnlessValue(path, operator, value);
     const steps = stepsOf(path);
     const missing = known.missing ?? '';
     return (object: KubernetesObject) => ((readField(object, steps) ?? missing) === value) === (operator === '=');
   });
   return (object) => tests.every((test) => test(object));
+}
+
+function refuseUnlessValue(path: string, operator: string, value: string): void {
+  if (operator !== '=')
+    throw new SluiceError(
+      'BadRequest',
+      `unsupported fieldSelector operator ${JSON.stringify(operator)} for field "${path}"`,
+    );
+  if (value === '') throw new SluiceError('BadRequest', `unsupported fieldSelector value "" for field "${path}"`);
 }
 
 /** `spec.labels[*]` covers `spec.labels[anything]`. */

@@ -4,7 +4,7 @@ import { matchesLabels } from './label-selector.ts';
 import type { KubernetesObject } from './object.ts';
 import type { Selection } from './storage.ts';
 
-/** A test for the objects of a kind that a selection holds. Throws InvalidInput for fields that cannot be selected. */
+/** A test for the objects of a kind that a selection holds. Throws BadRequest for fields that cannot be selected. */
 export function compileSelection(
   selection: Selection,
   kind: Pick<Kind, 'selectableFields'>,

@@ -117,7 +117,7 @@ export function describeStorage<T extends KubernetesObject>(
 
     test('an unknown field in a selector is refused', async () => {
       const selection = { fieldSelector: fieldSelector('spec.no-such-field=1') };
-      await expect(storage.list(context, selection)).rejects.toMatchObject({ code: 'InvalidInput' });
+      await expect(storage.list(context, selection)).rejects.toMatchObject({ code: 'BadRequest' });
     });
 
     test('update changes the spec and the version; a spec change raises the generation by one', async () => {

@@ -8,7 +8,7 @@ import type { RequestContext } from './request-context.ts';
 export interface Selection {
   readonly namespace?: string | undefined;
   readonly labelSelector?: LabelSelector | undefined;
-  /** Only fields of the kind's `selectableFields`, `metadata.name` and `metadata.namespace`; others are InvalidInput. */
+  /** Only fields of the kind's `selectableFields`, `metadata.name` and `metadata.namespace`; others are BadRequest. */
   readonly fieldSelector?: FieldSelector | undefined;
 }
 
@@ -80,7 +80,7 @@ export interface DeleteOptions {
  *   order of the versions. A write that changes nothing returns the stored object and makes no event;
  * - a slow or stuck watcher never delays a writer or another watcher.
  *
- * Every method may throw a SluiceError: InvalidInput (with `details` as in InvalidObject), Unavailable, Timeout, Busy
+ * Every method may throw a SluiceError: InvalidInput (with `details` as in InvalidObject), BadRequest, Unavailable, Timeout, Busy
  * (another request works on the same object, retry later), Refused (a rule forbids it), Unsupported (the kind has no
  * such verb), Corrupt.
  */
