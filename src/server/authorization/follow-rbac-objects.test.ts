@@ -1,0 +1,134 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { ManualClock, settle } from '../../foundation/manual-clock.ts';
+import { EventLog } from '../../resource/event-log.ts';
+import { defineKind, type Kind } from '../../resource/kind.ts';
+import { MemoryStorage } from '../../resource/memory-storage.ts';
+import { Registry } from '../../resource/registry.ts';
+import { RegistryClient } from '../../resource/registry-client.ts';
+import type { User } from '../authentication/user.ts';
+import { permission } from '../require-allowed.ts';
+import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
+import { createBootstrapObjects } from './create-bootstrap-objects.ts';
+import { followRbacObjects } from './follow-rbac-objects.ts';
+import { RbacAuthorizer } from './rbac-authorizer.ts';
+import { RbacIndex } from './rbac-index.ts';
+import { type ClusterRole, RBAC_GROUP, RBAC_PLURALS, type RbacKind } from './rbac-objects.ts';
+import { binding, clusterRole, user } from './testing.ts';
+
+function rbacKind(kind: RbacKind): Kind<ClusterRole> {
+  return defineKind({
+    group: RBAC_GROUP,
+    version: 'v1',
+    kind,
+    plural: RBAC_PLURALS[kind],
+    namespaced: !kind.startsWith('Cluster'),
+    description: kind,
+    nameRule: { pattern: /^[^/%]+$/, maxLength: 253, rule: 'must hold no slash' },
+    fields: {
+      rules: z.array(z.looseObject({})).optional(),
+      subjects: z.array(z.looseObject({})).optional(),
+      roleRef: z.looseObject({}).optional(),
+    },
+  }) as unknown as Kind<ClusterRole>;
+}
+
+async function setUp() {
+  const clock = new ManualClock();
+  const log = new EventLog({ clock });
+  const registry = new Registry();
+  const kinds = {
+    Role: rbacKind('Role'),
+    ClusterRole: rbacKind('ClusterRole'),
+    RoleBinding: rbacKind('RoleBinding'),
+    ClusterRoleBinding: rbacKind('ClusterRoleBinding'),
+  };
+  for (const kind of Object.values(kinds)) registry.register(new MemoryStorage(kind, { clock, log }));
+  const client = new RegistryClient(registry, { name: 'test' }, 'controller');
+  const index = new RbacIndex();
+  const errors: unknown[] = [];
+  const following = followRbacObjects(index, { client, kinds, clock, onError: (error) => errors.push(error) });
+  onTestFinished(() => following.stop());
+  await following.whenSynced();
+  const authorizer = new RbacAuthorizer(index);
+  const may = (who: User, verb: string, what: string, namespace = 'a', group = 'porch.kpt.dev') => {
+    const [resource = '', subResource = ''] = what.split('/');
+    return authorizer.authorize(permission(who, verb, { group, resource, subResource, namespace })).allowed;
+  };
+  const reads = (who: User, path: string) =>
+    authorizer.authorize({ ...permission(who, 'get', {}), isResource: false, path }).allowed;
+  const bind = async (name: string, role: string, namespace = 'a') => {
+    const kind = namespace === '' ? kinds.ClusterRoleBinding : kinds.RoleBinding;
+    await client.create(kind, binding(namespace, `${role}-${name}`, `ClusterRole/${role}`, { kind: 'User', name }));
+    await settle();
+  };
+  return { kinds, client, errors, may, reads, bind };
+}
+
+test('rights follow the objects of the registry', async () => {
+  const { kinds, client, errors, may, bind } = await setUp();
+  const anna = user('anna');
+  await bind('anna', 'reader');
+  expect(may(anna, 'get', 'packages')).toBe(false);
+  const rule = { verbs: ['get'], apiGroups: ['porch.kpt.dev'], resources: ['packages'] };
+  const role = await client.create(kinds.ClusterRole, clusterRole('reader', [rule]));
+  await settle();
+  expect(may(anna, 'get', 'packages')).toBe(true);
+  await client.update(kinds.ClusterRole, { ...role, rules: [] });
+  await settle();
+  expect(may(anna, 'get', 'packages')).toBe(false);
+  await client.update(kinds.ClusterRole, { ...role, metadata: { name: 'reader' } });
+  await client.delete(kinds.RoleBinding, { namespace: 'a', name: 'reader-anna' });
+  await settle();
+  expect(may(anna, 'get', 'packages')).toBe(false);
+  expect(errors).toEqual([]);
+});
+
+test('a server starts with the usual roles, and leaves what people made of them', async () => {
+  const { kinds, client } = await setUp();
+  await client.create(kinds.ClusterRole, clusterRole('view', []));
+  await createBootstrapObjects(client, kinds);
+  await createBootstrapObjects(client, kinds);
+  expect((await client.get(kinds.ClusterRole, { name: 'view' })).rules).toEqual([]);
+  const { items: roles } = await client.list(kinds.ClusterRole);
+  expect(roles).toHaveLength(BOOTSTRAP_ROLES.length);
+  const label = { labelSelector: 'kubernetes.io/bootstrapping=rbac-defaults' };
+  expect((await client.list(kinds.ClusterRole, label)).items).toHaveLength(BOOTSTRAP_ROLES.length - 1);
+  expect((await client.list(kinds.ClusterRoleBinding, label)).items).toHaveLength(BOOTSTRAP_BINDINGS.length);
+  const names = new Set(roles.map(({ metadata }) => metadata.name));
+  for (const { roleRef } of BOOTSTRAP_BINDINGS) expect(names).toContain(roleRef.name);
+});
+
+test('what the usual roles allow', async () => {
+  const { kinds, client, may, reads, bind } = await setUp();
+  await createBootstrapObjects(client, kinds);
+  const people = ['admin', 'edit', 'view', 'sluice:package-editor', 'sluice:approver'];
+  for (const role of people) await bind(role, role);
+  await bind('root', 'cluster-admin', '');
+  const allowed = (verb: string, what: string, group?: string, namespace?: string) =>
+    ['root', ...people].filter((name) => may(user(name), verb, what, namespace, group));
+
+  expect(allowed('list', 'packagerevisions')).toEqual(['root', ...people]);
+  expect(allowed('list', 'packagerevisions', undefined, 'other')).toEqual(['root']);
+  expect(allowed('update', 'packagerevisions')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
+  expect(allowed('update', 'packagerevisions/approval')).toEqual(['root', 'admin', 'sluice:approver']);
+  expect(allowed('patch', 'packagerevisionresources')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
+  expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('update', 'packagepolicies', 'sluice.dev')).toEqual(['root', 'admin']);
+  expect(allowed('get', 'secrets', '')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('create', 'rolebindings', RBAC_GROUP)).toEqual(['root', 'admin']);
+  expect(allowed('create', 'clusterroles', RBAC_GROUP, '')).toEqual(['root']);
+  expect(allowed('impersonate', 'users', '', '')).toEqual(['root']);
+  expect(allowed('create', 'tokenreviews', 'authentication.k8s.io', '')).toEqual(['root']);
+
+  const someone = user('someone', 'system:authenticated');
+  const asks = (resource: string, group: string) => may(someone, 'create', resource, '', group);
+  expect(asks('selfsubjectaccessreviews', 'authorization.k8s.io')).toBe(true);
+  expect(asks('selfsubjectreviews', 'authentication.k8s.io')).toBe(true);
+  expect(asks('subjectaccessreviews', 'authorization.k8s.io')).toBe(false);
+  expect(may(someone, 'get', 'packagerevisions')).toBe(false);
+  for (const path of ['/api', '/apis/porch.kpt.dev/v1alpha1', '/openapi/v3', '/version', '/livez'])
+    expect(reads(someone, path)).toBe(true);
+  expect(reads(someone, '/metrics')).toBe(false);
+  expect(reads(user('nobody'), '/version')).toBe(false);
+});
