@@ -66,8 +66,8 @@ export function statusError(object: Record<string, unknown>, status: number): Sl
 /** True for a 404 that is not about an object but about the address: the server does not know the kind. */
 export function isUnknownAddress(error: unknown): boolean {
   if (!(error instanceof SluiceError) || error.code !== 'NotFound') return false;
-  const { reason, name } = (error.details ?? {}) as Partial<StatusErrorDetails>;
-  return reason === '' || (name === undefined && /could not find the requested resource/.test(error.message));
+  const { reason } = (error.details ?? {}) as Partial<StatusErrorDetails>;
+  return reason === '' || error.message.startsWith('the server could not find the requested resource');
 }
 
 function errorCode(status: number, reason: string, message: string): ErrorCode {
