@@ -1,72 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
-import type { Registry } from '../resource/registry.ts';
-import type { Authenticator } from './authentication/authenticator.ts';
+import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import type { User } from './authentication/user.ts';
-import type { Authorizer } from './authorization/authorizer.ts';
 import { handlerOf, methodNotAllowed, unknownResource } from './dispatch.ts';
 import { Exchange, type PathHandler } from './exchange.ts';
 import { Presenter } from './handlers/presenter.ts';
-import type { Admission, Services } from './handlers/resource-call.ts';
+import type { Services } from './handlers/resource-call.ts';
 import { type Answer, jsonAnswer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
 import type { DecodedText } from './http/json-text.ts';
-import { decodeBody, type ProtobufDecoder, type RequestBody, readBody } from './http/request-body.ts';
+import { decodeBody, type RequestBody, readBody } from './http/request-body.ts';
 import { isOn, parseRequestPath } from './http/request-path.ts';
 import { failureStatus, type Status } from './http/status.ts';
 import { effectiveUser } from './impersonation.ts';
-import { DEFAULT_IN_FLIGHT, InFlight, type InFlightLimits, laneOf } from './limits/in-flight.ts';
-import type { RequestRecord } from './request-record.ts';
+import { InFlight, laneOf } from './limits/in-flight.ts';
 import { requireAllowed } from './require-allowed.ts';
 import { resourceCall } from './resource-call-of.ts';
 import { ServedResources } from './served-resources.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 import { WatchFrames } from './watch/watch-frames.ts';
 import { WatchStreams } from './watch/watch-streams.ts';
-
-export interface ServerLimits {
-  /** Bytes of a body, after inflation. */
-  readonly bodyBytes: number;
-  /** Milliseconds until a request that is no watch must be answered. */
-  readonly requestTimeout: number;
-  readonly inFlight: InFlightLimits;
-  readonly watches: number;
-  readonly watchesOfUser: number;
-}
-
-export const DEFAULT_LIMITS: ServerLimits = {
-  bodyBytes: 6 * 1024 * 1024,
-  requestTimeout: 60_000,
-  inFlight: DEFAULT_IN_FLIGHT,
-  watches: 5000,
-  watchesOfUser: 2000,
-};
-
-export interface ApiServerOptions {
-  readonly registry: Registry;
-  readonly clock: Clock;
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
-  /** Failures that are the server's own. */
-  readonly onError: (error: unknown, where: string) => void;
-  /** Default: every write is fine that storage and schema take. */
-  readonly admit?: Admission;
-  /** Questions in the form of objects. */
-  readonly reviews?: readonly VirtualResource[];
-  /** Paths for those who are allowed, asked in order: documents, version, metrics. */
-  readonly paths?: readonly PathHandler[];
-  /** Paths for everybody, without a proof of who asks: the plain health checks. */
-  readonly publicPaths?: readonly PathHandler[];
-  /** Default: bodies in protobuf are refused. */
-  readonly decodeProtobuf?: ProtobufDecoder;
-  /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
-  readonly hasPriority?: (user: User) => boolean;
-  readonly onRequest?: (record: RequestRecord) => void;
-  readonly limits?: Partial<ServerLimits>;
-  /** From 0 up to 1. Default: `Math.random`. */
-  readonly random?: () => number;
-}
 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
@@ -231,8 +184,9 @@ export class ApiServer {
     return { answer: jsonAnswer(status.code, status, headers), status };
   }
 
-  #statusOf({ id, info, resource, aborted, response }: Exchange, error: unknown): Status {
-    const status = failureStatus(error, info?.isResource ? { ...info, kind: resource?.kind.kind } : undefined, id);
+  #statusOf({ id, info, name, resource, aborted, response }: Exchange, error: unknown): Status {
+    const about = info?.isResource ? { ...info, name: info.name || name, kind: resource?.kind.kind } : undefined;
+    const status = failureStatus(error, about, id);
     const gone = aborted.signal.aborted && response.destroyed;
     if (status.code === 500 && !gone) this.#options.onError(error, `request ${id}`);
     return status;
@@ -246,6 +200,7 @@ export class ApiServer {
       ...about,
       time: new Date(startedAt).toISOString(),
       requestId: exchange.id,
+      name: about.name || exchange.name,
       user: user?.name,
       groups: user?.groups ?? [],
       impersonator: impersonator?.name,

@@ -24,6 +24,8 @@ export class Exchange {
   /** True for a question in the form of an object. */
   review = false;
   dryRun = false;
+  /** The name of the object that a body is about, where the URL has none. */
+  name = '';
 
   constructor(request: IncomingMessage, response: ServerResponse, id: string, startedAt: number) {
     this.request = request;

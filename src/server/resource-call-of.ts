@@ -38,8 +38,9 @@ export function resourceCall(
     warn: (text) => {
       if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
     },
-    markDryRun: () => {
-      exchange.dryRun = true;
+    note: ({ name: found, dryRun }) => {
+      if (found !== undefined) exchange.name = found;
+      if (dryRun !== undefined) exchange.dryRun = dryRun;
     },
   };
 }

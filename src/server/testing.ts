@@ -4,7 +4,8 @@ import type { Kind } from '../resource/kind.ts';
 import { MemoryStorage } from '../resource/memory-storage.ts';
 import { Registry } from '../resource/registry.ts';
 import { widgetKind } from '../resource/testing.ts';
-import { ApiServer, type ApiServerOptions } from './api-server.ts';
+import { ApiServer } from './api-server.ts';
+import type { ApiServerOptions } from './api-server-options.ts';
 import { AUTHENTICATED_GROUP, MASTERS_GROUP } from './authentication/user.ts';
 import { type Listener, type ListenerTls, listen } from './listener.ts';
 

@@ -34,7 +34,7 @@ export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> 
       'Invalid value: orphanDependents and deletionPropagation cannot be both set',
     );
   const triesOnly = (dryRun ?? []).length > 0;
-  if (triesOnly) call.markDryRun();
+  if (triesOnly) call.note({ dryRun: true });
   return {
     propagationPolicy: propagationPolicy ?? policyOf(orphanDependents ?? undefined),
     uid: preconditions?.uid ?? undefined,

@@ -6,7 +6,11 @@ import type { ResourceCall, Services } from './resource-call.ts';
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
 
 /** Nothing is created in a namespace that is not there or that is going. Without a kind of namespaces all are there. */
-export async function requireNamespace(call: ResourceCall, { resources }: Services): Promise<void> {
+export async function requireNamespace(
+  call: ResourceCall,
+  { resources }: Services,
+  object: KubernetesObject,
+): Promise<void> {
   const { info, resource, context } = call;
   const namespaces = resource.kind.namespaced ? resources.find(NAMESPACES) : undefined;
   if (namespaces === undefined) return;
@@ -21,7 +25,7 @@ export async function requireNamespace(call: ResourceCall, { resources }: Servic
   if (!isTerminating(namespace)) return;
   throw new SluiceError(
     'Refused',
-    `${resourceName(resource.kind)} is forbidden: unable to create new content in namespace ${name} because it is being terminated`,
+    `${resourceName(resource.kind)} ${JSON.stringify(object.metadata.name)} is forbidden: unable to create new content in namespace ${name} because it is being terminated`,
     {
       details: {
         causes: [

@@ -5,6 +5,7 @@ import { fieldValidationOf } from './query-options.ts';
 import type { ResourceCall } from './resource-call.ts';
 
 const MAX_TOLD = 20;
+const MAX_NAME_LENGTH = 253;
 
 /**
  * Judges an object that a client sent, whole or as what a patch makes of a stored one: it must be of the kind and the place that
@@ -30,10 +31,12 @@ export function acceptObject(
   return inItsPlace(call, object);
 }
 
-function checkKind({ resource: { kind } }: ResourceCall, value: unknown): void {
+function checkKind(call: ResourceCall, value: unknown): void {
+  const { kind } = call.resource;
   // Everything else that is wrong with it the schema says.
   if (typeof value !== 'object' || value === null) return;
   const { apiVersion = kind.apiVersion, kind: name = kind.kind } = value as { apiVersion?: unknown; kind?: unknown };
+  noteName(call, value);
   if (apiVersion !== kind.apiVersion)
     throw new SluiceError(
       'BadRequest',
@@ -44,6 +47,12 @@ function checkKind({ resource: { kind } }: ResourceCall, value: unknown): void {
       'BadRequest',
       `the kind in the data (${shown(name)}) does not match the expected kind (${kind.kind})`,
     );
+}
+
+/** Failures are told about the object that was meant, also where it is not judged yet. */
+function noteName(call: ResourceCall, value: object): void {
+  const { metadata } = value as { metadata?: { name?: unknown } | null };
+  if (typeof metadata?.name === 'string') call.note({ name: metadata.name.slice(0, MAX_NAME_LENGTH) });
 }
 
 function shown(value: unknown): string {

@@ -2,10 +2,13 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { serverSideApply } from '../../resource/apply/server-side-apply.ts';
 import { invalidValue } from '../../resource/invalid-object.ts';
+import type { Kind } from '../../resource/kind.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import { applyJsonPatch } from '../../resource/patch/json-patch.ts';
 import { applyMergePatch, type MergePatch } from '../../resource/patch/merge-patch.ts';
-import { APPLY_PATCH, JSON_PATCH, patchTypesOf } from '../documents/patch-types.ts';
+import { applyStrategicMergePatch } from '../../resource/patch/strategic-merge-patch.ts';
+import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
+import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patchTypesOf } from '../documents/patch-types.ts';
 import { decodeJson } from '../http/json-text.ts';
 import { decodeYaml, type RequestBody, textOf, unsupportedType } from '../http/request-body.ts';
 import { isOn } from '../http/request-path.ts';
@@ -62,18 +65,19 @@ function readPatch(call: ResourceCall, services: Services, body: RequestBody): {
   if (call.query.has('force'))
     throw invalidOptions('PatchOptions', 'force', 'Forbidden: may not be specified for non-apply patch');
   const { value, duplicates } = decodeJson(text);
-  const patched = patcherOf(body.mediaType, value);
+  const patched = patcherOf(body.mediaType, value, call.resource.kind);
   const refuse = (flaws: string) => refusePatch(text, flaws);
   const change: Change = (live) =>
     withOwners(call, services, live as Stored, acceptObject(call, patched(live as Stored), duplicates, refuse));
   return { change, creates: false };
 }
 
-function patcherOf(mediaType: string, patch: unknown): (live: Stored) => unknown {
+function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored) => unknown {
   if (mediaType === JSON_PATCH) return (live) => applyJsonPatch(live, patch);
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch))
     throw new SluiceError('BadRequest', 'the patch must be a JSON object');
-  return (live) => applyMergePatch(live, patch as MergePatch);
+  if (mediaType === MERGE_PATCH) return (live) => applyMergePatch(live, patch as MergePatch);
+  return (live) => applyStrategicMergePatch(live, patch, structuralSchemaOf(kind));
 }
 
 /** Server-side apply: the body is what its manager wants to be so. */

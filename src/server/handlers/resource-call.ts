@@ -31,8 +31,8 @@ export interface ResourceCall {
   readonly decode: (body: RequestBody) => DecodedText;
   /** Tells the client something that it did not ask for; kubectl prints it. */
   readonly warn: (text: string) => void;
-  /** Tells that the body asked for a dry run, where it can. */
-  readonly markDryRun: () => void;
+  /** Tells what only the body says: which object it is about, or that it is only tried. */
+  readonly note: (found: { readonly name?: string; readonly dryRun?: true }) => void;
 }
 
 /** A write that is about to reach a storage. */

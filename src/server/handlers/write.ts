@@ -26,10 +26,12 @@ export async function storeNew(call: ResourceCall, services: Services, object: K
   const { resource, user, context } = call;
   if ((object.metadata.resourceVersion ?? '') !== '')
     throw new SluiceError('BadRequest', 'resourceVersion should not be set on objects to be created');
-  await requireNamespace(call, services);
+  await requireNamespace(call, services, object);
   const { kind } = resource;
   await services.admit({ user, operation: 'create', kind, subResource: '', object, old: undefined });
-  return resource.storage.create(context, object);
+  const created = await resource.storage.create(context, object);
+  call.note({ name: created.metadata.name });
+  return created;
 }
 
 /** Stores a new state of an object, or of what its sub-resource owns. */

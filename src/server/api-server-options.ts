@@ -1,0 +1,54 @@
+import type { Clock } from '../foundation/clock.ts';
+import type { Registry } from '../resource/registry.ts';
+import type { Authenticator } from './authentication/authenticator.ts';
+import type { User } from './authentication/user.ts';
+import type { Authorizer } from './authorization/authorizer.ts';
+import type { PathHandler } from './exchange.ts';
+import type { Admission } from './handlers/resource-call.ts';
+import type { ProtobufDecoder } from './http/request-body.ts';
+import { DEFAULT_IN_FLIGHT, type InFlightLimits } from './limits/in-flight.ts';
+import type { RequestRecord } from './request-record.ts';
+import type { VirtualResource } from './virtual-resource.ts';
+
+export interface ServerLimits {
+  /** Bytes of a body, after inflation. */
+  readonly bodyBytes: number;
+  /** Milliseconds until a request that is no watch must be answered. */
+  readonly requestTimeout: number;
+  readonly inFlight: InFlightLimits;
+  readonly watches: number;
+  readonly watchesOfUser: number;
+}
+
+export const DEFAULT_LIMITS: ServerLimits = {
+  bodyBytes: 6 * 1024 * 1024,
+  requestTimeout: 60_000,
+  inFlight: DEFAULT_IN_FLIGHT,
+  watches: 5000,
+  watchesOfUser: 2000,
+};
+
+export interface ApiServerOptions {
+  readonly registry: Registry;
+  readonly clock: Clock;
+  readonly authenticator: Authenticator;
+  readonly authorizer: Authorizer;
+  /** Failures that are the server's own. */
+  readonly onError: (error: unknown, where: string) => void;
+  /** Default: every write is fine that storage and schema take. */
+  readonly admit?: Admission;
+  /** Questions in the form of objects. */
+  readonly reviews?: readonly VirtualResource[];
+  /** Paths for those who are allowed, asked in order: documents, version, metrics. */
+  readonly paths?: readonly PathHandler[];
+  /** Paths for everybody, without a proof of who asks: the plain health checks. */
+  readonly publicPaths?: readonly PathHandler[];
+  /** Default: bodies in protobuf are refused. */
+  readonly decodeProtobuf?: ProtobufDecoder;
+  /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
+  readonly hasPriority?: (user: User) => boolean;
+  readonly onRequest?: (record: RequestRecord) => void;
+  readonly limits?: Partial<ServerLimits>;
+  /** From 0 up to 1. Default: `Math.random`. */
+  readonly random?: () => number;
+}
