@@ -1,9 +1,10 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type FieldCause, fieldPath, invalidObject } from '../invalid-object.ts';
-import { isJsonObject, ownValue, setOwnValue } from '../patch/own-property.ts';
+import { isJsonObject, ownValue, setOwnValue } from '../own-property.ts';
+import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { type FieldElement, showElement } from './field-element.ts';
-import { fieldSchema, identityOf, isUnknown, itemSchema, shapeOf } from './shared-shape.ts';
+import { identityOf, isUnknown, shapeOf } from './shared-shape.ts';
 
 type Path = readonly (string | number)[];
 

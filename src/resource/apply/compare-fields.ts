@@ -1,10 +1,11 @@
-import { ownValue } from '../patch/own-property.ts';
+import { ownValue } from '../own-property.ts';
 import { sameValue } from '../same-value.ts';
+import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { type FieldSet, fieldSet, isEmpty, LEAF, NO_FIELDS } from './field-set.ts';
 import { everyField } from './field-set-of.ts';
-import { elementOf, fieldSchema, itemSchema, shapeOf } from './shared-shape.ts';
+import { elementOf, shapeOf } from './shared-shape.ts';
 
 export interface FieldChanges {
   /** Fields that came or have another value. */

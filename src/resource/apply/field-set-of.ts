@@ -1,7 +1,8 @@
+import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { type FieldSet, fieldSet, LEAF } from './field-set.ts';
-import { elementOf, fieldSchema, isDeclared, itemSchema, shapeOf } from './shared-shape.ts';
+import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
  * What a writer of `object` lays claim to: its leaves, its list items, and the keys of maps that the schema does not name. Items

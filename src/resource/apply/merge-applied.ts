@@ -1,8 +1,9 @@
-import { ownValue, setOwnValue } from '../patch/own-property.ts';
+import { ownValue, setOwnValue } from '../own-property.ts';
 import { sameValue } from '../same-value.ts';
+import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
-import { elementOf, fieldSchema, itemSchema, shapeOf } from './shared-shape.ts';
+import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
  * Lays an applied configuration over the live value: maps are merged by key, shared lists by item, a leaf takes the applied value.

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject, ManagedFieldsEntry } from '../object.ts';
-import { isJsonObject } from '../patch/own-property.ts';
+import { isJsonObject } from '../own-property.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { applyConflict, type Conflict } from './apply-conflict.ts';
 import { checkedConfiguration } from './checked-configuration.ts';

@@ -1,9 +1,7 @@
-import { isJsonObject, ownValue } from '../patch/own-property.ts';
+import { isJsonObject, ownValue } from '../own-property.ts';
+import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { type FieldElement, isScalar, keyElement, type Scalar } from './field-element.ts';
-
-/** What no schema tells about: its maps are shared by their keys, its lists have one owner. */
-const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /**
  * How writers share a value: a map by its keys, a list by its items (list types map and set), and a leaf not at all: its owner owns
@@ -26,27 +24,12 @@ export function shapeOf(value: unknown, schema: StructuralSchema): Shape {
   return shared && isJsonObject(value) ? { as: 'map', fields: value } : A_LEAF;
 }
 
-/** True for a field with a name of its own in the schema, as opposed to a key of a map. */
-export function isDeclared(schema: StructuralSchema, key: string): boolean {
-  return schema.properties !== undefined && Object.hasOwn(schema.properties, key);
-}
-
 /** True for a field that the schema neither declares nor leaves to the writer. */
 export function isUnknown(schema: StructuralSchema, key: string): boolean {
   const { properties, additionalProperties } = schema;
   if (isDeclared(schema, key) || schema['x-kubernetes-preserve-unknown-fields'] === true) return false;
   if (additionalProperties !== undefined) return additionalProperties === false;
   return properties !== undefined && Object.keys(properties).length > 0;
-}
-
-export function fieldSchema(schema: StructuralSchema, key: string): StructuralSchema {
-  const { properties, additionalProperties } = schema;
-  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key] ?? UNTOLD;
-  return typeof additionalProperties === 'object' ? additionalProperties : UNTOLD;
-}
-
-export function itemSchema(schema: StructuralSchema): StructuralSchema {
-  return schema.items ?? UNTOLD;
 }
 
 /** What identifies an item of a shared list; undefined if nothing does. A key with a default may be left out. */

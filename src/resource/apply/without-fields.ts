@@ -1,7 +1,8 @@
-import { setOwnValue } from '../patch/own-property.ts';
+import { setOwnValue } from '../own-property.ts';
+import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { type FieldSet, NO_FIELDS } from './field-set.ts';
-import { elementOf, fieldSchema, isDeclared, itemSchema, shapeOf } from './shared-shape.ts';
+import { elementOf, shapeOf } from './shared-shape.ts';
 
 /**
  * `value` without the fields in `left` that are not in `kept`. A field that the schema names counts as being in a set as soon as

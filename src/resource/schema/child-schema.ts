@@ -1,0 +1,21 @@
+import type { StructuralSchema } from './structural-schema.ts';
+
+/** What no schema tells about: anything. */
+const UNTOLD: StructuralSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+
+/** True for a field with a name of its own in the schema, as opposed to a key of a map. */
+export function isDeclared(schema: StructuralSchema, key: string): boolean {
+  return schema.properties !== undefined && Object.hasOwn(schema.properties, key);
+}
+
+/** The schema of a field of an object or of a value of a map. */
+export function fieldSchema(schema: StructuralSchema, key: string): StructuralSchema {
+  const { properties, additionalProperties } = schema;
+  if (properties !== undefined && Object.hasOwn(properties, key)) return properties[key] ?? UNTOLD;
+  return typeof additionalProperties === 'object' ? additionalProperties : UNTOLD;
+}
+
+/** The schema of the items of a list. */
+export function itemSchema(schema: StructuralSchema): StructuralSchema {
+  return schema.items ?? UNTOLD;
+}
