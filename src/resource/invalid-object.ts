@@ -19,6 +19,8 @@ export interface InvalidObjectDetails {
 export const REQUIRED_VALUE = 'Required value';
 
 const LONGEST_SHOWN_VALUE = 200;
+/** Passwords are looked for in what is shown and a good deal beyond; looking further costs more than it is worth. */
+const LONGEST_SEARCHED_VALUE = 4096;
 
 /** `a.b[0].c`; a key that is no plain word stands in brackets. */
 export function fieldPath(path: readonly PropertyKey[]): string {
@@ -114,7 +116,8 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
 
 /** A value for a message: short, on one line, and without what stands for a password in a URL. */
 export function showValue(value: unknown): string {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value));
+  const text =
+    value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)).slice(0, LONGEST_SEARCHED_VALUE);
   const safe = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@').replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
   return safe.length > LONGEST_SHOWN_VALUE ? `${safe.slice(0, LONGEST_SHOWN_VALUE)}…` : safe;
 }

@@ -33,7 +33,8 @@ export function customKind(definition: CustomResourceDefinition, version: string
   const apiVersion = apiVersionOf({ group, version });
   const given = (found.schema?.openAPIV3Schema ?? {}) as StructuralSchema;
   const hasStatus = found.subresources?.status !== undefined;
-  const parse = parser(apiVersion, names.kind, `${names.kind}.${group}`, given);
+  const content = withoutEnvelope(given);
+  const parse = parser(apiVersion, names.kind, `${names.kind}.${group}`, given, content);
   return {
     group,
     version,
@@ -53,17 +54,27 @@ export function customKind(definition: CustomResourceDefinition, version: string
     fields: {},
     nameRule: DNS_SUBDOMAIN,
     immutableFields: [],
-    schema: wholeObject(given.description ?? '', given),
+    schema: wholeObject(given.description ?? '', content),
     parse,
     complete: (input) => parse(input).object,
     checkUpdate: (old, next) => ruleCauses(given, next, { old }),
   };
 }
 
-function parser(apiVersion: string, kind: string, subject: string, schema: StructuralSchema) {
-  const { metadata: nameSchema, apiVersion: _version, kind: _kind, ...properties } = schema.properties ?? {};
+function withoutEnvelope(schema: StructuralSchema): StructuralSchema {
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, ...properties } = schema.properties ?? {};
   const required = schema.required?.filter((name) => !ENVELOPE.includes(name)) ?? [];
-  const content: StructuralSchema = { ...schema, properties, required };
+  return { ...schema, properties, required };
+}
+
+function parser(
+  apiVersion: string,
+  kind: string,
+  subject: string,
+  schema: StructuralSchema,
+  content: StructuralSchema,
+) {
+  const nameSchema = schema.properties?.metadata;
   return (value: unknown): Parsed<KubernetesObject> => {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);

@@ -112,9 +112,9 @@ function lifted(branches: readonly Json[], place: string): StructuralSchema {
 
 /** zod writes the bounds of the number type itself; a format says it shorter. */
 function integerBounds(node: Record<string, unknown>): void {
-  const int32 = node.minimum === -(2 ** 31) && node.maximum === 2 ** 31 - 1;
-  if (int32 || node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
-  if (int32 || node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+  const int32 = node.minimum === -(2 ** 31) || node.maximum === 2 ** 31 - 1;
+  if (node.minimum === (int32 ? -(2 ** 31) : Number.MIN_SAFE_INTEGER)) delete node.minimum;
+  if (node.maximum === (int32 ? 2 ** 31 - 1 : Number.MAX_SAFE_INTEGER)) delete node.maximum;
   node.format = int32 ? 'int32' : 'int64';
 }
 

@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { load } from 'js-yaml';
+import { describe, expect, test } from 'vitest';
+import { defineKind } from '../kind.ts';
+import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
+import { deliveryTargetKind } from '../kinds/delivery-target.ts';
+import { OBJECT_KINDS } from '../kinds/index.ts';
+import { ipClaimKind } from '../kinds/ipam.ts';
+import { packagePolicyKind } from '../kinds/package-policy.ts';
+import { repositoryKind } from '../kinds/repository.ts';
+import { crdFiles } from './crd-files.ts';
+import { crdManifest } from './crd-manifest.ts';
+import { customKind } from './custom-kind.ts';
+
+const FOLDER = new URL('../../../deploy/crds/', import.meta.url);
+
+test('deploy/crds is current; "npm run crds" writes it anew', () => {
+  const files = crdFiles();
+  expect(readdirSync(FOLDER).sort()).toEqual([...files.keys()].sort());
+  for (const [name, text] of files) expect(readFileSync(new URL(name, FOLDER), 'utf8'), name).toBe(text);
+});
+
+describe.each([...crdFiles()])('%s', (_name, text) => {
+  test('is a definition that we take ourselves, without unknown fields', () => {
+    expect(customResourceDefinitionKind.parse(load(text)).unknownFields).toEqual([]);
+  });
+});
+
+test('names, sub-resources, columns and selectable fields are told', () => {
+  expect(crdManifest(repositoryKind)).toMatchObject({
+    metadata: { name: 'repositories.config.porch.kpt.dev' },
+    spec: {
+      names: { listKind: 'RepositoryList', shortNames: ['repo'], categories: ['kpt'] },
+      scope: 'Namespaced',
+      versions: [
+        {
+          subresources: { status: {} },
+          selectableFields: [{ jsonPath: '.spec.type' }, { jsonPath: '.spec.git.repo' }],
+          schema: { openAPIV3Schema: { properties: { metadata: { type: 'object' } } } },
+        },
+      ],
+    },
+  });
+  const plain = defineKind({
+    group: 'x.org',
+    version: 'v1',
+    kind: 'P',
+    plural: 'ps',
+    description: 'Plain.',
+    namespaced: false,
+  });
+  expect(crdManifest(plain)).toMatchObject({ spec: { scope: 'Cluster', versions: [{ schema: {} }] } });
+  expect(JSON.stringify(crdManifest(plain))).not.toMatch(
+    /subresources|additionalPrinterColumns|selectableFields|shortNames/,
+  );
+});
+
+const EXAMPLES = [
+  {
+    kind: repositoryKind,
+    spec: { description: 'x', git: { repo: 'https://example.org/x', directory: 'a' }, sync: { schedule: '@daily' } },
+  },
+  { kind: deliveryTargetKind, spec: { selector: {}, git: { repo: '/srv/x' } } },
+  { kind: packagePolicyKind, spec: { autoPropose: true } },
+  { kind: ipClaimKind, spec: { networkInstance: { name: 'vpc' }, kind: 'pool' } },
+];
+const status = {
+  conditions: [
+    { type: 'Other', status: 'Unknown' },
+    { type: 'Ready', status: 'True', reason: 'Ready' },
+  ],
+};
+
+describe.each(EXAMPLES)('$kind.kind in a cluster', ({ kind, spec }) => {
+  const manifest = crdFiles().get(`${kind.plural}.${kind.group}.yaml`) ?? '';
+  const clusterKind = customKind(customResourceDefinitionKind.parse(load(manifest)).object, kind.version);
+  const written = { metadata: { name: 'a', creationTimestamp: '2026-01-02T03:04:05Z' }, spec, status };
+  const ours = OBJECT_KINDS.find((known) => known === kind)?.parse(written).object;
+
+  test('has the same defaults', () => {
+    expect(clusterKind.parse(written)).toEqual({ object: ours, unknownFields: [] });
+  });
+
+  test('shows the same cells in the columns that a path can tell', () => {
+    const cells = (columns: typeof clusterKind.printerColumns) =>
+      columns.filter((column) => column.jsonPath !== undefined).map(({ name, value }) => [name, value(ours as never)]);
+    expect(cells(clusterKind.printerColumns)).toEqual(cells(kind.printerColumns as typeof clusterKind.printerColumns));
+  });
+});
+
+test('what cannot change here cannot change in a cluster', () => {
+  const manifest = crdFiles().get('repositories.config.porch.kpt.dev.yaml') ?? '';
+  const clusterKind = customKind(customResourceDefinitionKind.parse(load(manifest)).object, 'v1alpha1');
+  const repository = (repo: string, branch: string) =>
+    repositoryKind.complete({ metadata: { name: 'a' }, spec: { git: { repo, branch } } });
+  const before = repository('/srv/a', 'main');
+  const after = repository('/srv/b', 'next');
+  const causes = ['spec.git.repo', 'spec.git.branch'];
+  expect(repositoryKind.checkUpdate?.(before, after).map(({ field }) => field)).toEqual(causes);
+  expect(
+    clusterKind
+      .checkUpdate?.(before, after)
+      .map(({ field }) => field)
+      .sort(),
+  ).toEqual(causes.sort());
+  for (const { message } of repositoryKind.checkUpdate?.(before, after) ?? [])
+    expect(message).toContain('is immutable');
+  expect(() => clusterKind.parse({ ...before, metadata: { name: 'a.b' } })).toThrow('the name must be');
+});
