@@ -16,6 +16,17 @@ test('a file gets mode 0600 also when it was there with a wider one', async () =
   expect(await readFile(path, 'utf8')).toBe('new');
 });
 
+test('what a killed writer left of a file is removed, what is of others is not', async () => {
+  const path = join(folder, 'again');
+  for (const name of ['again.1.tmp', 'again.txt', 'againx.tmp']) await writeFile(join(folder, name), 'half');
+  await writePrivateFile(path, 'whole');
+  expect((await readdir(folder)).filter((name) => name.startsWith('again')).sort()).toEqual([
+    'again',
+    'again.txt',
+    'againx.tmp',
+  ]);
+});
+
 test('changes that are made at the same time are all made', async () => {
   const path = join(folder, 'changed');
   await Promise.all(

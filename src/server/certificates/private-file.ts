@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { errnoOf, isMissing, syncFolder } from '../../git/file-system.ts';
+import { errnoOf, isMissing, readFolder, syncFolder } from '../../git/file-system.ts';
 
 /** A lock file this old, in milliseconds, is left over from a process that was killed. */
 const STALE_LOCK = 10_000;
 const LOCK_RETRY = 20;
+const TEMPORARY = '.tmp';
 
 /**
  * Reads a file of at most `maxBytes`; undefined if there is none. InvalidInput if it is longer or no file, Unavailable if
@@ -44,10 +45,14 @@ export async function makePrivateFolder(path: string): Promise<void> {
 
 /**
  * Writes a file that only its owner may read: complete and durable, or not at all. The mode is 0600 also where the file
- * was there with a wider one, since a new file takes its place. Makes the folder, with mode 0700. Unavailable if it cannot.
+ * was there with a wider one, since a new file takes its place. Makes the folder, with mode 0700. Only one writer at a time:
+ * what a killed one left is removed. Unavailable if it cannot.
  */
 export async function writePrivateFile(path: string, text: string): Promise<void> {
-  await replaceVia(`${path}.${randomUUID()}.tmp`, path, async () => text);
+  const leftover = (name: string) => name.startsWith(`${basename(path)}.`) && name.endsWith(TEMPORARY);
+  for (const { name } of await readFolder(dirname(path)))
+    if (leftover(name)) await rm(join(dirname(path), name), { force: true });
+  await replaceVia(`${path}.${randomUUID()}${TEMPORARY}`, path, async () => text);
 }
 
 /**
