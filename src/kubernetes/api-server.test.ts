@@ -174,5 +174,5 @@ test('refusals, causes and unknown kinds arrive', async () => {
     code: 'InvalidInput',
     details: { causes: [{ field: 'spec.size', path: ['spec', 'size'] }] },
   });
-  expect(await client.raw('GET', '/livez')).toMatchObject({ status: 200 });
+  expect(await client.raw('GET', '/apis/test.sluice.dev/v1/widgets')).toMatchObject({ status: 200 });
 });

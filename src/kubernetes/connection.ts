@@ -122,7 +122,7 @@ export class Connection {
   async open(call: Call & { readonly signal: AbortSignal }): Promise<AsyncIterator<Uint8Array>> {
     try {
       const response = await this.#send(call, call.signal, 0);
-      if (response.statusCode >= 400) throw await this.#errorOf(response);
+      if (response.statusCode >= 300) throw await this.#errorOf(response);
       // Whoever reads hears of an error; an abort before that must not end the process.
       response.body.on('error', () => undefined);
       return response.body[Symbol.asyncIterator]();

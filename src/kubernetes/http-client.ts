@@ -72,7 +72,7 @@ export class HttpClient implements Client {
     return new HttpClient({ ...this.#options, impersonate: actor, face });
   }
 
-  get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>> {
+  async get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>> {
     return this.#object(kind, 'GET', objectPath(kind, key), undefined, options);
   }
 
@@ -89,7 +89,10 @@ export class HttpClient implements Client {
     }
   }
 
-  list<T extends KubernetesObject>(kind: Kind<T>, options: SelectOptions & CallOptions = {}): Promise<ListResult<T>> {
+  async list<T extends KubernetesObject>(
+    kind: Kind<T>,
+    options: SelectOptions & CallOptions = {},
+  ): Promise<ListResult<T>> {
     const path = collectionPath(kind, options.namespace);
     const selection = selectionQuery(options);
     return readList(kind, (page) =>
@@ -119,7 +122,7 @@ export class HttpClient implements Client {
     return this.#explained(kind, events);
   }
 
-  create<T extends KubernetesObject, Input>(
+  async create<T extends KubernetesObject, Input>(
     kind: Kind<T, Input>,
     object: NoInfer<Input>,
     options?: CallOptions,
@@ -175,7 +178,7 @@ export class HttpClient implements Client {
    * Asks for a path that is no object, such as `/version`, `/metrics` or `/apis?limit=1`, and gives the answer as text.
    * `body` is sent as JSON. Errors as of every call.
    */
-  raw(
+  async raw(
     method: Method,
     path: string,
     body?: string,
@@ -193,7 +196,7 @@ export class HttpClient implements Client {
     });
   }
 
-  #update<T extends KubernetesObject>(
+  async #update<T extends KubernetesObject>(
     kind: Kind<T>,
     object: T,
     subResource: string | undefined,

@@ -162,6 +162,12 @@ describe('a watch that goes wrong', () => {
     expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Expired' })]);
   });
 
+  test('is answered with an error that does not end: Timeout', async () => {
+    const { events } = watch(() => undefined, { silenceLimit: 300 });
+    server.handle = (_request, response) => void response.writeHead(500).write('{');
+    expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Timeout' })]);
+  });
+
   test('falls silent: Timeout; bytes of any kind are a sign of life, a slow reader is no silence', async () => {
     const clock = new ManualClock();
     let response: ServerResponse | undefined;

@@ -35,17 +35,19 @@ export async function* watchStream<T extends KubernetesObject>(
   const forward = () => end.abort();
   signal.addEventListener('abort', forward);
   let silent = false;
-  const fallSilent = () => {
-    silent = true;
-    end.abort();
+  // Only while we wait: a slow reader is no silence of the server.
+  const inTime = async <Result>(wait: Promise<Result>): Promise<Result> => {
+    const cancel = connection.clock.schedule(options.silenceLimit, () => {
+      silent = true;
+      end.abort();
+    });
+    return wait.finally(cancel);
   };
   try {
-    const chunks = await connection.open({ method: 'GET', signal: end.signal, path, headers });
+    const chunks = await inTime(connection.open({ method: 'GET', signal: end.signal, path, headers }));
     const lines = new LineReader(options.eventBytes);
     for (;;) {
-      // Only while we wait: a slow reader is no silence of the server.
-      const cancel = connection.clock.schedule(options.silenceLimit, fallSilent);
-      const { done, value } = await chunks.next().finally(cancel);
+      const { done, value } = await inTime(chunks.next());
       for (const line of done === true ? [lines.rest()] : lines.push(value)) {
         const event = readEvent(kind, line);
         if (event !== undefined) yield event;
