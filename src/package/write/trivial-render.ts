@@ -14,7 +14,7 @@ const RENDERER: RequestContext = { actor: { name: 'controller:render' }, face: '
 
 /**
  * The Kptfile of a package after rendering, if the package has no pipeline: then rendering changes nothing but the condition, which
- * stands last. Undefined if some Kptfile of the package, nested packages included, names functions or cannot be read.
+ * is put last unless it is there already: a copy stays as its source is. Undefined if some Kptfile of the package, nested packages included, names functions or cannot be read.
  * `kptfiles` are all of them by path; the package's own is `Kptfile`.
  */
 export function renderTrivially(kptfiles: ReadonlyMap<string, Uint8Array>): string | undefined {
@@ -70,15 +70,14 @@ function hasPipeline({ pipeline }: Kptfile): boolean {
   return (pipeline?.mutators?.length ?? 0) + (pipeline?.validators?.length ?? 0) > 0;
 }
 
-/** True if the last condition is the one that rendering would write, and no other one speaks of it. */
+/** True if the one condition that speaks of rendering is what rendering would write. Where it stands means nothing. */
 function isRendered({ status }: Kptfile): boolean {
-  const conditions = status?.conditions ?? [];
-  const last = conditions.at(-1);
+  const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
   return (
-    conditions.filter(({ type }) => type === RENDERED.type).length === 1 &&
-    last?.type === RENDERED.type &&
-    last.status === RENDERED.status &&
-    last.reason === RENDERED.reason &&
-    Object.keys(last).length === 3
+    found !== undefined &&
+    others.length === 0 &&
+    found.status === RENDERED.status &&
+    found.reason === RENDERED.reason &&
+    Object.keys(found).length === Object.keys(RENDERED).length
   );
 }
