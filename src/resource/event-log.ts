@@ -24,8 +24,8 @@ export interface EventJournal {
   readonly start: bigint;
   /** The newest version of a kind that is no longer kept; a watch from before it must list again. */
   floor(topic: string): bigint;
-  /** Takes a change over. It is durable with the next commit. */
-  note(topic: string, entry: LogEntry): void;
+  /** Takes a change over, which is durable with the next commit; or only its version, where nobody will ask for it later. */
+  note(topic: string, entry: LogEntry, keep: boolean): void;
   /** Raises the floor of a kind. */
   forget(topic: string, version: bigint): void;
   /** Entries of a kind after one version and up to another, oldest first, at most `limit`. */
@@ -96,14 +96,18 @@ export class EventLog {
 
   /**
    * Adds one change. `make` gets the version that the change has, and returns what to log; if it throws, nothing is
-   * logged and no version is used up. `topic` names the kind.
+   * logged and no version is used up. `topic` names the kind. With `keep` false only those hear of it who watch in this process.
    */
-  append<T extends KubernetesObject>(topic: string, make: (resourceVersion: string) => LoggedChange<T>): void {
+  append<T extends KubernetesObject>(
+    topic: string,
+    make: (resourceVersion: string) => LoggedChange<T>,
+    keep = true,
+  ): void {
     const version = this.#version + 1n;
     const change = make(String(version));
     this.#version = version;
     const entry = { version, change };
-    this.#journal?.note(topic, entry);
+    this.#journal?.note(topic, entry, keep);
     this.publish(topic, entry);
   }
 

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
-import { PackageRevisionStorage } from '../../package/storage/package-revision-storage.ts';
+import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
@@ -14,6 +14,7 @@ import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
 import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
 import { ObjectSet } from './object-set.ts';
+import { PackageMemory } from './package-memory.ts';
 import { policyOf } from './session-policy.ts';
 
 export interface SessionOptions {
@@ -49,6 +50,7 @@ export class Session {
 
   readonly patience: number;
 
+  readonly #memory: PackageMemory | undefined;
   readonly #notes = new Set<string>();
   readonly #onNote: (note: string) => void;
 
@@ -63,7 +65,14 @@ export class Session {
     this.store = new RevisionStore();
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
-    this.registry.register(new PackageRevisionStorage(this.store, this.log));
+    this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
+    const { revisions, resources, packages } = packageStorages({
+      ...{ store: this.store, log: this.log, clock },
+      ...this.#memory,
+    });
+    this.registry.register(revisions);
+    this.registry.register(resources);
+    this.registry.register(packages);
     this.client = new RegistryClient(this.registry, options.actor, 'cli');
   }
 
@@ -151,6 +160,11 @@ export class Session {
       }),
     );
     return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** From now on others may look at lists: a revision that arrives later is news to them. */
+  endQuiet(): void {
+    if (this.#memory !== undefined) this.#memory.versions.quiet = false;
   }
 
   /** Passes a note on, once. */

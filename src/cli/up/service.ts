@@ -4,6 +4,7 @@ import type { ReconcileRecord } from '../../controller/controller.ts';
 import { Manager } from '../../controller/manager.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
+import { keyOf, keyText } from '../../resource/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
 import type { ProcessLock } from '../assembly/process-lock.ts';
@@ -38,6 +39,7 @@ export class Service {
   readonly #last = new Map<string, ReconcileRecord>();
   readonly #health = new HealthChecks();
   readonly #heartbeat: Heartbeat;
+  readonly #stopping = new AbortController();
   #started = false;
   #api: ServedApi | undefined;
   #unsubscribe: (() => void)[] = [];
@@ -80,8 +82,22 @@ export class Service {
     if (this.#options.serve !== undefined) await this.#serve(this.#options.serve);
   }
 
+  /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */
+  async #firstLook(): Promise<void> {
+    const { session } = this.#options;
+    const { clock, patience } = session;
+    const end = clock.now() + patience;
+    const waits = () =>
+      session.repositories().some((object) => !this.#last.has(`repository ${keyText(keyOf(object))}`));
+    while (waits() && clock.now() < end && !this.#stopping.signal.aborted)
+      await sleep(clock, 20, this.#stopping.signal);
+  }
+
   async #serve(address: ListenAddress | 'default'): Promise<void> {
     const { session, log } = this.#options;
+    // Clients who come back find the packages as they left them, and not each of them anew.
+    await this.#firstLook();
+    session.endQuiet();
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
     const { serveApi } = await import('./serve-api.ts');
     this.#api = await serveApi({
@@ -127,6 +143,7 @@ export class Service {
   /** Finishes what runs, up to `grace` milliseconds, and keeps the caches. */
   async stop(grace?: number): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    this.#stopping.abort();
     await this.#api?.stop();
     await this.manager.stop(grace);
   }

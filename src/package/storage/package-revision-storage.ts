@@ -38,11 +38,14 @@ import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import type { RevisionEntry } from './revision-entry.ts';
 import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
 import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
+import type { RevisionVersions } from './revision-versions.ts';
 
 export interface PackageStorageOptions {
   readonly clock?: Clock;
   /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
   readonly owners?: FieldOwners;
+  /** Default: versions begin anew with the process. */
+  readonly versions?: RevisionVersions;
 }
 
 /**
@@ -65,7 +68,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#store = store;
     this.#log = log;
     this.#clock = options.clock ?? systemClock;
-    this.table = new RevisionTable(store, log, options.owners ?? memoryFieldOwners());
+    this.table = new RevisionTable(store, log, options.owners ?? memoryFieldOwners(), options.versions);
     this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
 

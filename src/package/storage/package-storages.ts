@@ -5,6 +5,7 @@ import type { FieldOwners } from './field-owners.ts';
 import { PackageResourcesStorage } from './package-resources-storage.ts';
 import { PackageRevisionStorage } from './package-revision-storage.ts';
 import { PorchPackageStorage } from './porch-package-storage.ts';
+import type { RevisionVersions } from './revision-versions.ts';
 
 export interface PackageStoragesOptions {
   readonly store: RevisionStore;
@@ -12,13 +13,16 @@ export interface PackageStoragesOptions {
   readonly clock: Clock;
   /** Who owns the fields of package revisions, and of their files. Default: in memory. */
   readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
+  /** Default: versions begin anew with the process. */
+  readonly versions?: RevisionVersions;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
-export function packageStorages({ store, log, clock, owners }: PackageStoragesOptions) {
+export function packageStorages({ store, log, clock, owners, versions }: PackageStoragesOptions) {
   const revisions = new PackageRevisionStorage(store, log, {
     clock,
     ...(owners === undefined ? {} : { owners: owners.revisions }),
+    ...(versions === undefined ? {} : { versions }),
   });
   const resources = new PackageResourcesStorage(store, revisions, owners?.resources);
   return { revisions, resources, packages: new PorchPackageStorage(store, log, clock) };

@@ -11,6 +11,7 @@ import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { RevisionEntry } from './revision-entry.ts';
+import type { RevisionVersions } from './revision-versions.ts';
 
 /** Under this name changes of package revisions are logged. */
 export const REVISION_TOPIC = topicOf(packageRevisionKind);
@@ -26,13 +27,18 @@ export class RevisionTable {
   /** Owners of fields that a write under way brings along, by the name of the revision. */
   readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
 
-  constructor(store: RevisionStore, log: EventLog, owners: FieldOwners) {
+  readonly #versions: RevisionVersions | undefined;
+  /** Repositories whose revisions have arrived. */
+  readonly #arrived = new Set<string>();
+
+  /** Without `versions` watches of earlier processes cannot go on: what others did to Git meanwhile is not told as events. */
+  constructor(store: RevisionStore, log: EventLog, owners: FieldOwners, versions?: RevisionVersions) {
     this.#store = store;
     this.#log = log;
     this.#owners = owners;
-    // What others did to Git while nobody looked cannot be told as events.
-    log.expire(REVISION_TOPIC);
-    for (const revision of store.list()) this.#put(revision, log.version);
+    this.#versions = versions;
+    if (versions === undefined) log.expire(REVISION_TOPIC);
+    this.#take(store.list().map((after) => ({ before: undefined, after })));
     store.subscribe((changes) => this.#take(changes));
   }
 
@@ -94,19 +100,49 @@ export class RevisionTable {
   }
 
   #take(changes: readonly IndexChange[]): void {
+    const arriving = new Set<string>();
     for (const { before, after } of changes) {
-      if (after !== undefined) {
-        const coming = this.#coming.get(after.name);
-        if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
-        const known = this.#byName.get(after.name);
-        this.#log.append<RevisionObject>(REVISION_TOPIC, (version) => new Change(known, this.#put(after, version)));
-      } else if (before !== undefined) this.#drop(before);
+      if (after === undefined) {
+        if (before !== undefined) this.#drop(before);
+        continue;
+      }
+      if (!this.#arrived.has(after.key.repository)) arriving.add(after.key.repository);
+      const coming = this.#coming.get(after.name);
+      if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
+      const known = this.#byName.get(after.name);
+      const same = known === undefined ? this.#unchangedSince(after) : undefined;
+      this.#log.append<RevisionObject>(
+        REVISION_TOPIC,
+        (version) => new Change(known, this.#put(after, same ?? version)),
+        same === undefined,
+      );
     }
+    for (const repository of arriving) this.#arrive(repository);
+  }
+
+  /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
+  #unchangedSince({ name, etag }: PackageRevision): string | undefined {
+    if (this.#versions?.quiet !== true) return undefined;
+    const before = this.#versions.get(name);
+    return before?.etag === etag ? before.resourceVersion : undefined;
+  }
+
+  /** What went while nobody looked cannot be told: there is nothing to show any more. */
+  #arrive(repository: string): void {
+    this.#arrived.add(repository);
+    let gone = false;
+    for (const name of this.#versions?.names() ?? []) {
+      if (!name.startsWith(`${repository}.`) || this.#byName.has(name)) continue;
+      this.#versions?.delete(name);
+      gone = true;
+    }
+    if (gone) this.#log.expire(REVISION_TOPIC);
   }
 
   #put(revision: PackageRevision, resourceVersion: string): RevisionEntry {
     const repository = this.#store.repository(revision.key.repository);
     const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
+    this.#versions?.set(revision.name, { etag: revision.etag, resourceVersion });
     this.#byName.set(revision.name, entry);
     this.#index.set({ namespace: repository.namespace, name: revision.name }, entry, entry.indexKeys());
     return entry;
@@ -116,6 +152,7 @@ export class RevisionTable {
     this.#owners.set(uid, undefined);
     const known = this.#byName.get(name);
     if (known === undefined) return;
+    this.#versions?.delete(name);
     this.#byName.delete(name);
     this.#index.delete({ namespace: known.repository.namespace, name });
     this.#log.append<RevisionObject>(REVISION_TOPIC, () => new Change(known, undefined));

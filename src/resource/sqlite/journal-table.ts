@@ -73,8 +73,9 @@ export class JournalTable implements EventJournal {
     return this.#floors.get(topic) ?? 0n;
   }
 
-  note(topic: string, entry: LogEntry): void {
-    this.#pending.push({ topic, entry });
+  note(topic: string, entry: LogEntry, keep: boolean): void {
+    if (entry.version > this.#last) this.#last = entry.version;
+    if (keep) this.#pending.push({ topic, entry });
     this.#options.onNote();
   }
 
@@ -100,8 +101,6 @@ export class JournalTable implements EventJournal {
       this.#count += 1;
       this.#sinceTrim += 1;
     }
-    const last = this.#pending.at(-1)?.entry.version;
-    if (last !== undefined && last > this.#last) this.#last = last;
     for (const [topic, version] of this.#raised) this.#raise.run(topic, version);
     if (this.#last + BLOCK / 2n > this.#reservedUpTo) this.#reserve();
     if (this.#sinceTrim >= TRIM_EVERY) this.#trim(at);

@@ -196,7 +196,7 @@ export class ObjectDatabase implements Committer {
           const entry = { version, change: make(String(version)) };
           staged.push({ topic, entry, undo });
           this.#store(topic, key, entry);
-          this.#journal.note(topic, entry);
+          this.#journal.note(topic, entry, true);
         },
       });
       return { value };

@@ -1,0 +1,19 @@
+/** The version that a revision had as an object, and what it was like then. */
+export interface RevisionVersion {
+  readonly etag: string;
+  readonly resourceVersion: string;
+}
+
+/**
+ * The versions of package revisions by name, from one process to the next: revisions are read from Git anew at every start, and those
+ * that are as they were keep the version that clients know.
+ */
+export interface RevisionVersions {
+  /** True until somebody outside of the process may have seen a list; a revision that arrives later is news. */
+  readonly quiet: boolean;
+  get(name: string): RevisionVersion | undefined;
+  set(name: string, version: RevisionVersion): void;
+  delete(name: string): void;
+  /** Names may be deleted while they are listed. */
+  names(): Iterable<string>;
+}
