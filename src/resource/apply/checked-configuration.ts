@@ -8,6 +8,8 @@ import { identityOf, isUnknown, shapeOf } from './shared-shape.ts';
 
 type Path = readonly (string | number)[];
 
+/** A schema need not declare them. */
+const EVERY_OBJECT_HAS = ['apiVersion', 'kind', 'metadata'];
 /** No configuration is deeper. */
 const DEEPEST = 200;
 /** More causes help nobody. */
@@ -47,7 +49,8 @@ function checkMap(
   let checked: Record<string, unknown> | undefined;
   for (const [key, value] of Object.entries(fields)) {
     const ofField = fieldSchema(schema, key);
-    if (isUnknown(schema, key)) causes.push(causeAt([...path, key], 'field not declared in schema'));
+    if (isUnknown(schema, key) && !(path.length === 0 && EVERY_OBJECT_HAS.includes(key)))
+      causes.push(causeAt([...path, key], 'field not declared in schema'));
     if (value === undefined || (value === null && !takesNull(ofField))) {
       checked ??= { ...fields };
       delete checked[key];
