@@ -116,8 +116,23 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
 
 /** A value for a message: short, on one line, and without what stands for a password in a URL. */
 export function showValue(value: unknown): string {
-  const text =
-    value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value)).slice(0, LONGEST_SEARCHED_VALUE);
+  const text = value === undefined ? 'nothing' : jsonStart(value, LONGEST_SEARCHED_VALUE);
   const safe = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@').replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
   return safe.length > LONGEST_SHOWN_VALUE ? `${safe.slice(0, LONGEST_SHOWN_VALUE)}…` : safe;
+}
+
+/** At least the first `length` characters of the JSON text of a value, whose size and depth do not matter. */
+function jsonStart(value: unknown, length: number): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, length));
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? String(value);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  let text = open ?? '';
+  for (const [key, inner] of Object.entries(value)) {
+    if (inner === undefined) continue;
+    if (text.length > 1) text += ',';
+    if (!Array.isArray(value)) text += `${jsonStart(key, length)}:`;
+    if (text.length >= length) return text;
+    text += jsonStart(inner, length - text.length);
+  }
+  return text + close;
 }

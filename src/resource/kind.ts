@@ -178,11 +178,14 @@ export function defineKind<
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
     const candidate: Record<string, unknown> = { apiVersion, kind, ...value };
-    let result = schema.safeParse(candidate);
-    if (!result.success && result.error.issues.some((issue) => isNullField(candidate, issue.path)))
-      result = schema.safeParse(withoutNulls(candidate, result.error.issues));
+    let judged: unknown = candidate;
+    let result = schema.safeParse(judged);
+    if (!result.success && result.error.issues.some((issue) => isNullField(candidate, issue.path))) {
+      judged = withoutNulls(candidate, result.error.issues);
+      result = schema.safeParse(judged);
+    }
     if (!result.success) {
-      const causes = causesOf(result.error.issues, candidate, sensitive);
+      const causes = causesOf(result.error.issues, judged, sensitive);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);
     }
     const known = result.data as unknown as T;

@@ -9,7 +9,8 @@ export function unknownFields(given: unknown, kept: unknown): (string | number)[
 }
 
 function compare(given: unknown, kept: unknown, path: (string | number)[], found: (string | number)[][]): void {
-  if (typeof given !== 'object' || given === null || typeof kept !== 'object' || kept === null) return;
+  if (given === kept || typeof given !== 'object' || given === null || typeof kept !== 'object' || kept === null)
+    return;
   if (Array.isArray(given)) {
     if (!Array.isArray(kept)) return;
     for (const [index, item] of given.entries()) compare(item, kept[index], [...path, index], found);

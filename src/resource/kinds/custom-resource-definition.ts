@@ -78,7 +78,17 @@ const spec = z.object({
   preserveUnknownFields: z.literal(false).optional().describe('Not used any more.'),
 });
 
-const acceptedNames = names.partial().describe('The names that are served.');
+// Tools that write definitions leave empty texts here.
+const acceptedNames = z
+  .object({
+    plural: z.string().optional().describe('Name of the kind in paths.'),
+    singular: z.string().optional().describe('Name of one object.'),
+    kind: z.string().optional().describe('Name of the kind.'),
+    listKind: z.string().optional().describe('Name of the kind of lists.'),
+    shortNames: z.array(z.string()).optional().describe('Short names for people who type.'),
+    categories: z.array(z.string()).optional().describe('Groups of kinds that can be asked for at once.'),
+  })
+  .describe('The names that are served.');
 
 export const customResourceDefinitionKind = defineKind({
   group: 'apiextensions.k8s.io',

@@ -57,8 +57,14 @@ export function customKind(definition: CustomResourceDefinition, version: string
     schema: wholeObject(given.description ?? '', content),
     parse,
     complete: (input) => parse(input).object,
-    checkUpdate: (old, next) => ruleCauses(given, next, { old }),
+    checkUpdate: (old, next) => ruleCauses(given, ruleView(next), { old: ruleView(old) }),
   };
+}
+
+/** What rules see: of the metadata only the name, as in a kube-apiserver. */
+function ruleView(object: KubernetesObject): object {
+  const { name, generateName } = object.metadata;
+  return { ...object, metadata: generateName === undefined ? { name } : { name, generateName } };
 }
 
 function withoutEnvelope(schema: StructuralSchema): StructuralSchema {
@@ -91,7 +97,7 @@ function parser(
     const judged = judgeValue(content, rest);
     causes.push(...judged.causes);
     const object = { apiVersion, kind, metadata, ...(judged.value as Json) } as KubernetesObject;
-    if (causes.length === 0) causes.push(...ruleCauses(schema, object));
+    if (causes.length === 0) causes.push(...ruleCauses(schema, ruleView(object)));
     if (causes.length > 0) throw invalidObject(`${subject}${nameOf(given)}`, causes);
     const dropped = unknownFields(given.metadata, metadata).map((path) => ['metadata', ...path]);
     return { object, unknownFields: [...dropped, ...judged.unknownFields] };

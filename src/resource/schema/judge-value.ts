@@ -14,13 +14,13 @@ export interface Judged {
 
 const MAX_DEPTH = 100;
 /** Every value and every schema that is laid on it counts one. */
-const MAX_STEPS = 2_000_000;
+const MAX_STEPS = 1_000_000;
 const MAX_CAUSES = 100;
 
 /**
  * Fills in defaults, leaves out unknown fields and validates, in one walk over a structural schema. CEL rules are judged by
  * `ruleCauses`, once all this holds. The time is bounded whatever the schema and the value: nesting beyond 100 levels and more than
- * two million steps are causes.
+ * a million steps are causes.
  */
 export function judgeValue(schema: StructuralSchema, value: unknown, at: Path = []): Judged {
   return new Walk(at).run(schema, value);
