@@ -1,6 +1,8 @@
 import type { ManagedFieldsEntry } from '../object.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { type FieldSet, isEmpty } from './field-set.ts';
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts';
+import { settledFields } from './settled-fields.ts';
 
 /** Who writes, in the form that makes two entries of `managedFields` one owner. */
 export interface Owner {
@@ -29,15 +31,21 @@ export function sameOwner(left: Owner, right: Owner): boolean {
 }
 
 /** Reads `managedFields`; undefined if an entry makes no sense. */
-export function readOwnerships(entries: readonly ManagedFieldsEntry[]): Ownership[] | undefined {
+export function readOwnerships(
+  entries: readonly ManagedFieldsEntry[],
+  schema: StructuralSchema,
+): Ownership[] | undefined {
   const ownerships: Ownership[] = [];
   for (const entry of entries) {
     const { manager = '', operation, apiVersion, time, fieldsType } = entry;
     if (operation !== 'Apply' && operation !== 'Update') return undefined;
     if (typeof apiVersion !== 'string' || apiVersion === '' || fieldsType !== 'FieldsV1') return undefined;
     const subresource = entry.subresource || undefined;
-    const fields = fromFieldsV1(entry.fieldsV1);
-    const ownership = { manager, operation, apiVersion, subresource, time, fields, entry };
+    const written = fromFieldsV1(entry.fieldsV1);
+    const ownership = withFields(
+      { manager, operation, apiVersion, subresource, time, fields: written, entry },
+      settledFields(written, schema),
+    );
     const same = ownerships.findIndex((other) => sameOwner(other, ownership));
     if (same < 0) ownerships.push(ownership);
     else ownerships[same] = ownership;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { deepFreeze } from '../object.ts';
+import type { StructuralSchema } from '../schema/structural-schema.ts';
 import { serverSideApply } from './server-side-apply.ts';
 import { gadget, gadgetSchema, Scene } from './testing.ts';
 
@@ -318,4 +319,38 @@ describe('what cannot be applied', () => {
     scene.apply('m', { spec: { size: 1, tags: ['a'], ports: [{ port: 1, name: 'n' }] } }, { force: true });
     expect(scene.fields.spec).toEqual({ size: 1, tags: ['a', 'b'], ports: [{ port: 1, name: 'n' }, { port: 2 }] });
   });
+});
+
+test('a value that can no longer be shared belongs as a whole to all who owned something in it', () => {
+  const applied = gadget({ spec: { tags: ['a'], free: { list: 1 }, color: 'red' } });
+  const request = { apiVersion: 'v1', now: '2026-01-01T00:00:00Z', hasStatus: true, force: false };
+  const { object: live } = serverSideApply({
+    ...request,
+    live: undefined,
+    applied,
+    manager: 'a',
+    schema: gadgetSchema,
+  });
+  const spec = gadgetSchema.properties?.spec;
+  const atomic: StructuralSchema = { type: 'array', items: { type: 'string' } };
+  const later: StructuralSchema = {
+    ...gadgetSchema,
+    properties: { ...gadgetSchema.properties, spec: { ...spec, properties: { ...spec?.properties, tags: atomic } } },
+  };
+  const other = gadget({ spec: { tags: ['b'] } });
+  expect(() => serverSideApply({ ...request, live, applied: other, manager: 'b', schema: later })).toThrow(
+    '1 conflict: conflict with "a": .spec.tags',
+  );
+  const { managedFields } = serverSideApply({
+    ...request,
+    live,
+    applied: other,
+    manager: 'b',
+    schema: later,
+    force: true,
+  });
+  expect(managedFields.map((entry) => entry.fieldsV1)).toEqual([
+    { 'f:spec': { 'f:color': {}, 'f:free': { 'f:list': {} } } },
+    { 'f:spec': { 'f:tags': {} } },
+  ]);
 });

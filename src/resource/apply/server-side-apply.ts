@@ -84,7 +84,7 @@ function writtenPart(configuration: Record<string, unknown>, request: ApplyReque
 /** Who owns what of the live object. One that was never tracked belongs to what came before. */
 function ownershipsOf(live: KubernetesObject | undefined, request: ApplyRequest): readonly Ownership[] {
   if (live === undefined) return [];
-  const known = readOwnerships(live.metadata.managedFields ?? []) ?? [];
+  const known = readOwnerships(live.metadata.managedFields ?? [], request.schema) ?? [];
   if (known.length > 0) return known;
   const { schema, apiVersion, now, subResource } = request;
   const { changed } = compareFields(ownableFields(undefined, request), ownableFields(live, request), schema);

@@ -41,14 +41,14 @@ export function trackUpdate(update: TrackedUpdate): readonly ManagedFieldsEntry[
   return writeOwnerships(limitUpdaters([...others, { ...self, time: now, fields }]));
 }
 
-function ownershipsToStartFrom({ before, after, subResource }: TrackedUpdate): readonly Ownership[] {
+function ownershipsToStartFrom({ before, after, schema, subResource }: TrackedUpdate): readonly Ownership[] {
   const sent = subResource ? undefined : after.metadata.managedFields;
   if (sent !== undefined) {
     if (isReset(sent)) return [];
-    const ownerships = readOwnerships(sent);
+    const ownerships = readOwnerships(sent, schema);
     if (ownerships !== undefined) return ownerships;
   }
-  return readOwnerships(before?.metadata.managedFields ?? []) ?? [];
+  return readOwnerships(before?.metadata.managedFields ?? [], schema) ?? [];
 }
 
 function isReset(entries: readonly ManagedFieldsEntry[]): boolean {
