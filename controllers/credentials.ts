@@ -19,19 +19,26 @@ export function credentialsOf(
 ): (() => Promise<GitCredentials>) | undefined {
   if (secretRef === undefined) return undefined;
   const { namespace = DEFAULT_NAMESPACE, name } = owner.metadata;
-  const { name: secretName } = secretRef;
-  const where = `Secret ${namespace}/${secretName}, which ${owner.kind} ${namespace}/${name} refers to,`;
-  return async () => {
-    const secret = await client.find(secretKind, { namespace, name: secretName });
-    if (secret === undefined) {
-      throw new SluiceError('NotFound', `${where} does not exist; create it with username and password, or token`);
-    }
-    const text = (key: string) => secretText(secret, key)?.replace(/[\r\n]+$/, '');
-    const username = text('username');
-    const password = text('password');
-    if (username !== undefined && password !== undefined) return { username, password };
-    const token = text('bearerToken') ?? text('token');
-    if (token !== undefined) return { username: username ?? TOKEN_USER, password: token };
-    throw new SluiceError('InvalidInput', `${where} has neither username and password nor bearerToken nor token`);
-  };
+  const secret = { namespace, name: secretRef.name };
+  return () => secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);
+}
+
+/** The credentials in a Secret; `relation` says in messages what it is for. Throws NotFound, and InvalidInput if it holds none. */
+export async function secretCredentials(
+  client: Client,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  relation: string,
+): Promise<GitCredentials> {
+  const where = `Secret ${namespace}/${name}, ${relation}`;
+  const secret = await client.find(secretKind, { namespace, name });
+  if (secret === undefined) {
+    throw new SluiceError('NotFound', `${where} does not exist; create it with username and password, or token`);
+  }
+  const text = (key: string) => secretText(secret, key)?.replace(/[\r\n]+$/, '');
+  const username = text('username');
+  const password = text('password');
+  if (username !== undefined && password !== undefined) return { username, password };
+  const token = text('bearerToken') ?? text('token');
+  if (token !== undefined) return { username: username ?? TOKEN_USER, password: token };
+  throw new SluiceError('InvalidInput', `${where} has neither username and password nor bearerToken nor token`);
 }

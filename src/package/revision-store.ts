@@ -10,6 +10,7 @@ import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
+import { comparableAddress, type Upstream, upstreamOf } from './upstream-of.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/revision-source.ts';
 import { factsOf, type Transition } from './write/transition.ts';
@@ -140,20 +141,25 @@ export class RevisionStore {
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
   dependentsOf(revision: PackageRevision): string[] {
-    const address = comparable(this.repository(revision.key.repository).url);
+    const address = comparableAddress(this.repository(revision.key.repository).url);
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
     const names: string[] = [];
     for (const repository of this.#repositories.values()) {
       for (const other of repository.index.all()) {
         const upstream = other.kptfile?.upstream?.git;
-        if (upstream?.repo === undefined || comparable(upstream.repo) !== address) continue;
+        if (upstream?.repo === undefined || comparableAddress(upstream.repo) !== address) continue;
         const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
         if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
           names.push(other.name);
       }
     }
     return names.sort();
+  }
+
+  /** Where the package of a revision comes from; undefined if no registered repository holds that. */
+  upstreamOf(revision: PackageRevision): Upstream | undefined {
+    return upstreamOf(revision, this.#repositories.values());
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
@@ -211,12 +217,4 @@ function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
     (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
     (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
   );
-}
-
-/** One form of an address: file URLs as paths, without `.git` and slashes at the end. */
-function comparable(address: string): string {
-  return address
-    .replace(/^file:\/\/(?=\/)/, '')
-    .replace(/\/+$/, '')
-    .replace(/\.git$/, '');
 }

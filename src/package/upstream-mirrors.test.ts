@@ -23,7 +23,7 @@ async function world(): Promise<World> {
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const repo = `${server.url}/packages.git`;
-  const options = { folder: join(scratch.folder, 'upstreams'), clock: scratch.clock };
+  const options = { folder: join(scratch.folder, 'upstreams'), clock: scratch.clock, allowLocal: () => false };
   const mirrors = new UpstreamMirrors(options);
   return {
     scratch,
@@ -107,7 +107,7 @@ test('a repository on this machine is read where that is allowed', async () => {
   await using w = await world();
   const commit = await w.push('one\n');
   for (const ref of ['main', commit]) {
-    const read = await w.read({ repo: w.scratch.path, ref }, { allowLocal: true });
+    const read = await w.read({ repo: w.scratch.path, ref }, { allowLocal: () => true });
     expect(read.location).toEqual({ repo: w.scratch.path, directory: 'nf/upf', ref, commit });
   }
 });

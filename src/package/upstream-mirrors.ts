@@ -22,8 +22,8 @@ export interface UpstreamMirrorsOptions {
    * here if the asker may not read the Secret.
    */
   readonly credentials?: (secret: SecretName, context: RequestContext) => Promise<GitCredentials>;
-  /** Lets addresses name repositories on this machine: for users who can read its disk anyway. */
-  readonly allowLocal?: boolean;
+  /** True for who may name repositories on this machine: those who can read its disk anyway. */
+  readonly allowLocal: (context: RequestContext) => boolean;
   /** How long one fetch may take, in milliseconds; default two minutes. */
   readonly timeout?: number;
   readonly git?: RepositoryOptions;
@@ -53,7 +53,7 @@ export class UpstreamMirrors {
 
   /** Reads the package that an address names. Throws InvalidInput, Refused, NotFound, Unavailable, Timeout, LimitExceeded. */
   async read(address: UpstreamAddress, namespace: string, context: RequestContext): Promise<UpstreamPackage> {
-    const directory = this.#check(address);
+    const directory = this.#check(address, context);
     const { repo, ref, secretRef } = address;
     const key = JSON.stringify([namespace, secretRef?.name ?? '', repo]);
     const mirror = `${createHash('sha256').update(key).digest('hex').slice(0, 16)}.git`;
@@ -65,7 +65,7 @@ export class UpstreamMirrors {
         ...this.#credentials(secretRef, namespace, context),
       });
       try {
-        const commit = await this.#commit(git, remote, address, directory);
+        const commit = await this.#commit(git, remote, address, directory, context);
         const location = { repo, directory: directory === '' ? '/' : directory, ref, commit };
         return { location, files: await readPackageFiles(git, `${commit}:${directory}`) };
       } finally {
@@ -88,11 +88,11 @@ export class UpstreamMirrors {
   }
 
   /** The directory in one form, empty for the root. */
-  #check({ repo, ref, directory }: UpstreamAddress): string {
+  #check({ repo, ref, directory }: UpstreamAddress, context: RequestContext): string {
     const problem = gitAddressProblem(repo);
     if (problem !== undefined)
       throw new SluiceError('InvalidInput', `the address of the upstream repository ${problem}`);
-    if (localPath(repo) !== undefined && this.#options.allowLocal !== true) {
+    if (localPath(repo) !== undefined && !this.#options.allowLocal(context)) {
       throw new SluiceError(
         'Refused',
         'packages are cloned from repositories on this machine only if they are registered; register it and name a package revision',
@@ -131,16 +131,18 @@ export class UpstreamMirrors {
     remote: GitRemote | undefined,
     { repo, ref }: UpstreamAddress,
     directory: string,
+    context: RequestContext,
   ): Promise<Oid> {
     const { timeout = TIMEOUT } = this.#options;
-    const signal = AbortSignal.timeout(timeout);
+    const limit = AbortSignal.timeout(timeout);
+    const signal = context.signal === undefined ? limit : AbortSignal.any([limit, context.signal]);
     try {
       const oid = /^[0-9a-f]{40}$/.test(ref) ? ref : await named(git, remote, namesOf(ref, directory), signal);
       if (oid === ref && remote !== undefined) await git.fetch(remote, { refspecs: ALL_REFS, prune: true, signal });
       const commit = oid === undefined ? undefined : await peeled(git, oid);
       if (commit !== undefined) return commit;
     } catch (error) {
-      if (!signal.aborted) throw error;
+      if (!limit.aborted) throw error;
       const message = `${repo} was not fetched within ${timeout / 1000} s; register the repository and name a package revision`;
       throw new SluiceError('Timeout', message, { cause: error });
     }

@@ -16,6 +16,7 @@ import { createDataFolder, type DataFolder, expectDataFolder } from './data-fold
 import { ObjectSet } from './object-set.ts';
 import { PackageMemory } from './package-memory.ts';
 import { policyOf } from './session-policy.ts';
+import { upstreamAddresses } from './upstreams.ts';
 
 export interface SessionOptions {
   readonly folder: DataFolder;
@@ -62,7 +63,7 @@ export class Session {
     this.clock = clock;
     this.log = objects.log;
     this.objects = objects;
-    this.store = new RevisionStore();
+    this.store = new RevisionStore(upstreamAddresses(options.folder, clock, () => this.client));
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;

@@ -2,6 +2,7 @@ import type { PackageRevision } from '../../package/package-revision.ts';
 import { printable } from '../output/printable.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { findRevision, inSession } from './in-session.ts';
+import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
 
 export interface InitOptions extends DataOptions, ActorOptions {
   readonly repository: string;
@@ -12,6 +13,11 @@ export interface InitOptions extends DataOptions, ActorOptions {
 }
 
 export interface CopyOptions extends DataOptions, ActorOptions {
+  readonly workspace: string;
+}
+
+export interface CloneOptions extends DataOptions, ActorOptions, UpstreamOptions {
+  readonly repository: string;
   readonly workspace: string;
 }
 
@@ -30,6 +36,23 @@ export function rpkgInit(path: string, options: InitOptions, invocation: Invocat
       await session.store.create(repository, { package: path, workspace, source }, session.context()),
       invocation,
     );
+  });
+}
+
+/** `sluice rpkg clone` */
+export function rpkgClone(
+  source: string,
+  path: string,
+  options: CloneOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const git = upstreamAddress(source, options);
+  return inSession(options, invocation, async (session) => {
+    const { repository, workspace } = options;
+    await session.openRepository(repository);
+    const upstream = git === undefined ? { revision: (await findRevision(session, source)).name } : { git };
+    const wanted = { package: path, workspace, source: { type: 'clone', upstream } } as const;
+    return tell(await session.store.create(repository, wanted, session.context()), invocation);
   });
 }
 

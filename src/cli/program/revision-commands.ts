@@ -1,4 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { UPDATE_STRATEGIES } from '../../package/write/revision-source.ts';
 import type { Invocation } from './invocation.ts';
 import { examples, type Finish, integer, listOf, withActor, withData, withHeaders, withOutput } from './options.ts';
 
@@ -106,6 +107,24 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     finish(await (await import('../commands/rpkg-create.ts')).rpkgInit(path, options, invocation));
   });
 
+  const clone = rpkg
+    .command('clone')
+    .description('create a new package as a draft from a package of another place, its upstream')
+    .argument('<source>', 'name of a package revision, or <git address>.git[/directory][@ref]')
+    .argument('<package>', 'path of the new package inside the repository')
+    .requiredOption('--repository <name>', 'repository to create it in')
+    .option('--workspace <name>', 'name of the line of work', 'v1')
+    .option('--directory <path>', 'with a Git address: folder of the package (default: /)')
+    .option('--ref <name>', 'with a Git address: branch, tag or commit (default: main)')
+    .option('--secret-ref <name>', 'with a Git address: Secret with the credentials');
+  examples(
+    withActor(withData(clone)),
+    'sluice rpkg clone blueprints.upf.v1 edge/upf --repository edge',
+    'sluice rpkg clone https://git.example.com/blueprints.git/network/upf@v2 upf --repository edge --workspace v1',
+  ).action(async (source, path, options) => {
+    finish(await (await import('../commands/rpkg-create.ts')).rpkgClone(source, path, options, invocation));
+  });
+
   const copy = rpkg
     .command('copy')
     .alias('edit')
@@ -117,6 +136,38 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
       finish(await (await import('../commands/rpkg-create.ts')).rpkgCopy(source, options, invocation));
     },
   );
+
+  const upgrade = rpkg
+    .command('upgrade')
+    .description('create a draft of a cloned package with what changed in its upstream')
+    .argument('[names...]', 'a published package revision; with --discover any, or none for all')
+    .option('--revision <number>', 'revision of the upstream to go to; 0 is the latest', integer, 0)
+    .option('--workspace <name>', 'name of the line of work; required unless with --discover')
+    .addOption(
+      new Option('--strategy <name>', 'what becomes of local changes')
+        .choices(UPDATE_STRATEGIES)
+        .default('resource-merge'),
+    )
+    .addOption(
+      new Option('--discover <side>', 'only list: updates of packages, or packages for updates').choices([
+        'upstream',
+        'downstream',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `
+resource-merge merges resource by resource, field by field; fast-forward goes only where nothing was changed locally;
+force-delete-replace drops what was changed locally; copy-merge replaces the files that upstream has and keeps the others.`,
+    );
+  examples(
+    withActor(withData(upgrade)),
+    'sluice rpkg upgrade edge.upf.v1 --workspace v2',
+    'sluice rpkg upgrade edge.upf.v1 --workspace v2 --revision 3 --strategy copy-merge',
+    'sluice rpkg upgrade --discover=upstream',
+  ).action(async (names, options) => {
+    finish(await (await import('../commands/rpkg-upgrade.ts')).rpkgUpgrade(names, options, invocation));
+  });
 
   const push = rpkg
     .command('push')

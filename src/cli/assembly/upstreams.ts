@@ -1,0 +1,33 @@
+import { join } from 'node:path';
+import { secretCredentials } from '../../../controllers/credentials.ts';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { UpstreamMirrors } from '../../package/upstream-mirrors.ts';
+import type { UpstreamReader } from '../../package/write/upstream-reader.ts';
+import type { Client } from '../../resource/client.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import type { DataFolder } from './data-folder.ts';
+
+/**
+ * Reads packages of repositories that are not registered. Who works on the data folder itself may name any Secret and any repository
+ * on this machine, since both can be read there; who asks over the network may not: a Secret would be sent to an address of the asker's choice.
+ */
+export function upstreamAddresses(folder: DataFolder, clock: Clock, client: () => Client): UpstreamReader['address'] {
+  const mirrors = new UpstreamMirrors({
+    folder: join(folder.path, 'cache', 'upstreams'),
+    clock,
+    allowLocal: isAtFolder,
+    credentials: async (secret, context) => {
+      if (isAtFolder(context)) return secretCredentials(client(), secret, 'which the upstream refers to,');
+      throw new SluiceError(
+        'Refused',
+        'a Secret cannot be sent to an address that a request names; register the repository with it, and name a package revision',
+      );
+    },
+  });
+  return (address, namespace, context) => mirrors.read(address, namespace, context);
+}
+
+function isAtFolder({ face }: RequestContext): boolean {
+  return face === 'cli';
+}
