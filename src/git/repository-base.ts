@@ -1,6 +1,8 @@
+import { timed } from '../foundation/measurement.ts';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { RefConflictError } from './errors.ts';
+import { gitOperations } from './git-operations.ts';
 import type {
   Commit,
   CommitSigner,
@@ -121,7 +123,7 @@ export abstract class RepositoryBase {
       await objects;
       if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
-      await this.despiteStaleLocks(refs, () => this.applyUpdates(updates));
+      await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
       await this.#refFolders.sync(updates);
     });
   }

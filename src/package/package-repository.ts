@@ -12,6 +12,7 @@ import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
+import { judged } from './transitions.ts';
 import type { RevisionChange } from './write/change.ts';
 import { planCreate } from './write/create.ts';
 import { checkPlace } from './write/place.ts';
@@ -166,6 +167,10 @@ export class PackageRepository implements Workbench {
 
   /** A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. */
   update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    return judged(update.action, context, () => this.#update(name, update, context));
+  }
+
+  #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#exclusive(name, async () => {
       for (let attempt = 1; ; attempt++) {
         const before = this.#expect(name);

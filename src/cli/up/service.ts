@@ -6,6 +6,7 @@ import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
+import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
 import type { ProcessLock } from '../assembly/process-lock.ts';
 import type { Session } from '../assembly/session.ts';
@@ -42,6 +43,7 @@ export class Service {
   readonly #stopping = new AbortController();
   #started = false;
   #api: ServedApi | undefined;
+  #metrics: Metrics | undefined;
   #unsubscribe: (() => void)[] = [];
 
   constructor(options: ServiceOptions) {
@@ -99,13 +101,21 @@ export class Service {
     await this.#firstLook();
     session.endQuiet();
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
-    const { serveApi } = await import('./serve-api.ts');
+    const [{ serveApi }, { measure }] = await Promise.all([import('./serve-api.ts'), import('./measure.ts')]);
+    const idle = { mutating: 0, reading: 0, priority: 0, watches: 0 };
+    const { metrics, stop } = measure({
+      manager: this.manager,
+      store: session.store,
+      load: () => this.#api?.server.load ?? idle,
+    });
+    this.#unsubscribe.push(stop);
+    this.#metrics = metrics;
     this.#api = await serveApi({
       session,
       address: address === 'default' ? undefined : address,
       health: this.#health,
-      paths: [],
-      onRequest: () => undefined,
+      paths: [metrics.paths],
+      onRequest: (record) => metrics.requests.record(record),
       warn: (subject, message) => this.#warn('Api', subject, message),
     });
     const { url } = this.#api;
@@ -149,6 +159,7 @@ export class Service {
   }
 
   #note(record: ReconcileRecord): void {
+    this.#metrics?.controllers.record(record);
     const key = `${record.controller} ${record.key}`;
     const before = this.#last.get(key);
     this.#last.set(key, record);

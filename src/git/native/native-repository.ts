@@ -1,4 +1,6 @@
+import { timed } from '../../foundation/measurement.ts';
 import type { EngineOptions } from '../engine-options.ts';
+import { gitOperations } from '../git-operations.ts';
 import type {
   FetchOptions,
   GitCapabilities,
@@ -55,15 +57,15 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options));
+    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options)));
   }
 
   listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
-    return this.#remotes.list(remote, prefixes, signal);
+    return timed(gitOperations, 'list', () => this.#remotes.list(remote, prefixes, signal));
   }
 
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
-    return this.#remotes.push(remote, updates, signal);
+    return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
   }
 
   async maintain(): Promise<void> {

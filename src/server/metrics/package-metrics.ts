@@ -38,7 +38,7 @@ export class PackageMetrics {
     });
     this.#git = new Histogram({
       name: 'sluice_git_operation_seconds',
-      help: 'Time of operations on Git remotes.',
+      help: 'Time of operations on Git remotes, and of transactions on local refs.',
       labelNames: ['operation'],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
@@ -54,7 +54,8 @@ export class PackageMetrics {
     this.#transitions.inc({ action, result });
   }
 
-  gitOperation(operation: 'fetch' | 'push' | 'list', seconds: number): void {
+  /** `operation` is `fetch`, `list`, `push` or `transaction`. */
+  gitOperation(operation: string, seconds: number): void {
     this.#git.observe({ operation }, seconds);
   }
 }

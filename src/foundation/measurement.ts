@@ -1,0 +1,40 @@
+import { channel } from 'node:diagnostics_channel';
+
+/** Something that is measured where it happens and told to whoever wants to know; costs next to nothing while nobody does. */
+export interface Measurement<T> {
+  readonly wanted: boolean;
+  tell(value: T): void;
+  /** Returns what ends the subscription. */
+  subscribe(listener: (value: T) => void): () => void;
+}
+
+/** `name` is that of a diagnostics channel of Node.js, so tools can listen too. */
+export function measurement<T>(name: string): Measurement<T> {
+  const wire = channel(name);
+  return {
+    get wanted() {
+      return wire.hasSubscribers;
+    },
+    tell: (value) => wire.publish(value),
+    subscribe(listener) {
+      const receive = (value: unknown) => listener(value as T);
+      wire.subscribe(receive);
+      return () => wire.unsubscribe(receive);
+    },
+  };
+}
+
+/** Runs work and tells how many milliseconds it took, whether it succeeds or fails. */
+export async function timed<Result>(
+  measured: Measurement<{ readonly operation: string; readonly milliseconds: number }>,
+  operation: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (!measured.wanted) return work();
+  const start = performance.now();
+  try {
+    return await work();
+  } finally {
+    measured.tell({ operation, milliseconds: performance.now() - start });
+  }
+}
