@@ -4,6 +4,7 @@ import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import { DEFAULT_POLICY } from '../policy.ts';
 import { packageKinds } from './testing.ts';
 
 const kind = packageRevisionResourcesKind;
@@ -241,6 +242,27 @@ test('conditions and gates have the same effect in the Kptfile and in the packag
   }
   expect(results[0]).toEqual(results[1]);
   expect(results[0]).toMatchObject({ gates: [{ type: 'tested', state: 'Open' }] });
+});
+
+test('who must not give a condition cannot write it into the Kptfile either', async () => {
+  await using scratch = await scratchRepository();
+  const givers = [{ conditionType: 'tested', actors: ['tester'], policy: 'tests' }];
+  const { client, store } = await packageKinds(scratch, { policyFor: () => ({ ...DEFAULT_POLICY, givers }) });
+  await draft(store);
+  const refused = 'Refused: anna: policy tests lets only tester give tested';
+  const condition = '    - type: tested\n      status: "True"\n';
+  const { spec } = await client.get(kind, { name });
+  const kptfile = `${spec.resources?.Kptfile}${condition}`;
+  const patch = { spec: { resources: { Kptfile: kptfile } } };
+  expect(await outcomeOf(client.patch(kind, { name }, patch))).toBe(refused);
+  const status = { conditions: [{ type: 'tested', status: 'True' }] };
+  expect(await outcomeOf(client.subResource('status').patch(packageRevisionKind, { name }, { status }))).toBe(refused);
+  const tester = client.as({ name: 'tester' });
+  await tester.patch(kind, { name }, patch);
+  const without = { spec: { resources: { Kptfile: spec.resources?.Kptfile ?? '' } } };
+  expect(await outcomeOf(client.patch(kind, { name }, without))).toBe(refused);
+  // What stays as it was is nobody's statement.
+  await client.patch(kind, { name }, { spec: { resources: { 'a.yaml': 'a: 1\n' } } });
 });
 
 test('an edit of the Kptfile keeps its bytes', async () => {

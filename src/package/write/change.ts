@@ -12,12 +12,13 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import { type EffectivePolicy, refuseGiver } from '../policy.ts';
+import type { EffectivePolicy } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { changedConditions, checkGiver } from './giver-rights.ts';
 import { replaceTexts } from './replace-texts.ts';
-import { giveRendered, isKptfilePath, renderTrivially } from './trivial-render.ts';
+import { giveRendered, isKptfilePath, RENDERED, renderTrivially } from './trivial-render.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
@@ -63,6 +64,10 @@ export async function planChange(
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const rendered = revision.lifecycle === 'Draft' && renderEdits(content, change, edits);
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
+  // Who writes a condition into the text gives it as well.
+  const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
+  const byWriter = rendered ? written.filter((type) => type !== RENDERED.type) : written;
+  checkGiver(policy, byWriter, context);
   const before = await currentRecord(bench, revision, content);
   let record = before;
   if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, context, at);
@@ -138,10 +143,7 @@ function checkAllowed(
     const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
     throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
   }
-  for (const type of [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])]) {
-    const refused = refuseGiver(policy, type, context.actor, context.face);
-    if (refused !== undefined) throw new SluiceError('Refused', `${context.actor.name}: ${refused}`);
-  }
+  checkGiver(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
 }
 
 /** All edits as file contents: given files, then the Kptfile with its own edits and the conditions. */

@@ -7,7 +7,7 @@ import type { RevisionRecord } from '../record.ts';
 import { giveVerdict } from '../verdict.ts';
 
 /** What kpt writes into the Kptfile of a package whose pipeline came through. */
-const RENDERED: Condition = { type: 'Rendered', status: 'True', reason: 'RenderSuccess' };
+export const RENDERED: Condition = { type: 'Rendered', status: 'True', reason: 'RenderSuccess' };
 
 /** Rendering is nobody's opinion: whoever asked for the change did not give this condition. */
 const RENDERER: RequestContext = { actor: { name: 'controller:render' }, face: 'controller' };

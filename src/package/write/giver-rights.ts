@@ -1,0 +1,21 @@
+import { conditionsOf, type Kptfile } from '../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import { type EffectivePolicy, refuseGiver } from '../policy.ts';
+
+/** Throws Refused if a policy does not let whoever asks give or withdraw conditions of one of the types. */
+export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
+  for (const type of types) {
+    const refused = refuseGiver(policy, type, actor, face);
+    if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);
+  }
+}
+
+/** The types of conditions that differ between two Kptfiles. A Kptfile that is missing or cannot be read has none. */
+export function changedConditions(before: Kptfile | undefined, after: Kptfile | undefined): string[] {
+  const old = before === undefined ? new Map<string, unknown>() : conditionsOf(before);
+  const now = after === undefined ? new Map<string, unknown>() : conditionsOf(after);
+  const types = new Set([...old.keys(), ...now.keys()]);
+  return [...types].filter((type) => !sameValue(old.get(type), now.get(type)));
+}
