@@ -31,7 +31,8 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
   if (resource === undefined) throw unknownResource();
   const { kind, storage } = resource;
   const { verb, namespace, subResource } = info;
-  const many = verb in OF_MANY || verb === 'watch';
+  // A list may carry the name of the one object that it selects; what is created has none in its URL.
+  const many = verb === 'create' ? info.name === '' : verb === 'watch' || Object.hasOwn(OF_MANY, verb);
   const ofNamespaceItself = info.group === '' && info.resource === 'namespaces';
   if (!kind.namespaced && namespace !== '' && !ofNamespaceItself) throw unknownResource();
   if (kind.namespaced && namespace === '' && !many) throw unknownResource();

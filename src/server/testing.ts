@@ -1,5 +1,5 @@
 import { systemClock } from '../foundation/clock.ts';
-import { EventLog } from '../resource/event-log.ts';
+import { EventLog, type EventLogOptions } from '../resource/event-log.ts';
 import type { Kind } from '../resource/kind.ts';
 import { MemoryStorage } from '../resource/memory-storage.ts';
 import { Registry } from '../resource/registry.ts';
@@ -26,9 +26,10 @@ export async function startTestServer(
   options: Partial<ApiServerOptions> = {},
   kinds: readonly Kind[] = [widgetKind as Kind],
   tls?: ListenerTls,
+  logOptions: Partial<EventLogOptions> = {},
 ): Promise<TestServer> {
   const clock = systemClock;
-  const log = new EventLog({ clock });
+  const log = new EventLog({ clock, ...logOptions });
   const registry = new Registry();
   for (const kind of kinds) registry.register(new MemoryStorage(kind, { clock, log }));
   const errors: unknown[] = [];
@@ -64,5 +65,82 @@ export async function startTestServer(
       log.close();
       await listener.stop(1000);
     },
+  };
+}
+
+export const WIDGETS = '/apis/test.sluice.dev/v1/namespaces/default/widgets';
+export const MERGE_PATCH = 'application/merge-patch+json';
+
+/** A widget as a client writes it. */
+export function widgetBody(name: string, spec: object = { size: 1 }, metadata: object = {}) {
+  return { apiVersion: 'test.sluice.dev/v1', kind: 'Widget', metadata: { name, ...metadata }, spec };
+}
+
+/** What comes back of an object. */
+export interface WidgetAnswer {
+  readonly metadata: {
+    readonly name: string;
+    readonly uid: string;
+    readonly resourceVersion: string;
+    readonly managedFields?: readonly { readonly manager: string; readonly operation: string }[];
+  };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** Sends a body as JSON, or a text as it is. */
+export function send(
+  api: TestServer,
+  method: string,
+  path: string,
+  body: unknown,
+  contentType = 'application/json',
+): Promise<Response> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return api.fetch(path, { method, headers: { 'content-type': contentType }, body: text });
+}
+
+/** Creates a widget and returns it. */
+export async function createWidget(
+  api: TestServer,
+  name: string,
+  spec?: object,
+  metadata?: object,
+): Promise<WidgetAnswer> {
+  const response = await send(api, 'POST', WIDGETS, widgetBody(name, spec, metadata));
+  if (response.status !== 201) throw new Error(await response.text());
+  return (await response.json()) as WidgetAnswer;
+}
+
+/** One line of a watch. */
+export interface WatchLine {
+  readonly type: string;
+  readonly object: Record<string, unknown> & { readonly metadata: Record<string, unknown> };
+}
+
+/** Opens a watch and reads it line by line; `next` is undefined when it has ended. */
+export async function openWatch(
+  api: TestServer,
+  query = 'watch=true',
+  headers: Record<string, string> = {},
+): Promise<{ next(): Promise<WatchLine | undefined>; close(): Promise<void> }> {
+  const response = await api.fetch(`${WIDGETS}?${query}`, { headers });
+  if (response.status !== 200) throw new Error(await response.text());
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = '';
+  return {
+    async next() {
+      for (;;) {
+        const end = rest.indexOf('\n');
+        if (end >= 0) {
+          const line = rest.slice(0, end);
+          rest = rest.slice(end + 1);
+          return JSON.parse(line) as WatchLine;
+        }
+        const chunk = await reader?.read();
+        if (chunk === undefined || chunk.done) return undefined;
+        rest += chunk.value;
+      }
+    },
+    close: async () => reader?.cancel(),
   };
 }

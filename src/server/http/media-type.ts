@@ -13,17 +13,17 @@ export interface Representation {
 }
 
 const MAX_CLAUSES = 32;
-const FORMS: Readonly<Record<string, Representation['as']>> = {
-  Table: 'table',
-  PartialObjectMetadata: 'partial',
-  PartialObjectMetadataList: 'partial',
-};
-const ENCODINGS: Readonly<Record<string, Representation['encoding']>> = {
-  'application/json': 'json',
-  'application/yaml': 'yaml',
-  'application/*': 'json',
-  '*/*': 'json',
-};
+const FORMS: ReadonlyMap<string, Representation['as']> = new Map([
+  ['Table', 'table'],
+  ['PartialObjectMetadata', 'partial'],
+  ['PartialObjectMetadataList', 'partial'],
+]);
+const ENCODINGS: ReadonlyMap<string, Representation['encoding']> = new Map([
+  ['application/json', 'json'],
+  ['application/yaml', 'yaml'],
+  ['application/*', 'json'],
+  ['*/*', 'json'],
+]);
 
 /** Reads a Content-Type, or one clause of an Accept header. */
 export function parseMediaType(text: string): MediaType {
@@ -45,11 +45,11 @@ export function acceptedTypes(accept: string | undefined): MediaType[] {
 /** The first form in an Accept header that objects can be shown in. NotAcceptable if there is none. */
 export function negotiate(accept: string | undefined): Representation {
   for (const { type, parameters } of acceptedTypes(accept)) {
-    const encoding = ENCODINGS[type];
+    const encoding = ENCODINGS.get(type);
     const form = parameters.get('as');
     if (encoding === undefined) continue;
     if (form === undefined) return { encoding, as: 'object' };
-    const as = FORMS[form];
+    const as = FORMS.get(form);
     const isMeta = parameters.get('g') === 'meta.k8s.io' && parameters.get('v') === 'v1';
     if (as !== undefined && isMeta) return { encoding, as };
   }

@@ -1,4 +1,4 @@
-import { ERROR_CODES, isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
+import { ERROR_CODES, type ErrorCode, isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 
 /** One thing that is wrong, in the form of a Kubernetes status cause. */
 interface StatusCause {
@@ -54,6 +54,17 @@ const CAUSE_REASONS: readonly (readonly [prefix: string, reason: string])[] = [
   ['Invalid type', 'FieldValueTypeInvalid'],
 ];
 
+/** Failures of one object or resource; others are of the request. */
+const ABOUT_OBJECTS: ReadonlySet<ErrorCode> = new Set([
+  'NotFound',
+  'AlreadyExists',
+  'Conflict',
+  'Busy',
+  'Refused',
+  'InvalidInput',
+  'Unsupported',
+]);
+
 export const SUCCESS_CODE = 200;
 
 export function successStatus(details: StatusDetails): Status {
@@ -90,10 +101,11 @@ function detailsOf(error: SluiceError, subject: StatusSubject | undefined): Stat
   const given = (typeof error.details === 'object' ? error.details : null) as
     | (StatusDetails & { readonly causes?: unknown })
     | null;
+  const about = ABOUT_OBJECTS.has(error.code) ? subject : undefined;
   const retryAfterSeconds = given?.retryAfterSeconds ?? (error.code === 'TooManyRequests' ? 1 : undefined);
-  const name = given?.name ?? subject?.name ?? '';
-  const group = given?.group ?? subject?.group ?? '';
-  const kind = given?.kind ?? (error.code === 'InvalidInput' ? subject?.kind : undefined) ?? subject?.resource ?? '';
+  const name = given?.name ?? about?.name ?? '';
+  const group = given?.group ?? about?.group ?? '';
+  const kind = given?.kind ?? (error.code === 'InvalidInput' ? about?.kind : undefined) ?? about?.resource ?? '';
   const causes = Array.isArray(given?.causes) ? given.causes.slice(0, MAX_CAUSES).map(causeOf) : [];
   if (name === '' && kind === '' && causes.length === 0 && retryAfterSeconds === undefined) return undefined;
   return {
