@@ -16,10 +16,14 @@ export function isScalar(value: unknown): value is Scalar {
 /** `fields` are pairs of a key's name and its value. */
 export function keyElement(fields: readonly (readonly [string, Scalar])[]): FieldElement {
   const sorted = fields.length === 1 ? fields : fields.toSorted(([left], [right]) => (left < right ? -1 : 1));
-  let text = '';
+  let text = 'k:{';
   for (const [name, value] of sorted)
-    text += `${text === '' ? '' : ','}${JSON.stringify(name)}:${typeof value === 'string' ? JSON.stringify(value) : value}`;
-  return `k:{${text}}`;
+    text += `${text.length > 3 ? ',' : ''}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  return `${text}}`;
+}
+
+export function valueElement(value: Scalar): FieldElement {
+  return `v:${JSON.stringify(value)}`;
 }
 
 /** Reads an element that others wrote; undefined for what is none. */
@@ -28,7 +32,7 @@ export function readElement(text: string): FieldElement | undefined {
   if (text.startsWith('i:')) return /^i:\d{1,9}$/.test(text) ? text : undefined;
   if (!text.startsWith('k:') && !text.startsWith('v:')) return undefined;
   const value = parse(text.slice(2));
-  if (text.startsWith('v:')) return isScalar(value) ? `v:${JSON.stringify(value)}` : undefined;
+  if (text.startsWith('v:')) return isScalar(value) ? valueElement(value) : undefined;
   if (!isJsonObject(value)) return undefined;
   const fields: (readonly [string, Scalar])[] = [];
   for (const [name, part] of Object.entries(value)) {

@@ -16,7 +16,7 @@ export interface Owner {
 export interface Ownership extends Owner {
   readonly time: string | undefined;
   readonly fields: FieldSet;
-  /** What was read and still holds. */
+  /** What was read, as long as its fields are the same. */
   readonly entry?: ManagedFieldsEntry;
 }
 
@@ -75,15 +75,15 @@ export function secondsOf(ownership: Ownership): number {
 }
 
 function toEntry(ownership: Ownership): ManagedFieldsEntry {
-  if (ownership.entry !== undefined) return ownership.entry;
-  const { manager, operation, apiVersion, time, fields, subresource } = ownership;
+  const { manager, operation, apiVersion, time, fields, subresource, entry } = ownership;
+  if (entry?.time === time && entry?.apiVersion === apiVersion) return entry;
   return {
     manager,
     operation,
     apiVersion,
     ...(time === undefined ? {} : { time }),
     fieldsType: 'FieldsV1',
-    fieldsV1: toFieldsV1(fields),
+    fieldsV1: entry?.fieldsV1 ?? toFieldsV1(fields),
     ...(subresource === undefined ? {} : { subresource }),
   };
 }

@@ -58,9 +58,10 @@ export function serverSideApply(request: ApplyRequest): ApplyResult {
 
   const changes = compareFields(ownableFields(live, request), ownableFields(object, request), schema);
   const rest = afterChanges(others, changes, request.force);
-  const unchanged =
-    object === live && previous?.apiVersion === apiVersion && sameFields(previous.fields, own) ? previous : undefined;
-  const managedFields = writeOwnerships([...rest, unchanged ?? { ...self, time: now, fields: own }]);
+  const managedFields = writeOwnerships([
+    ...rest,
+    ownershipNow(previous, { ...self, time: now, fields: own }, object === live),
+  ]);
   return { object: withManagedFields(object, managedFields), managedFields };
 }
 
@@ -121,6 +122,13 @@ function afterChanges(others: readonly Ownership[], changes: FieldChanges, force
   });
   if (conflicts.length > 0 && !force) throw applyConflict(conflicts);
   return rest;
+}
+
+/** The manager's entry. It keeps its time if neither the object nor what the manager owns is another. */
+function ownershipNow(previous: Ownership | undefined, next: Ownership, sameObject: boolean): Ownership {
+  if (previous === undefined || !sameFields(previous.fields, next.fields)) return next;
+  const { apiVersion, time } = next;
+  return sameObject && previous.apiVersion === apiVersion ? previous : { ...previous, apiVersion, time };
 }
 
 function withManagedFields(object: KubernetesObject, managedFields: readonly ManagedFieldsEntry[]): KubernetesObject {

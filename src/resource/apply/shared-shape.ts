@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from '../own-property.ts';
 import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
-import { type FieldElement, isScalar, keyElement, type Scalar } from './field-element.ts';
+import { type FieldElement, isScalar, keyElement, type Scalar, valueElement } from './field-element.ts';
 
 /**
  * How writers share a value: a map by its keys, a list by its items (list types map and set), and a leaf not at all: its owner owns
@@ -34,7 +34,7 @@ export function isUnknown(schema: StructuralSchema, key: string): boolean {
 
 /** What identifies an item of a shared list; undefined if nothing does. A key with a default may be left out. */
 export function identityOf(item: unknown, schema: StructuralSchema): FieldElement | undefined {
-  if (schema['x-kubernetes-list-type'] === 'set') return isScalar(item) ? `v:${JSON.stringify(item)}` : undefined;
+  if (schema['x-kubernetes-list-type'] === 'set') return isScalar(item) ? valueElement(item) : undefined;
   if (!isJsonObject(item)) return undefined;
   const fields: (readonly [string, Scalar])[] = [];
   for (const name of schema['x-kubernetes-list-map-keys'] ?? []) {
