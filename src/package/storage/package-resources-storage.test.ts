@@ -158,7 +158,16 @@ describe('files of a package', () => {
     expect(Object.keys(spec.resources ?? {})).not.toContain('logo.png');
     await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
     expect((await store.content(name)).files.get('logo.png')).toEqual(bytes);
-    expect(await outcomeOf(write((files) => ({ ...files, 'logo.png': 'text' })))).toContain('is a binary file');
+    expect(await outcomeOf(write((files) => ({ ...files, 'logo.png': 'text' })))).toContain('logo.png]: Invalid value: "logo.png": is binary');
+  });
+
+  test('a file that is called __proto__ is treated as one of them', async () => {
+    await using scratch = await scratchRepository();
+    const { store, read, write } = await shop(scratch);
+    await store.change(name, { files: new Map([['__proto__', Buffer.from('text')]]) }, anna);
+    expect((await read()).metadata.annotations).toEqual({ 'sluice.dev/binary-files': '__proto__' });
+    await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
+    expect((await store.content(name)).files.get('__proto__')?.toString()).toBe('text');
   });
 
   test('links stay as they are and cannot be written', async () => {

@@ -46,6 +46,11 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#store = store;
     this.#revisions = revisions;
     this.#owners = owners;
+    // A revision that is made again has the same uid, and owes nothing to the one before.
+    store.subscribe((changes) => {
+      for (const { before, after } of changes)
+        if (after === undefined && before !== undefined) owners.set(before.uid, undefined);
+    });
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<Resources>> {

@@ -288,6 +288,9 @@ describe('owners of fields', () => {
     });
     expect(owned.metadata.managedFields).toEqual([entry('a')]);
     expect((await client.get(kind, { name })).metadata.managedFields).toBeUndefined();
+    await client.delete(kind, { name });
+    await draft(store);
+    expect((await client.get(packageRevisionResourcesKind, { name })).metadata.managedFields).toBeUndefined();
   });
 });
 

@@ -9,10 +9,10 @@ export function textsOf(content: PackageContent): { texts: Record<string, string
   const texts: [string, string][] = [];
   const binary: string[] = [];
   for (const [path, data] of content.files) {
-    if (isUtf8(data)) texts.push([path, data.toString('utf8')]);
+    // No reader of JSON can be trusted to keep a field of that name.
+    if (isUtf8(data) && path !== '__proto__') texts.push([path, data.toString('utf8')]);
     else binary.push(path);
   }
-  // A file may be called __proto__.
   return { texts: Object.fromEntries(texts), binary };
 }
 
@@ -36,7 +36,10 @@ export function replaceTexts(
   }
   const { binary } = textsOf(content);
   const untouchable = new Map([
-    ...binary.map((path): [string, string] => [path, 'is a binary file, which can be changed through Git only']),
+    ...binary.map((path): [string, string] => [
+      path,
+      'is binary or cannot be named in a map, and can be changed through Git only',
+    ]),
     ...content.skipped.map((text): [string, string] => [
       text.slice(0, text.lastIndexOf(' (')),
       'is no regular file, and can be changed through Git only',
