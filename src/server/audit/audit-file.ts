@@ -44,9 +44,14 @@ export class AuditFile {
     });
   }
 
+  /** Resolves when nothing waits. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
   /** Writes what waits and closes the file. */
   async close(): Promise<void> {
-    await this.#writing;
+    await this.flush();
     await this.#file?.close();
     this.#file = undefined;
   }
