@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { immutableCauses } from './immutable-fields.ts';
 import { causesOf, type FieldCause, invalidObject, invalidValue } from './invalid-object.ts';
 import { DNS_SUBDOMAIN, type NameRule } from './name-rules.ts';
-import { isNullField, withoutNulls } from './null-fields.ts';
+import { parseWithoutNulls } from './null-fields.ts';
 import {
   apiVersionOf,
   type DeepReadonly,
@@ -178,12 +178,7 @@ export function defineKind<
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
     const candidate: Record<string, unknown> = { apiVersion, kind, ...value };
-    let judged: unknown = candidate;
-    let result = schema.safeParse(judged);
-    if (!result.success && result.error.issues.some((issue) => isNullField(candidate, issue.path))) {
-      judged = withoutNulls(candidate, result.error.issues);
-      result = schema.safeParse(judged);
-    }
+    const { result, judged } = parseWithoutNulls(schema, candidate);
     if (!result.success) {
       const causes = causesOf(result.error.issues, judged, sensitive);
       throw invalidObject(`${subject}${nameForMessage(candidate)}`, causes);

@@ -1,7 +1,24 @@
+import type { z } from 'zod';
+
 type Path = readonly PropertyKey[];
 
+/**
+ * Judges a value by a zod schema. Clients written in Go send null for what is empty, and so does an empty line in YAML: where no
+ * null is allowed it counts as not given. `judged` is the value that the result is about.
+ */
+export function parseWithoutNulls<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): { readonly result: z.ZodSafeParseResult<z.output<Schema>>; readonly judged: unknown } {
+  const result = schema.safeParse(value);
+  if (result.success || !result.error.issues.some((issue) => isNullField(value, issue.path)))
+    return { result, judged: value };
+  const judged = withoutNulls(value, result.error.issues);
+  return { result: schema.safeParse(judged), judged };
+}
+
 /** True if the path leads to a field of an object that is null. */
-export function isNullField(root: unknown, path: Path): boolean {
+function isNullField(root: unknown, path: Path): boolean {
   let value = root;
   for (const step of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return false;
@@ -12,11 +29,8 @@ export function isNullField(root: unknown, path: Path): boolean {
   return false;
 }
 
-/**
- * The value without the null fields that the issues are about. Clients written in Go send null for what is empty, and so does an
- * empty line in YAML: where no null is allowed it counts as not given.
- */
-export function withoutNulls(root: unknown, issues: readonly { readonly path: Path }[]): unknown {
+/** The value without the null fields that the issues are about; what holds none of them is shared. */
+function withoutNulls(root: unknown, issues: readonly { readonly path: Path }[]): unknown {
   const ours = new Set<object>();
   function owned(value: object): Record<PropertyKey, unknown> {
     if (ours.has(value)) return value as Record<PropertyKey, unknown>;

@@ -237,7 +237,7 @@ describe('what client-go writes', () => {
 });
 
 test('a namespace is cluster-scoped and needs nothing but a name', () => {
-  expect(namespaceKind.parse({ metadata: { name: 'a' } }).object.spec).toEqual({});
+  expect(namespaceKind.parse({ metadata: { name: 'a' } }).object.metadata).toEqual({ name: 'a' });
   expect(namespaceKind.namespaced).toBe(false);
   expect(causesOf(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
 });

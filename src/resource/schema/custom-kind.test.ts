@@ -97,7 +97,7 @@ describe('customKind', () => {
   test('fills in defaults and finds unknown fields', () => {
     const { object, unknownFields } = kind.parse({
       ...gateway,
-      metadata: { name: 'a', labels: { x: 'y' }, more: 1 },
+      metadata: { name: 'a', labels: { x: 'y' }, annotations: null, creationTimestamp: null, more: 1 },
       spec: { host: 'x', prot: 1 },
       status: { any: { thing: 1 } },
       extra: 1,

@@ -5,6 +5,7 @@ import type { Kind, Parsed, PrinterColumn } from '../kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../kinds/columns.ts';
 import type { CustomResourceDefinition } from '../kinds/custom-resource-definition.ts';
 import { DNS_SUBDOMAIN } from '../name-rules.ts';
+import { parseWithoutNulls } from '../null-fields.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta } from '../object.ts';
 import { metadataSchema } from '../object-schema.ts';
 import { unknownFields } from '../unknown-fields.ts';
@@ -19,7 +20,7 @@ type Version = CustomResourceDefinition['spec']['versions'][number];
 
 /** What every object has; it is judged apart from the schema. */
 const ENVELOPE = ['apiVersion', 'kind', 'metadata'];
-const METADATA = metadataSchema(DNS_SUBDOMAIN);
+const METADATA = z.object({ metadata: metadataSchema(DNS_SUBDOMAIN) });
 
 /**
  * The kind that a definition describes in one of its versions. The definition must have gone through the kind of definitions, which
@@ -105,9 +106,9 @@ function parser(
 }
 
 function judgeMetadata(given: Json, nameSchema: StructuralSchema | undefined, causes: FieldCause[]): ObjectMeta {
-  const result = z.object({ metadata: METADATA }).safeParse({ metadata: given.metadata });
+  const { result, judged } = parseWithoutNulls(METADATA, { metadata: given.metadata });
   if (!result.success) {
-    causes.push(...causesOf(result.error.issues, given, false));
+    causes.push(...causesOf(result.error.issues, judged, false));
     return { name: '' };
   }
   const { metadata } = result.data;

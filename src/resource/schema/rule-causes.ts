@@ -38,8 +38,12 @@ class RuleWalk {
 
   judge(schema: StructuralSchema, value: unknown, old: unknown, path: Path): void {
     if (!hasRules(schema) || value === undefined || value === null || (this.#changes && old === undefined)) return;
-    for (const rule of schema['x-kubernetes-validations'] ?? [])
-      if (isTransitionRule(rule) === this.#changes) this.#run(rule, schema, value, old, path);
+    const rules = schema['x-kubernetes-validations']?.filter((rule) => isTransitionRule(rule) === this.#changes) ?? [];
+    if (rules.length > 0) {
+      const self = celView(schema, value);
+      const bindings = this.#changes ? { self, oldSelf: celView(schema, old) } : { self };
+      for (const rule of rules) this.#run(rule, bindings, value, path);
+    }
     if (Array.isArray(value)) this.#items(schema, value, old, path);
     else if (typeof value === 'object')
       for (const [name, inner] of Object.entries(value)) {
@@ -59,7 +63,7 @@ class RuleWalk {
       this.judge(inner, item, keys === undefined ? undefined : before.get(identity(item, keys)), [...path, index]);
   }
 
-  #run(rule: ValidationRule, schema: StructuralSchema, value: unknown, old: unknown, path: Path): void {
+  #run(rule: ValidationRule, bindings: { readonly self: unknown }, value: unknown, path: Path): void {
     this.#runs += 1;
     if (this.causes.length >= MAX_CAUSES) return;
     if (this.#runs > MAX_RUNS || performance.now() > this.#deadline) {
@@ -67,10 +71,9 @@ class RuleWalk {
       this.#runs = Number.POSITIVE_INFINITY;
       return;
     }
-    const self = celView(schema, value);
     try {
-      const bindings = this.#changes ? { self, oldSelf: celView(schema, old) } : { self };
-      if (!ruleExpression(rule).test(bindings)) this.#add(placeOf(rule, path), invalid(value, messageOf(rule, self)));
+      if (!ruleExpression(rule).test(bindings))
+        this.#add(placeOf(rule, path), invalid(value, messageOf(rule, bindings.self)));
     } catch (error) {
       if (!isSluiceError(error)) throw error;
       this.#add(path, invalid(value, `rule cannot be judged: ${error.message}`));
