@@ -83,9 +83,11 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   checkUpdate?(old: T, next: T): readonly FieldCause[];
   /**
    * True for an object that must stay after its deletion was asked for, whatever its finalizers are. Absent if nothing but those
-   * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize`.
+   * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize` only.
    */
   deletionHold?(object: T): boolean;
+  /** Why an object must never be deleted, as the end of a sentence; undefined if it may be. Absent if all may be. */
+  forbidsDeletion?(object: T): string | undefined;
 }
 
 /** The type of a kind's objects. */
@@ -142,6 +144,7 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
     next: DefinedObject<Spec, Status, Fields>,
   ) => readonly FieldCause[];
   readonly deletionHold?: (object: DefinedObject<Spec, Status, Fields>) => boolean;
+  readonly forbidsDeletion?: (object: DefinedObject<Spec, Status, Fields>) => string | undefined;
   readonly printerColumns?: readonly PrinterColumn<DefinedObject<Spec, Status, Fields>>[];
   readonly selectableFields?: readonly SelectableField[];
 }
@@ -215,6 +218,7 @@ export function defineKind<
     parse,
     complete: (input) => parse(input).object,
     ...(definition.deletionHold === undefined ? {} : { deletionHold: definition.deletionHold }),
+    ...(definition.forbidsDeletion === undefined ? {} : { forbidsDeletion: definition.forbidsDeletion }),
     ...(judgesUpdates && {
       checkUpdate: (old: T, next: T) => [
         ...immutableCauses(immutableFields, old, next, sensitive),

@@ -35,7 +35,11 @@ export function createdObject<T extends KubernetesObject>(
 export function updatedObject<T extends KubernetesObject>(kind: Kind<T>, old: Stored<T>, object: T): T {
   refuseLateFinalizers(kind, old, object);
   const metadata = { ...object.metadata, ...serverMeta(old.metadata), ...keptOwners(old, object) };
-  const next = { ...object, ...(kind.hasStatus ? { status: old.status } : {}), metadata } as T;
+  const kept = {
+    ...(kind.hasStatus && { status: old.status }),
+    ...(kind.deletionHold !== undefined && { spec: old.spec }),
+  };
+  const next = { ...object, ...kept, metadata } as T;
   const causes: readonly FieldCause[] = kind.checkUpdate?.(old, next) ?? [];
   if (causes.length > 0) throw invalidObject(`${subjectOf(kind)} ${JSON.stringify(old.metadata.name)}`, causes);
   if (old.spec === undefined || sameValue(content(old), content(next))) return next;
@@ -66,6 +70,14 @@ export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, op
     ...old,
     metadata: { ...old.metadata, deletionTimestamp, ...(finalizers.length === 0 ? {} : { finalizers }) },
   };
+}
+
+/** Refused if the kind keeps the object for good. */
+export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: Kind<T>, object: T): void {
+  const why = kind.forbidsDeletion?.(object);
+  if (why === undefined) return;
+  const { name } = object.metadata;
+  throw new SluiceError('Refused', `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`);
 }
 
 /** True if an object whose deletion was asked for must stay for the time being. */

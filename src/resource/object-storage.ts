@@ -15,6 +15,7 @@ import {
   isHeld,
   markedForDeletion,
   notFound,
+  refuseForbiddenDeletion,
   resourceName,
   updatedObject,
   withStatus,
@@ -45,9 +46,8 @@ const FINALIZE = 'finalize';
 
 /** Objects of one kind as they are written: all of them in memory, and as durable as the committer makes them. */
 export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implements Storage<T> {
-  readonly kind: Kind<T>;
-  readonly subResources: readonly string[];
   readonly verbs?: readonly Verb[];
+  #kind: Kind<T>;
   readonly #clock: Clock;
   readonly #log: EventLog;
   readonly #committer: Committer;
@@ -57,8 +57,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   readonly #pages: ListPages<Stored<T>, T>;
 
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
-    this.kind = kind;
-    this.subResources = [...(kind.hasStatus ? ['status'] : []), ...(kind.deletionHold === undefined ? [] : [FINALIZE])];
+    this.#kind = kind;
     if (options.verbs !== undefined) this.verbs = options.verbs;
     this.#clock = options.clock;
     this.#log = options.log;
@@ -66,6 +65,23 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     this.#uuid = options.uuid ?? randomUUID;
     this.#topic = topicOf(kind);
     this.#pages = new ListPages(options.clock, (object) => object);
+  }
+
+  get kind(): Kind<T> {
+    return this.#kind;
+  }
+
+  get subResources(): readonly string[] {
+    const { hasStatus, deletionHold } = this.#kind;
+    return [...(hasStatus ? ['status'] : []), ...(deletionHold === undefined ? [] : [FINALIZE])];
+  }
+
+  /** Keeps the objects to another definition of the same kind from now on. What is stored stays as it is. */
+  redefine(kind: Kind<T>): void {
+    if (topicOf(kind) !== this.#topic)
+      throw new SluiceError('Internal', `${this.#topic} cannot be redefined as ${topicOf(kind)}`);
+    this.#kind = kind;
+    for (const object of this.objects()) this.#put(object);
   }
 
   /** Takes objects in that were stored before. */
@@ -136,6 +152,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     return this.#committer.run((transaction) => {
       const old = this.#existing(key);
       checkPreconditions(this.kind, old, options);
+      refuseForbiddenDeletion(this.kind, old);
       const marked = markedForDeletion(old, options, this.#clock.now());
       if (!isHeld(this.kind, marked)) return this.#remove(context, transaction, old, old);
       return sameValue(old, marked) ? old : this.#write(context, transaction, old, marked);

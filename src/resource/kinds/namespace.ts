@@ -1,8 +1,15 @@
 import { z } from 'zod';
-import { defineKind } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../kind.ts';
 import { DNS_LABEL } from '../name-rules.ts';
+import { DEFAULT_NAMESPACE } from '../object.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
+
+/** What takes the objects out of a namespace before it goes. */
+export const NAMESPACE_FINALIZER = 'kubernetes';
+
+/** Clients count on them. */
+export const SYSTEM_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'kube-system'];
 
 export const namespaceKind = defineKind({
   group: '',
@@ -15,7 +22,10 @@ export const namespaceKind = defineKind({
   nameRule: DNS_LABEL,
   spec: z
     .object({
-      finalizers: z.array(z.string()).optional().describe('Names of those who empty the namespace before it goes.'),
+      finalizers: z
+        .array(z.string())
+        .default([NAMESPACE_FINALIZER])
+        .describe('Names of those who empty the namespace before it goes.'),
     })
     .prefault({})
     .describe('What happens when the namespace is deleted.'),
@@ -25,6 +35,10 @@ export const namespaceKind = defineKind({
       conditions: conditionsSchema.optional(),
     })
     .describe('What is known of the namespace.'),
+  // What an earlier version stored has no finalizers.
+  deletionHold: ({ spec }) => (spec?.finalizers ?? []).length > 0,
+  forbidsDeletion: ({ metadata }) =>
+    SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
   selectableFields: [{ path: 'status.phase' }],
   printerColumns: [
     NAME_COLUMN,
@@ -32,3 +46,5 @@ export const namespaceKind = defineKind({
     AGE_COLUMN,
   ],
 });
+
+export type Namespace = ObjectOf<typeof namespaceKind>;

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../foundation/manual-clock.ts';
+import { EventLog } from './event-log.ts';
+import { fieldSelector } from './field-selector.ts';
+import { namespaceKind } from './kinds/namespace.ts';
+import { MemoryStorage } from './memory-storage.ts';
+import type { RequestContext } from './request-context.ts';
+import { type Widget, widgetKind } from './testing.ts';
+
+const context: RequestContext = { actor: { name: 'test' }, face: 'api' };
+const clock = new ManualClock();
+
+function namespaces() {
+  const storage = new MemoryStorage(namespaceKind, { clock, log: new EventLog({ clock }) });
+  const create = (name: string) => storage.create(context, namespaceKind.complete({ metadata: { name }, spec: {} }));
+  return { storage, create };
+}
+
+test('a namespace stays after its deletion was asked for until finalize takes its last finalizer', async () => {
+  const { storage, create } = namespaces();
+  await create('a');
+  const marked = await storage.delete(context, { name: 'a' });
+  expect(marked.metadata.deletionTimestamp).toBeDefined();
+  // The finalizers of the spec are not for those who write the rest.
+  const kept = await storage.update(context, { ...marked, spec: { finalizers: [] } });
+  expect(kept.spec.finalizers).toEqual(['kubernetes']);
+  await storage.updateSubResource(context, 'finalize', { ...kept, spec: { finalizers: [] } });
+  expect(storage.find({ name: 'a' })).toBeUndefined();
+});
+
+test('the namespaces that clients count on cannot be deleted', async () => {
+  const { storage, create } = namespaces();
+  for (const name of ['default', 'kube-system']) {
+    await create(name);
+    await expect(storage.delete(context, { name })).rejects.toMatchObject({
+      code: 'Refused',
+      message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,
+    });
+    expect(storage.find({ name })?.metadata.deletionTimestamp).toBeUndefined();
+  }
+});
+
+test('a kind can be redefined: its objects are found by the new fields', async () => {
+  const { selectableFields, hasStatus, ...rest } = widgetKind;
+  const plain = { ...rest, selectableFields: [], hasStatus: false };
+  const storage = new MemoryStorage<Widget>(plain, { clock, log: new EventLog({ clock }) });
+  const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 3 } });
+  await storage.create(context, widget);
+  const bySize = { fieldSelector: fieldSelector('spec.size=3') };
+  await expect(storage.list(context, bySize)).rejects.toMatchObject({ code: 'BadRequest' });
+  expect(storage.subResources).toEqual([]);
+
+  storage.redefine(widgetKind);
+  expect((await storage.list(context, bySize)).items).toHaveLength(1);
+  expect(storage.subResources).toEqual(['status']);
+  expect(() => storage.redefine({ ...widgetKind, kind: 'Gadget' })).toThrow(/cannot be redefined/);
+});
