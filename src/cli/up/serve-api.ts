@@ -6,7 +6,7 @@ import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/ro
 import { ApiServer } from '../../server/api-server.ts';
 import { registerApiServices } from '../../server/api-services.ts';
 import { AuditFile } from '../../server/audit/audit-file.ts';
-import { auditLine } from '../../server/audit/audit-writes.ts';
+import { auditLine } from '../../server/audit/audit-line.ts';
 import { ensureAdminAccess } from '../../server/authentication/admin-access.ts';
 import { firstOf } from '../../server/authentication/authenticator.ts';
 import { CertificateAuthenticator } from '../../server/authentication/certificate-authenticator.ts';
