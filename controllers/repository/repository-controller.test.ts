@@ -150,16 +150,18 @@ describe('repository controller', () => {
     expect(await ready('apps')).toBe('True Ready');
   });
 
-  test('a changed spec opens it anew, and deletion closes it', async () => {
+  test('an object that was made anew with another spec opens it anew, and deletion closes it', async () => {
     const repo = await world.bare('apps');
     await world.push(repo, { 'a/one/Kptfile': KPTFILE, 'b/two/Kptfile': KPTFILE });
     await create('apps', { repo, directory: 'a' });
     await reconcile('apps');
-    await world.client.patch(repositoryKind, { name: 'apps' }, { spec: { git: { directory: 'b' } } });
+    // The folder of an object cannot change.
+    await world.client.delete(repositoryKind, { name: 'apps' });
+    await create('apps', { repo, directory: 'b' });
     await reconcile('apps');
     const names = async () => (await world.client.list(packageRevisionKind)).items.map(({ metadata }) => metadata.name);
     expect(await names()).toEqual(['apps.two.main']);
-    expect((await statusOf(world, 'apps')).status?.observedGeneration).toBe(2);
+    expect((await statusOf(world, 'apps')).status?.observedGeneration).toBe(1);
     await world.client.delete(repositoryKind, { name: 'apps' });
     await reconcile('apps');
     expect(await names()).toEqual([]);
