@@ -125,7 +125,11 @@ function inserted<Item>(
       continue;
     }
     if (anchor === undefined) last.push(item);
-    else followers.set(anchor, [...(followers.get(anchor) ?? []), item]);
+    else {
+      const list = followers.get(anchor) ?? [];
+      list.push(item);
+      followers.set(anchor, list);
+    }
   }
   return [...kept.flatMap((item) => [item, ...(followers.get(identify(item)) ?? [])]), ...last];
 }

@@ -34,7 +34,11 @@ export function mergeResourceFiles(
 ): Map<string, PackageFile | undefined> {
   const texts = new Map<ResourceText, string | undefined>();
   const added = new Map<string, string[]>();
-  const add = (path: string, text: string) => added.set(path, [...(added.get(path) ?? []), text]);
+  const add = (path: string, text: string) => {
+    const list = added.get(path) ?? [];
+    list.push(text);
+    added.set(path, list);
+  };
   for (const { local: mine, original: before, updated: after } of match(sides, paths, reader)) {
     if (after === undefined) {
       if (mine === undefined || before === undefined) continue;
@@ -105,7 +109,7 @@ function resourcesOf(files: PackageFiles, paths: readonly string[], reader: Reso
 }
 
 /** What may be the name of a resource, in the text of a file. */
-const NAMES = /(?:\bname["']?:[ \t]*["']?|kpt-merge:[^\n/]*\/)([^\s"',}]+)/g;
+const NAMES = /(?:\bname["']?:[ \t]*["']?|kpt-merge:[^\n/]{0,300}\/)([^\s"',}]+)/g;
 
 /** Other local files that may hold one of these resources. */
 function elsewhere({ local, original, updated }: Sides, missing: readonly Found[]): string[] {

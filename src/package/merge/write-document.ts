@@ -1,31 +1,51 @@
 import type { Document, ToStringOptions } from 'yaml';
+import { keepFormat } from './keep-format.ts';
 import { readYamlDocument, samePart } from './yaml-document.ts';
 
 /**
- * The text of a document that was read from `text` and changed since, in the style of that text: indentation of fields and lists,
- * line ends, spaces in flow collections, the comment behind `metadata:`. Undefined if it would not read as what it is.
+ * The text of a document that was read from `text` and changed since: what did not change stays as it is written there, and the rest
+ * is written in its style. Undefined if it would not read as what it is.
  */
 export function writeDocument(document: Document, text: string): string | undefined {
-  let written = document.toString(styleOf(text));
-  // The library moves a comment behind a key to a line of its own; kpt looks for this one behind the key.
-  const comment = /^metadata:[ \t]*(#[^\r\n]*)/m.exec(text)?.[1];
-  if (comment !== undefined) {
-    written = written.replace(/^metadata:\n +(#[^\n]*)$/m, (whole, moved) =>
-      moved.trim() === comment.trim() ? `metadata: ${moved}` : whole,
-    );
+  const before = readYamlDocument(text);
+  if (before === undefined) return undefined;
+  const unix = text.replaceAll('\r\n', '\n');
+  const style = styleOf(unix);
+  const printed = print(document, style, unix);
+  for (const written of [keepFormat(unix, print(before, style, unix), printed), printed]) {
+    if (samePart(readYamlDocument(written)?.contents, document.contents as never)) {
+      return text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written;
+    }
   }
-  const read = readYamlDocument(written);
-  if (read === undefined || !samePart(read.contents, document.contents as never)) return undefined;
-  return text.includes('\r\n') ? written.replace(/\r?\n/g, '\r\n') : written;
+  return undefined;
+}
+
+function print(document: Document, style: ToStringOptions, text: string): string {
+  const printed = document.toString(style);
+  // The library moves a comment behind a key to a line of its own; kpt looks for this one behind the key.
+  const comment = /^metadata:[ \t]*(#.*)/m.exec(text)?.[1];
+  if (comment === undefined) return printed;
+  return printed.replace(/^metadata:\n +(#.*)$/m, (whole, moved: string) =>
+    moved.trim() === comment.trim() ? `metadata: ${moved}` : whole,
+  );
 }
 
 function styleOf(text: string): ToStringOptions {
-  const list = /^( *)(?:[^\s#-][^\n]*:|-(?: [^\n]*)?:)[ \t]*(?:#[^\n]*)?\r?\n( *)- /m.exec(text);
-  const field = /^[^\s#-][^\n]*:[ \t]*(?:#[^\n]*)?\r?\n( +)[^\s#-]/m.exec(text);
+  const lines = text.split('\n');
+  let indent: number | undefined;
+  let indentSeq: boolean | undefined;
+  for (const [at, line] of lines.entries()) {
+    const field = /^( *)[^\s#-]/.exec(line)?.[1]?.length;
+    const next = /^( *)(- |[^\s#-])/.exec(lines[at + 1] ?? '');
+    if (field === undefined || next === null) continue;
+    const deeper = (next[1]?.length ?? 0) - field;
+    if (next[2] === '- ') indentSeq ??= deeper > 0;
+    else if (deeper > 0) indent ??= deeper;
+  }
   return {
     lineWidth: 0,
-    indent: field?.[1]?.length ?? 2,
-    indentSeq: list === null || (list[2]?.length ?? 0) > (list[1]?.length ?? 0),
+    indent: indent ?? 2,
+    indentSeq: indentSeq ?? true,
     flowCollectionPadding: !/[{[](?=[^\s}\]])/.test(text),
   };
 }

@@ -1,7 +1,21 @@
-import { type Document, isAlias, isMap, isPair, isScalar, isSeq, type Node, parseDocument, type YAMLMap } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  type Node,
+  parseDocument,
+  type Tags,
+  type YAMLMap,
+} from 'yaml';
 
 /** A part of a YAML document; undefined is absent. */
 export type Part = Node | undefined;
+
+/** Beside texts, only null is told apart. */
+const NULL_TAG: Tags = ['null'];
 
 /** More levels than any resource has; every walk over a document may recurse this deep. */
 const MAX_DEPTH = 100;
@@ -9,12 +23,14 @@ const MAX_DEPTH = 100;
 /**
  * Reads one YAML document for merging: scalars keep the text that they are written as, so that `0755`, `1.10` or `on` go through a
  * merge unharmed whatever a version of YAML takes them for. Undefined for what is no mapping, is not valid, or cannot be merged
- * field by field: anchors, tags, keys that are no scalars, too many levels.
+ * field by field: anchors, tags, keys that are no scalars or stand twice, too many levels.
  */
 export function readYamlDocument(text: string): (Document & { contents: YAMLMap }) | undefined {
   let document: Document;
   try {
-    document = parseDocument(text, { schema: 'failsafe', customTags: ['null'], logLevel: 'silent' }) as Document;
+    // The parser's own search for repeated keys is quadratic.
+    const options = { schema: 'failsafe', customTags: NULL_TAG, logLevel: 'silent', uniqueKeys: false } as const;
+    document = parseDocument(text, options) as Document;
   } catch {
     // The parser gives up on documents that nest too deep.
     return undefined;
@@ -30,6 +46,7 @@ function isPlain(node: unknown, depth: number): boolean {
   if (isPair(node)) return isScalar(node.key) && isPlain(node.key, depth) && isPlain(node.value, depth);
   const { anchor, tag } = node as { anchor?: string; tag?: string };
   if (anchor !== undefined || isExplicit(tag)) return false;
+  if (isMap(node) && new Set(node.items.map(({ key }) => keyOf(key))).size < node.items.length) return false;
   if (isMap(node) || isSeq(node)) return node.items.every((item) => isPlain(item, depth + 1));
   return isScalar(node);
 }

@@ -1,0 +1,84 @@
+/** Above this many differing lines the middle counts as replaced whole: the exact search is quadratic in them. */
+const MAX_EDITS = 5_000;
+
+/** A line that both texts have, that only the first has, or only the second. */
+export interface LineStep {
+  readonly kind: ' ' | '-' | '+';
+  readonly line: string;
+}
+
+/** The steps from one list of lines to the other, by Myers' O(ND) greedy search between the common ends. */
+export function lineSteps(left: readonly string[], right: readonly string[]): LineStep[] {
+  let start = 0;
+  while (start < left.length && start < right.length && left[start] === right[start]) start++;
+  let end = 0;
+  while (
+    end < left.length - start &&
+    end < right.length - start &&
+    left[left.length - 1 - end] === right[right.length - 1 - end]
+  ) {
+    end++;
+  }
+  const keep = (line: string): LineStep => ({ kind: ' ', line });
+  return [
+    ...left.slice(0, start).map(keep),
+    ...shortestEdit(left.slice(start, left.length - end), right.slice(start, right.length - end)),
+    ...left.slice(left.length - end).map(keep),
+  ];
+}
+
+function shortestEdit(left: readonly string[], right: readonly string[]): LineStep[] {
+  const whole = (): LineStep[] => [
+    ...left.map((line): LineStep => ({ kind: '-', line })),
+    ...right.map((line): LineStep => ({ kind: '+', line })),
+  ];
+  if (left.length === 0 || right.length === 0) return whole();
+  const limit = Math.min(left.length + right.length, MAX_EDITS);
+  const furthest = new Map<number, number>([[1, 0]]);
+  const trace: Map<number, number>[] = [];
+  for (let edits = 0; edits <= limit; edits++) {
+    // Only the diagonals of one round are needed to walk back.
+    trace.push(new Map(furthest));
+    for (let diagonal = -edits; diagonal <= edits; diagonal += 2) {
+      const down = furthest.get(diagonal + 1) ?? -1;
+      const across = furthest.get(diagonal - 1) ?? -1;
+      let x = diagonal === -edits || (diagonal !== edits && across < down) ? down : across + 1;
+      let y = x - diagonal;
+      while (x < left.length && y < right.length && left[x] === right[y]) {
+        x++;
+        y++;
+      }
+      furthest.set(diagonal, x);
+      if (x >= left.length && y >= right.length) return walkBack(left, right, trace);
+    }
+    if (trace.length * trace.length > 4_000_000) return whole();
+  }
+  return whole();
+}
+
+function walkBack(
+  left: readonly string[],
+  right: readonly string[],
+  trace: readonly Map<number, number>[],
+): LineStep[] {
+  const steps: LineStep[] = [];
+  let x = left.length;
+  let y = right.length;
+  for (let edits = trace.length - 1; edits >= 0; edits--) {
+    const furthest = trace[edits] ?? new Map<number, number>();
+    const diagonal = x - y;
+    const down = furthest.get(diagonal + 1) ?? -1;
+    const across = furthest.get(diagonal - 1) ?? -1;
+    const before = diagonal === -edits || (diagonal !== edits && across < down) ? diagonal + 1 : diagonal - 1;
+    const fromX = furthest.get(before) ?? 0;
+    const fromY = fromX - before;
+    while (x > fromX && y > fromY) {
+      steps.push({ kind: ' ', line: left[--x] ?? '' });
+      y--;
+    }
+    if (edits === 0) break;
+    if (x === fromX) steps.push({ kind: '+', line: right[--y] ?? '' });
+    else steps.push({ kind: '-', line: left[--x] ?? '' });
+  }
+  return steps.reverse();
+}

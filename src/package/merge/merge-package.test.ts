@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { type CorpusPackage, corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
+import { markResources } from './mark-resources.ts';
+import { mergePackage } from './merge-package.ts';
+import type { PackageFiles } from './package-files.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+function files(texts: Texts): PackageFiles {
+  return new Map(Object.entries(texts).map(([path, text]) => [path, { data: Buffer.from(text) }]));
+}
+
+function merge(local: Texts, original: Texts, updated: Texts): Texts {
+  return Object.fromEntries(
+    [...mergePackage(files(local), files(original), files(updated)).files].map(([path, { data }]) => [
+      path,
+      data.toString('utf8'),
+    ]),
+  );
+}
+
+/** Merges one resource of which only `spec` is given. */
+function mergeSpec(
+  local: string,
+  original: string,
+  updated: string,
+  head = 'apiVersion: apps/v1\nkind: Deployment',
+): string {
+  const file = (spec: string) => ({ 'a.yaml': `${head}\nmetadata:\n  name: a\nspec:\n${spec}` });
+  const merged = merge(file(local), file(original), file(updated))['a.yaml'] ?? '';
+  return merged.slice(merged.indexOf('spec:\n') + 'spec:\n'.length);
+}
+
+function configMap(name: string, value: string, more = ''): string {
+  return `apiVersion: v1\nkind: ConfigMap\nmetadata:${more}\n  name: ${name}\ndata:\n  key: ${value}\n`;
+}
+
+describe('fields', () => {
+  const cases: [what: string, local: string, original: string, updated: string, merged: string][] = [
+    ['changed upstream', '  a: 1\n', '  a: 1\n', '  a: 2\n', '  a: 2\n'],
+    ['changed locally', '  a: 3\n', '  a: 1\n', '  a: 1\n', '  a: 3\n'],
+    ['changed on both sides: upstream wins', '  a: 3\n', '  a: 1\n', '  a: 2\n', '  a: 2\n'],
+    ['added on both sides', '  a: 1\n  x: 1\n', '  a: 1\n', '  a: 1\n  y: 1\n', '  a: 1\n  y: 1\n  x: 1\n'],
+    ['deleted upstream, changed locally', '  a: 3\n  b: 1\n', '  a: 1\n  b: 1\n', '  b: 1\n', '  b: 1\n'],
+    ['deleted locally, not changed upstream', '  b: 1\n', '  a: 1\n  b: 1\n', '  a: 1\n  b: 2\n', '  b: 2\n'],
+    [
+      'a mapping deleted upstream keeps what was added',
+      '  m:\n    l: 1\n    a: 1\n',
+      '  m:\n    a: 1\n',
+      '  b: 1\n',
+      '  m:\n    l: 1\n  b: 1\n',
+    ],
+    [
+      'comments, order, blanks and quotes are local',
+      '  # why\n  b: "x" # here\n\n  a: 1\n',
+      '  a: 1\n  b: x\n',
+      '  a: 2\n  b: x\n',
+      '  # why\n  b: "x" # here\n\n  a: 2\n',
+    ],
+    [
+      'texts that look like numbers are not read as such',
+      '  a: 0755\n  b: 1.10\n  c: on\n  l: 1\n',
+      '  a: 0755\n  b: 1.1\n  c: on\n',
+      '  a: 0644\n  b: 1.1\n  c: off\n',
+      '  a: 0644\n  b: 1.10\n  c: off\n  l: 1\n',
+    ],
+    ['a text is not the number that it looks like', '  a: "1"\n  l: 1\n', '  a: "1"\n', '  a: 1\n', '  a: 1\n  l: 1\n'],
+    ['another kind of value', '  a:\n    b: 1\n    l: 1\n', '  a:\n    b: 1\n', '  a: 2\n', '  a: 2\n'],
+    ['a list without keys is replaced', '  l: [x, mine]\n', '  l: [x]\n', '  l: [x, y]\n', '  l: [x, y]\n'],
+    ['or stays', '  a: 1\n  l: [x, mine]\n', '  a: 1\n  l: [x]\n', '  a: 2\n  l: [x]\n', '  a: 2\n  l: [x, mine]\n'],
+    [
+      'a key that names the prototype',
+      '  a: 1\n  __proto__: 1\n',
+      '  a: 1\n',
+      '  a: 2\n  constructor: 1\n',
+      '  a: 2\n  constructor: 1\n  __proto__: 1\n',
+    ],
+  ];
+  test.each(cases)('%s', (_what, local, original, updated, merged) => {
+    expect(mergeSpec(local, original, updated)).toBe(merged);
+  });
+});
+
+describe('lists with keys', () => {
+  const container = (name: string, image: string, more = '') => `    - name: ${name}\n      image: ${image}\n${more}`;
+  const list = (...items: string[]) => `  containers:\n${items.join('')}`;
+
+  test('merge entry by entry: changed, added on both sides in upstream order, deleted on either side', () => {
+    const merged = mergeSpec(
+      list(container('mine', 'm:1'), container('app', 'a:1', '      tty: true\n'), container('log', 'l:1')),
+      list(container('app', 'a:1'), container('log', 'l:1'), container('gone', 'g:1')),
+      list(container('app', 'a:2'), container('new', 'n:1'), container('gone', 'g:2')),
+    );
+    expect(merged).toBe(
+      list(container('mine', 'm:1'), container('app', 'a:2', '      tty: true\n'), container('new', 'n:1')),
+    );
+  });
+
+  test('an entry that upstream deleted stays for what was added to it', () => {
+    const merged = mergeSpec(
+      list(container('app', 'a:1'), container('log', 'l:1', '      tty: true\n')),
+      list(container('app', 'a:1'), container('log', 'l:1')),
+      list(container('app', 'a:1')),
+    );
+    expect(merged).toBe(list(container('app', 'a:1'), '    - name: log\n      tty: true\n'));
+  });
+
+  test('ports by number and protocol, which is TCP where it is not said', () => {
+    const service = 'apiVersion: v1\nkind: Service';
+    const merged = mergeSpec(
+      '  ports:\n    - port: 80\n      protocol: TCP\n      nodePort: 30080\n    - port: 80\n      protocol: UDP\n',
+      '  ports:\n    - port: 80\n      targetPort: 1\n    - port: 80\n      protocol: UDP\n',
+      '  ports:\n    - port: 80\n      targetPort: 2\n    - port: 80\n      protocol: UDP\n',
+      service,
+    );
+    expect(merged).toContain('nodePort: 30080');
+    expect(merged).toContain('targetPort: 2');
+    expect(merged.match(/port: 80/g)).toHaveLength(2);
+  });
+
+  test('two entries of one name, and lists of custom resources, are replaced as a whole', () => {
+    const twice = list(container('app', 'a:1'), container('app', 'a:1'));
+    const updated = list(container('app', 'a:2'));
+    expect(mergeSpec(`  x: 1\n${twice}`, twice, updated)).toBe(`  x: 1\n${updated}`);
+    const own = list(container('app', 'a:1'), container('mine', 'm:1'));
+    expect(mergeSpec(own, list(container('app', 'a:1')), updated, 'apiVersion: example.com/v1\nkind: Shop')).toBe(
+      updated,
+    );
+  });
+});
+
+describe('resources', () => {
+  test('added, deleted and moved on either side', () => {
+    const original = {
+      'a.yaml': [configMap('one', '1'), configMap('two', '1'), configMap('three', '1')].join('---\n'),
+    };
+    const updated = {
+      'a.yaml': configMap('one', '2'),
+      'b.yaml': configMap('three', '1'),
+      'new.yaml': configMap('new', '1'),
+    };
+    const local = {
+      'a.yaml': [configMap('one', '1'), configMap('two', 'mine'), configMap('three', '1')].join('---\n'),
+      'own.yaml': configMap('own', '1'),
+    };
+    expect(merge(local, original, updated)).toEqual({
+      'a.yaml': [configMap('one', '2'), configMap('two', 'mine')].join('---\n'),
+      'b.yaml': configMap('three', '1'),
+      'new.yaml': configMap('new', '1'),
+      'own.yaml': configMap('own', '1'),
+    });
+    expect(mergePackage(files(local), files(original), files(updated)).keptLocal).toEqual(['a.yaml']);
+    // Deleted locally stays deleted; moved locally is found.
+    const moved = { 'mine.yaml': configMap('one', '1', ' # kpt-merge: /one').replace('name: one', 'name: renamed') };
+    expect(merge(moved, original, updated)).toEqual({
+      'mine.yaml': moved['mine.yaml'].replace('key: 1', 'key: 2'),
+      'new.yaml': configMap('new', '1'),
+    });
+  });
+
+  test('of one name in packages within the package, or in several files, are told apart', () => {
+    const tree = (one: string, two: string, three: string) => ({
+      'a.yaml': configMap('x', one),
+      'b.yaml': configMap('x', two),
+      'sub/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n',
+      'sub/a.yaml': configMap('x', three),
+    });
+    expect(merge(tree('mine', '1', '1'), tree('1', '1', '1'), tree('1', '2', '3'))).toEqual(tree('mine', '2', '3'));
+  });
+
+  test('files that hold none merge as a whole, whatever they hold', () => {
+    const bomb = `a: &a [x]\nb: &b [${'*a,'.repeat(9)}*a]\n`;
+    const deep = `a: ${'['.repeat(5000)}${']'.repeat(5000)}\n`;
+    for (const text of ['{{ template }}: {\n', 'a: 1\na: 2\n', '- 1\n', bomb, deep, 'key: value\n', '\u0000']) {
+      const other = `${text}# more\n`;
+      expect(merge({ 'a.yaml': text }, { 'a.yaml': text }, { 'a.yaml': other })).toEqual({ 'a.yaml': other });
+      expect(merge({ 'a.yaml': other }, { 'a.yaml': text }, { 'a.yaml': configMap('a', '1') })).toEqual({
+        'a.yaml': other,
+      });
+      expect(merge({}, { 'a.yaml': text }, { 'a.yaml': other })).toEqual({});
+      expect(merge({ 'a.yaml': text }, { 'a.yaml': text }, {})).toEqual({});
+    }
+  });
+
+  test('line ends stay', () => {
+    const crlf = (text: string) => text.replaceAll('\n', '\r\n');
+    const local = crlf(`${configMap('a', '1')}  own: 1\n`);
+    const merged = merge({ 'a.yaml': local }, { 'a.yaml': configMap('a', '1') }, { 'a.yaml': configMap('a', '2') });
+    expect(merged).toEqual({ 'a.yaml': local.replace('key: 1', 'key: 2') });
+  });
+});
+
+test('a Kptfile merges functions by name and gates by type; name, upstream and status are its own', () => {
+  const kptfile = (name: string, image: string, more: { gate?: string; own?: string; status?: string } = {}) =>
+    `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: ${name}
+info:
+  readinessGates:
+    - conditionType: tested
+${more.gate ?? ''}pipeline:
+  mutators:
+    - image: set-labels:v1
+      name: labels
+${more.own ?? ''}    - image: ${image}
+      name: namespace
+status:
+  conditions:
+    - type: tested
+      status: "${more.status ?? 'True'}"
+`;
+  const own = '    - image: mine:v1\n      name: mine\n';
+  const mine = '    - conditionType: mine\n';
+  const merged = merge(
+    { Kptfile: kptfile('edge', 'ns:v1', { own, gate: mine, status: 'False' }) },
+    { Kptfile: kptfile('upf', 'ns:v1') },
+    { Kptfile: kptfile('upf-new', 'ns:v2', { gate: '    - conditionType: scanned\n' }) },
+  );
+  const gates = `    - conditionType: scanned\n${mine}`;
+  expect(merged).toEqual({ Kptfile: kptfile('edge', 'ns:v2', { own, gate: gates, status: 'False' }) });
+  expect(merge(merged, {}, {})).toEqual(merged);
+});
+
+test.skipIf(corpusMissing)(
+  `real packages: only what upstream changed changes${corpusMissing ? ` (${corpusMissing})` : ''}`,
+  () => {
+    const edited = ({ files: real }: CorpusPackage, pattern: RegExp, line: string): PackageFiles =>
+      new Map(
+        [...real].map(([path, data]) => {
+          const text = data.toString('utf8');
+          const isResource = /\.ya?ml$/.test(path);
+          return [
+            path,
+            { data: isResource ? Buffer.from(text.replaceAll(pattern, (found) => `${found}\n${line}`)) : data },
+          ];
+        }),
+      );
+    for (const one of corpusPackages()) {
+      const original = new Map([...one.files].map(([path, data]) => [path, { data }]));
+      const updated = edited(one, /^apiVersion: .*$/gm, 'upstream: 0755');
+      const local = markResources(edited(one, /^kind: .*$/gm, 'local: 1.10'));
+      const { files: merged, keptLocal } = mergePackage(local, original, updated);
+      for (const [path, { data }] of merged) {
+        const text = data.toString('utf8');
+        if (keptLocal.includes(path) || !/\.ya?ml$/.test(path))
+          expect([path, text]).toEqual([path, local.get(path)?.data.toString('utf8')]);
+        else
+          expect([path, text.replaceAll('upstream: 0755\n', '')]).toEqual([
+            path,
+            local.get(path)?.data.toString('utf8'),
+          ]);
+      }
+      expect([...merged.values()].filter(({ data }) => data.includes('upstream: 0755')).length).toBeGreaterThan(0);
+    }
+  },
+  60_000,
+);
