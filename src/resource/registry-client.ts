@@ -4,8 +4,8 @@ import { fieldSelector } from './field-selector.ts';
 import { invalidObject, invalidValue } from './invalid-object.ts';
 import type { Kind } from './kind.ts';
 import { labelSelector } from './label-selector.ts';
-import { applyMergePatch, type MergePatch } from './patch/merge-patch.ts';
 import { DEFAULT_NAMESPACE, deepFreeze, type KubernetesObject, type ObjectKey, type Stored } from './object.ts';
+import { applyMergePatch, type MergePatch } from './patch/merge-patch.ts';
 import type { Registry } from './registry.ts';
 import type { Actor, Face, RequestContext } from './request-context.ts';
 import type { DeleteOptions, ListResult, Selection, WatchEvent } from './storage.ts';
@@ -18,15 +18,18 @@ export class RegistryClient implements Client {
   readonly actor: Actor;
   readonly face: Face;
   readonly #registry: Registry;
+  readonly #warn: RequestContext['warn'];
 
-  constructor(registry: Registry, actor: Actor, face: Face) {
+  /** `warn` is told what was taken otherwise than it was asked for. */
+  constructor(registry: Registry, actor: Actor, face: Face, warn?: (message: string) => void) {
     this.#registry = registry;
     this.actor = actor;
     this.face = face;
+    this.#warn = warn;
   }
 
   as(actor: Actor, face: Face = this.face): Client {
-    return new RegistryClient(this.#registry, actor, face);
+    return new RegistryClient(this.#registry, actor, face, this.#warn);
   }
 
   async get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>> {
@@ -140,6 +143,7 @@ export class RegistryClient implements Client {
       face: this.face,
       ...(reason === undefined ? {} : { reason }),
       ...(signal === undefined ? {} : { signal }),
+      ...(this.#warn === undefined ? {} : { warn: this.#warn }),
     };
   }
 }

@@ -7,6 +7,10 @@ import { negotiate } from './http/media-type.ts';
 import { type RequestBody, readBody } from './http/request-body.ts';
 import { requireAllowed } from './require-allowed.ts';
 
+/** Why something is asked for, percent-encoded. */
+const REASON_HEADER = 'sluice-reason';
+/** Characters of a reason; the rest is cut off. */
+const LONGEST_REASON = 1024;
 const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 512;
 
@@ -28,21 +32,35 @@ export function resourceCall(
     throw new Error('a request without user or resource has no handler');
   const { name, groups } = user;
   exchange.dryRun = dryRunOf(query);
+  const warn = (text: string) => {
+    if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
+  };
   return {
     ...{ info, query, resource, user, decode },
     userAgent: request.headers['user-agent'] ?? '',
-    context: { actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal },
+    context: {
+      ...{ actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal, warn },
+      ...reasonOf(request.headers[REASON_HEADER]),
+    },
     representation: negotiate(request.headers.accept),
     requireVerb: (verb) => requireAllowed(authorizer, { ...info, verb, user }),
     body: () => readBody(request, bodyLimit),
-    warn: (text) => {
-      if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
-    },
+    warn,
     note: ({ name: found, dryRun }) => {
       if (found !== undefined) exchange.name = found;
       if (dryRun !== undefined) exchange.dryRun = dryRun;
     },
   };
+}
+
+function reasonOf(header: string | string[] | undefined): { readonly reason?: string } {
+  if (typeof header !== 'string' || header === '') return {};
+  try {
+    return { reason: decodeURIComponent(header).slice(0, LONGEST_REASON).toWellFormed() };
+  } catch {
+    // Whoever does not encode may have a percent sign in it; what they meant is still better than nothing.
+    return { reason: header.slice(0, LONGEST_REASON) };
+  }
 }
 
 /** A `Warning` header as Kubernetes writes it: `299 - "text"`. Characters that a header cannot carry become question marks. */

@@ -39,6 +39,7 @@ import type { RevisionEntry } from './revision-entry.ts';
 import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
 import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
 import type { RevisionVersions } from './revision-versions.ts';
+import { warnOfClosedGates } from './warn-of-closed-gates.ts';
 
 export interface PackageStorageOptions {
   readonly clock?: Clock;
@@ -193,6 +194,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const made = await this.table.write(context, revision.name, metadata?.managedFields, () =>
       this.#store.update(revision.name, { ...update, expectedCommit: revision.commit }, context),
     );
+    if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
     return made?.object ?? stored;
   }
 

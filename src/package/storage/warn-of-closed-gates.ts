@@ -1,0 +1,18 @@
+import type { RequestContext } from '../../resource/request-context.ts';
+import type { Action } from '../kernel/types.ts';
+import { GATES_ANNOTATION } from '../policy-objects.ts';
+import type { RevisionEntry } from './revision-entry.ts';
+
+/** Where gates are not enforced but warned of, whoever passes a closed one is told. */
+export function warnOfClosedGates(
+  context: RequestContext,
+  { revision, repository }: RevisionEntry,
+  action: Action,
+): void {
+  if (action !== 'propose' && action !== 'approve') return;
+  if (repository.policyFor(revision).enforcement !== 'warn') return;
+  const { record } = action === 'approve' ? revision.tip.facts : revision;
+  const gates = record?.steps.at(-1)?.gates ?? [];
+  if (gates.length > 0)
+    context.warn?.(`${revision.name}: closed gates: ${gates.join(', ')} (${GATES_ANNOTATION}: warn)`);
+}
