@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type FieldCause, forbidden, invalidValue, requiredValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf, type PrinterColumn } from '../kind.ts';
+import { defineKind, type PrinterColumn } from '../kind.ts';
 import { DNS_LABEL, followsRule, PATH_SEGMENT } from '../name-rules.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { RBAC_GROUP } from './role.ts';
@@ -14,7 +14,7 @@ const subject = z.object({
   namespace: z.string().optional().describe('Namespace of a service account.'),
 });
 
-export type Subject = Readonly<z.output<typeof subject>>;
+type Subject = Readonly<z.output<typeof subject>>;
 
 const subjects = z
   .array(subject)
@@ -101,8 +101,6 @@ export const roleBindingKind = defineKind({
   printerColumns: COLUMNS,
 });
 
-export type RoleBinding = ObjectOf<typeof roleBindingKind>;
-
 export const clusterRoleBindingKind = defineKind({
   ...RBAC,
   kind: 'ClusterRoleBinding',
@@ -115,5 +113,3 @@ export const clusterRoleBindingKind = defineKind({
   immutableFields: ['roleRef'],
   printerColumns: COLUMNS,
 });
-
-export type ClusterRoleBinding = ObjectOf<typeof clusterRoleBindingKind>;

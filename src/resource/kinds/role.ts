@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type FieldCause, invalidValue, REQUIRED_VALUE, requiredValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
 import { labelSelectorSchema } from '../label-selector.ts';
 import { PATH_SEGMENT } from '../name-rules.ts';
 import type { DeepReadonly } from '../object.ts';
@@ -26,7 +26,7 @@ const policyRule = z.object({
   nonResourceURLs: texts.describe('Paths besides the API, such as /metrics; a * may stand at the end.'),
 });
 
-export type PolicyRule = DeepReadonly<z.output<typeof policyRule>>;
+type PolicyRule = DeepReadonly<z.output<typeof policyRule>>;
 
 const rules = z
   .array(policyRule)
@@ -62,8 +62,6 @@ export const roleKind = defineKind({
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],
 });
 
-export type Role = ObjectOf<typeof roleKind>;
-
 export const clusterRoleKind = defineKind({
   ...RBAC,
   kind: 'ClusterRole',
@@ -86,5 +84,3 @@ export const clusterRoleKind = defineKind({
   check: (role) => ruleCauses(role.rules, false),
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],
 });
-
-export type ClusterRole = ObjectOf<typeof clusterRoleKind>;
