@@ -88,6 +88,8 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly kind: Kind<T>;
   /** Names of the sub-resources that `updateSubResource` takes; `status` among them if the kind has a status. */
   readonly subResources: readonly string[];
+  /** True if an update must say which version it was made for. */
+  readonly updatesNeedVersion?: boolean;
   /** What clients may do; all verbs if absent. */
   readonly verbs?: readonly Verb[];
   /**

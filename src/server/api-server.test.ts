@@ -80,6 +80,14 @@ describe('one object', () => {
     });
   });
 
+  test('a replacement without a version takes the place of whatever is there', async () => {
+    await createWidget(api, 'a');
+    const body = (size: number) => widgetBody('a', { size }, { resourceVersion: '', uid: '' });
+    const answers = await Promise.all([2, 3, 4, 5].map((size) => send(api, 'PUT', `${WIDGETS}/a`, body(size))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    expect(await json(api.fetch(`${WIDGETS}/a`))).toMatchObject({ metadata: { generation: 5 } });
+  });
+
   test('of another kind or version is refused', async () => {
     expect(await json(send(api, 'POST', WIDGETS, { ...widgetBody('a'), kind: 'Gadget' }))).toMatchObject({ code: 400 });
     expect(await json(send(api, 'POST', WIDGETS, { ...widgetBody('a'), apiVersion: 'v1' }))).toMatchObject({
@@ -388,20 +396,21 @@ describe('methods and places', () => {
       ...{ code: 404, message: 'namespaces "default" not found' },
       details: { name: 'default', kind: 'namespaces' },
     });
-    const namespace = { metadata: { name: 'default', finalizers: ['example.org/hold'] } };
+    const namespace = { metadata: { name: 'team', finalizers: ['example.org/hold'] } };
     expect((await send(api, 'POST', '/api/v1/namespaces', namespace)).status).toBe(201);
-    await createWidget(api, 'a');
-    await api.fetch('/api/v1/namespaces/default', { method: 'DELETE' });
-    expect(await json(send(api, 'POST', WIDGETS, widgetBody('b')))).toMatchObject({
+    const team = WIDGETS.replace('default', 'team');
+    expect((await send(api, 'POST', team, widgetBody('a'))).status).toBe(201);
+    await api.fetch('/api/v1/namespaces/team', { method: 'DELETE' });
+    expect(await json(send(api, 'POST', team, widgetBody('b')))).toMatchObject({
       code: 403,
       message:
-        'widgets.test.sluice.dev "b" is forbidden: unable to create new content in namespace default because it is being terminated',
+        'widgets.test.sluice.dev "b" is forbidden: unable to create new content in namespace team because it is being terminated',
       details: { causes: [{ reason: 'NamespaceTerminating', field: 'metadata.namespace' }] },
     });
     const misplaced = { metadata: { name: 'x', namespace: 'y' } };
     expect(await json(send(api, 'POST', '/api/v1/namespaces', misplaced))).toMatchObject({ code: 422 });
     const strategic = 'application/strategic-merge-patch+json';
-    const labelled = await patch('/api/v1/namespaces/default', { metadata: { labels: { a: 'b' } } }, strategic);
+    const labelled = await patch('/api/v1/namespaces/team', { metadata: { labels: { a: 'b' } } }, strategic);
     expect(await json(labelled)).toMatchObject({ metadata: { labels: { a: 'b' } } });
   });
 });

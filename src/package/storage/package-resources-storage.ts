@@ -35,6 +35,7 @@ const KEPT_EVENTS = 8;
 export class PackageResourcesStorage implements Storage<Resources> {
   readonly kind = packageRevisionResourcesKind;
   readonly subResources: readonly string[] = [];
+  readonly updatesNeedVersion = true;
   readonly verbs: readonly Verb[] = ['get', 'list', 'patch', 'update', 'watch'];
   readonly applyNeverRemoves = true;
   readonly #store: RevisionStore;

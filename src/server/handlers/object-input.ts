@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { fieldPath, invalidObject } from '../../resource/invalid-object.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
+import type { KubernetesObject, ObjectMeta } from '../../resource/object.ts';
 import { fieldValidationOf } from './query-options.ts';
 import type { ResourceCall } from './resource-call.ts';
 
@@ -77,28 +77,29 @@ function refuseObject({ resource }: ResourceCall, flaws: string): SluiceError {
 
 /** The object with the name and the namespace of the URL. */
 function inItsPlace({ info, resource: { kind } }: ResourceCall, object: KubernetesObject): KubernetesObject {
-  const { name, namespace } = object.metadata;
+  const { name, namespace = '', resourceVersion, uid } = object.metadata;
   if (info.name !== '' && name !== '' && name !== info.name)
     throw new SluiceError(
       'BadRequest',
       `the name of the object (${name}) does not match the name on the URL (${info.name})`,
     );
-  if (!kind.namespaced) {
-    if (namespace === undefined || namespace === '') return named(object, info.name);
-    const message = 'Forbidden: not allowed on this type';
-    const path = ['metadata', 'namespace'];
-    throw invalidObject(`${kind.kind} ${JSON.stringify(name)}`, [{ field: 'metadata.namespace', message, path }]);
-  }
-  if (namespace !== undefined && namespace !== '' && namespace !== info.namespace)
+  if (kind.namespaced && namespace !== '' && namespace !== info.namespace)
     throw new SluiceError(
       'BadRequest',
       'the namespace of the provided object does not match the namespace sent on the request',
     );
-  const placed = named(object, info.name);
-  return { ...placed, metadata: { ...placed.metadata, namespace: info.namespace } };
-}
-
-function named(object: KubernetesObject, name: string): KubernetesObject {
-  if (object.metadata.name !== '' || name === '') return object;
-  return { ...object, metadata: { ...object.metadata, name } };
+  if (!kind.namespaced && namespace !== '') {
+    const message = 'Forbidden: not allowed on this type';
+    const path = ['metadata', 'namespace'];
+    throw invalidObject(`${kind.kind} ${JSON.stringify(name)}`, [{ field: 'metadata.namespace', message, path }]);
+  }
+  const metadata: ObjectMeta = {
+    ...object.metadata,
+    name: name || info.name,
+    namespace: kind.namespaced ? info.namespace : undefined,
+    // Clients write an empty text for what they do not know.
+    resourceVersion: resourceVersion || undefined,
+    uid: uid || undefined,
+  };
+  return { ...object, metadata };
 }

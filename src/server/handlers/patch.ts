@@ -1,5 +1,5 @@
 import { timestamp } from '../../foundation/clock.ts';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { serverSideApply } from '../../resource/apply/server-side-apply.ts';
 import { invalidValue } from '../../resource/invalid-object.ts';
 import type { Kind } from '../../resource/kind.ts';
@@ -15,46 +15,19 @@ import { isOn } from '../http/request-path.ts';
 import { managerOf, withOwners, writePlace } from './field-owners.ts';
 import { acceptObject } from './object-input.ts';
 import { invalidOptions } from './query-options.ts';
-import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
-import { shown, storeChanged, storeNew } from './write.ts';
+import type { Handler, ResourceCall, Services } from './resource-call.ts';
+import { changeStored } from './write.ts';
 
 /** What a patch makes of the stored object, or of nothing. Ready to be stored: judged, and with its owners. */
 type Change = (live: Stored | undefined) => KubernetesObject;
 
-/** How often a patch is tried against other writers before it gives up. */
-const ATTEMPTS = 10;
 const MAX_SHOWN_PATCH = 500;
 
-/**
- * Changes the stored object, and tries again if somebody else was faster, unless the patch names the version that it was made for.
- * An object that is applied and is not there is created, by who may create.
- */
+/** Changes the stored object. One that is applied and is not there is created. */
 export const patchObject: Handler = async (call, services) => {
-  const body = await call.body();
-  const { change, creates } = readPatch(call, services, body);
-  for (let attempt = 1; ; attempt += 1) {
-    const live = await stored(call, creates);
-    const next = change(live);
-    const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
-    try {
-      if (live !== undefined) return shown(call, services, 200, await storeChanged(call, services, live, next));
-      call.requireVerb('create');
-      return shown(call, services, 201, await storeNew(call, services, next));
-    } catch (error) {
-      const overtaken = isSluiceError(error, live === undefined ? 'AlreadyExists' : 'Conflict');
-      if (pinned || attempt >= ATTEMPTS || !overtaken) throw error;
-    }
-  }
+  const { change, creates } = readPatch(call, services, await call.body());
+  return changeStored(call, services, creates, change);
 };
-
-async function stored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {
-  try {
-    return await call.resource.storage.get(call.context, keyOfCall(call));
-  } catch (error) {
-    if (mayBeMissing && isSluiceError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
 
 function readPatch(call: ResourceCall, services: Services, body: RequestBody): { change: Change; creates: boolean } {
   const types = patchTypesOf(call.resource.kind);
@@ -92,7 +65,20 @@ function applied(call: ResourceCall, { clock }: Services, text: string): Change 
     force: isOn(call.query, 'force'),
     now: timestamp(clock.now()),
   };
-  return (live) => acceptObject(call, serverSideApply({ ...request, live }).object, duplicates);
+  const { applyNeverRemoves } = call.resource.storage;
+  return (live) => {
+    const base = applyNeverRemoves ? withoutApplied(live, request.manager) : live;
+    return acceptObject(call, serverSideApply({ ...request, live: base }).object, duplicates);
+  };
+}
+
+/** The object as if this manager had applied nothing to it yet, so that nothing it leaves out now is taken away. */
+function withoutApplied(live: Stored | undefined, manager: string): Stored | undefined {
+  if (live?.metadata.managedFields === undefined) return live;
+  const others = live.metadata.managedFields.filter(
+    (entry) => entry.operation !== 'Apply' || entry.manager !== manager,
+  );
+  return { ...live, metadata: { ...live.metadata, managedFields: others } };
 }
 
 function refusePatch(patch: string, flaws: string): SluiceError {

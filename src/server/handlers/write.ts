@@ -1,30 +1,70 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import type { Answer } from '../http/answer.ts';
 import { withOwners } from './field-owners.ts';
 import { requireNamespace } from './namespace-state.ts';
 import { acceptObject } from './object-input.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
 
+/** How often a change is tried against other writers before it gives up. */
+const ATTEMPTS = 10;
+
 export const createObject: Handler = async (call, services) => {
   const { value, duplicates } = call.decode(await call.body());
   const object = acceptObject(call, value, duplicates);
-  const owned = withOwners(call, services, undefined, object);
-  return shown(call, services, 201, await storeNew(call, services, owned));
+  const created = await storeNew(call, services, withOwners(call, services, undefined, object));
+  return shown(call, services, 201, created);
 };
 
 /** Puts an object in the place of the stored one. What is not there is not made. */
 export const updateObject: Handler = async (call, services) => {
   const { value, duplicates } = call.decode(await call.body());
   const object = acceptObject(call, value, duplicates);
-  const live = await call.resource.storage.get(call.context, keyOfCall(call));
-  const owned = withOwners(call, services, live, object);
-  return shown(call, services, 200, await storeChanged(call, services, live, owned));
+  const pinned = object.metadata.resourceVersion !== undefined || call.resource.storage.updatesNeedVersion === true;
+  return changeStored(call, services, false, (live) => {
+    // What is judged against the stored object must replace that very object.
+    const { resourceVersion } = pinned ? object.metadata : (live?.metadata ?? {});
+    return withOwners(call, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
+  });
 };
 
-/** Stores an object that is not there yet. */
-export async function storeNew(call: ResourceCall, services: Services, object: KubernetesObject): Promise<Stored> {
+/**
+ * Stores what `change` makes of the stored object, and tries again if somebody else was faster, unless the result names another
+ * version than that. With `creates` an object that is not there is made from nothing, by who may create; else it is NotFound.
+ */
+export async function changeStored(
+  call: ResourceCall,
+  services: Services,
+  creates: boolean,
+  change: (live: Stored | undefined) => KubernetesObject,
+): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const live = await findStored(call, creates);
+    const next = change(live);
+    const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
+    try {
+      if (live !== undefined) return shown(call, services, 200, await storeChanged(call, services, live, next));
+      call.requireVerb('create');
+      return shown(call, services, 201, await storeNew(call, services, next));
+    } catch (error) {
+      const overtaken = isSluiceError(error, live === undefined ? 'AlreadyExists' : 'Conflict');
+      if (pinned || attempt >= ATTEMPTS || !overtaken) throw error;
+    }
+  }
+}
+
+async function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {
+  try {
+    return await call.resource.storage.get(call.context, keyOfCall(call));
+  } catch (error) {
+    if (mayBeMissing && isSluiceError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}
+
+async function storeNew(call: ResourceCall, services: Services, object: KubernetesObject): Promise<Stored> {
   const { resource, user, context } = call;
-  if ((object.metadata.resourceVersion ?? '') !== '')
+  if (object.metadata.resourceVersion !== undefined)
     throw new SluiceError('BadRequest', 'resourceVersion should not be set on objects to be created');
   await requireNamespace(call, services, object);
   const { kind } = resource;
@@ -35,7 +75,7 @@ export async function storeNew(call: ResourceCall, services: Services, object: K
 }
 
 /** Stores a new state of an object, or of what its sub-resource owns. */
-export async function storeChanged(
+async function storeChanged(
   call: ResourceCall,
   services: Services,
   live: Stored,
@@ -48,6 +88,6 @@ export async function storeChanged(
   return subResource === '' ? storage.update(context, object) : storage.updateSubResource(context, subResource, object);
 }
 
-export function shown(call: ResourceCall, { presenter }: Services, status: number, object: Stored) {
+export function shown(call: ResourceCall, { presenter }: Services, status: number, object: Stored): Answer {
   return presenter.object(presenter.view(call.resource.kind, call.representation, call.query), status, object);
 }
