@@ -59,6 +59,7 @@ async function upgrade(
       `no update available: ${upstream.current.name} is the latest revision of its package`,
     );
   }
+  const label = terminal.style('yellow', 'warning:', terminal.err);
   const created = await session.store.create(
     local.key.repository,
     {
@@ -72,7 +73,7 @@ async function upgrade(
         strategy,
       },
     },
-    session.context(),
+    { ...session.context(), warn: (message) => terminal.note(`${label} ${printable(message)}`) },
   );
   terminal.line(`${printable(local.name)} upgraded to ${printable(created.name)}`);
   return 0;

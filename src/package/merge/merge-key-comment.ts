@@ -27,3 +27,12 @@ export function withoutMergeKey(text: string): string {
 function withMark(text: string, mark: string): string {
   return MARK.test(text) ? text : text.replace(/^metadata:[ \t]*(?=\r?$)/m, () => `metadata: ${mark}`);
 }
+
+/** A YAML file without the marks of its resources. */
+export function withoutMergeKeys(data: Buffer): string {
+  return data
+    .toString('latin1')
+    .split(/^(?=---\s)/m)
+    .map(withoutMergeKey)
+    .join('');
+}

@@ -3,12 +3,15 @@ import { listKeysOf } from './list-keys.ts';
 import { mergeParts } from './merge-parts.ts';
 import { type PackageFile, sameFile } from './package-files.ts';
 import { writeDocument } from './write-document.ts';
-import { readYamlDocument, samePart } from './yaml-document.ts';
+import { readYamlDocument } from './yaml-document.ts';
+
+/** A Kptfile holds conditions and a pipeline, not data. */
+const MAX_LENGTH = 256 * 1024;
 
 /**
  * A Kptfile merged three ways, as kpt does: name, namespace and upstream of the package itself stay local, of packages within it name
  * and namespace. Conditions and everything else in `status` were given for the local package and never come from upstream. A file
- * that cannot be read stays as it was changed locally.
+ * that cannot be read, or is too large, stays as it was changed locally.
  */
 export function mergeKptfile(
   path: string,
@@ -18,6 +21,7 @@ export function mergeKptfile(
 ): PackageFile | undefined {
   if (path !== 'Kptfile' && sameFile(local, original)) return updated;
   if (local === undefined || updated === undefined) return local;
+  if (Math.max(local.data.length, updated.data.length) > MAX_LENGTH) return local;
   const [mine, before, after] = [local, original, updated].map((file) =>
     file === undefined ? undefined : readYamlDocument(file.data.toString('utf8')),
   );
@@ -26,9 +30,8 @@ export function mergeKptfile(
   for (const side of [before?.contents, after.contents]) if (side !== undefined) strip(side, own);
   mergeParts(mine.contents, before?.contents, after.contents, listKeysOf('kpt.dev', 'Kptfile'));
   const text = local.data.toString('utf8');
-  if (samePart(readYamlDocument(text)?.contents, mine.contents)) return local;
   const written = writeDocument(mine, text);
-  return written === undefined ? local : { ...local, data: Buffer.from(written) };
+  return written === undefined || written === text ? local : { ...local, data: Buffer.from(written) };
 }
 
 /** Takes out what belongs to the local package alone. */

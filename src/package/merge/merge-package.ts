@@ -1,3 +1,4 @@
+import { withoutMergeKeys } from './merge-key-comment.ts';
 import { mergeKptfile } from './merge-kptfile.ts';
 import { mergeResourceFiles } from './merge-resource-files.ts';
 import { isKptfilePath, type PackageFile, type PackageFiles, sameFile } from './package-files.ts';
@@ -14,7 +15,8 @@ export interface MergedPackage {
  * `kpt pkg update --strategy resource-merge`: resources are matched by what they are, wherever they are written; those added upstream
  * are added, those deleted upstream are deleted unless they were changed locally, those deleted locally stay deleted, and those
  * changed on both sides merge field by field. Files that hold no resources merge as a whole. Nothing that upstream left alone
- * changes a byte. Packages within the package are part of it. Throws LimitExceeded above 16 MiB of YAML to look through.
+ * changes a byte. Packages within the package are part of it. Above some MiB of
+ * YAML that changed, the files that come last merge as a whole too.
  */
 export function mergePackage(local: PackageFiles, original: PackageFiles, updated: PackageFiles): MergedPackage {
   const result = new Map(local);
@@ -32,7 +34,7 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
       put(path, mergeKptfile(path, mine, before, after));
     } else if (reader.holdsResources(path, [mine, before, after])) {
       resourcePaths.push(path);
-    } else if (sameFile(mine, before)) {
+    } else if (sameText(path, mine, before)) {
       put(path, after);
     } else if (mine !== undefined && !sameFile(mine, after)) {
       keptLocal.add(path);
@@ -40,6 +42,12 @@ export function mergePackage(local: PackageFiles, original: PackageFiles, update
   }
   for (const [path, file] of mergeResourceFiles(sides, resourcePaths, reader, keptLocal)) put(path, file);
   return { files: sorted(result), keptLocal: [...keptLocal].sort() };
+}
+
+/** The marks that a clone leaves are nobody's change. */
+function sameText(path: string, a: PackageFile | undefined, b: PackageFile | undefined): boolean {
+  if (a === undefined || b === undefined || !/\.ya?ml$/.test(path)) return sameFile(a, b);
+  return sameFile(a, b) || withoutMergeKeys(a.data) === withoutMergeKeys(b.data);
 }
 
 function changedPaths(original: PackageFiles, updated: PackageFiles): string[] {

@@ -5,6 +5,9 @@ import type { ResourceIdentity } from './resource-file.ts';
 import { writeDocument } from './write-document.ts';
 import { readYamlDocument, samePart } from './yaml-document.ts';
 
+/** Larger resources are data; one that was changed on both sides stays as it is locally. */
+const MAX_LENGTH = 256 * 1024;
+
 /** True if two texts of one resource say the same. */
 export function sameResource(a: string, b: string): boolean {
   if (withoutMergeKey(a) === withoutMergeKey(b)) return true;
@@ -15,7 +18,7 @@ export function sameResource(a: string, b: string): boolean {
 /**
  * The text of one resource merged three ways; `original` is undefined if both sides added it. Byte for byte the local text where
  * upstream changed nothing that matters here, and upstream's where nothing was changed locally. Undefined if the result cannot be
- * written in the style of the local text.
+ * written in the style of the local text, or is too large.
  */
 export function mergeResource(
   { group, kind }: ResourceIdentity,
@@ -24,11 +27,11 @@ export function mergeResource(
   updated: string,
 ): string | undefined {
   if (original !== undefined && withoutMergeKey(local) === withoutMergeKey(original)) return markedLike(updated, local);
+  if (local.length > MAX_LENGTH || updated.length > MAX_LENGTH) return undefined;
   const [mine, before, after] = [local, original, updated].map((text) =>
     text === undefined ? undefined : readYamlDocument(text),
   );
   if (mine === undefined || after === undefined) return undefined;
   mergeParts(mine.contents, before?.contents, after.contents, listKeysOf(group, kind));
-  if (samePart(readYamlDocument(local)?.contents, mine.contents)) return local;
   return writeDocument(mine, local);
 }

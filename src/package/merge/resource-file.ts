@@ -3,7 +3,7 @@ import { mergeKeyOf } from './merge-key-comment.ts';
 import { readYamlDocument, textAt } from './yaml-document.ts';
 
 /** Larger files are data that nobody edits field by field; they merge as a whole. */
-const MAX_FILE_BYTES = 2 * 1024 * 1024;
+const MAX_FILE_BYTES = 1024 * 1024;
 
 /** One document of a YAML file. */
 export interface ResourceText {
@@ -23,8 +23,11 @@ export interface ResourceIdentity {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Splits a YAML file into its resources. Undefined if anything in it is no resource, or cannot be read: then it is just a text. */
-export function readResourceFile(data: Uint8Array): ResourceText[] | undefined {
+/**
+ * Splits a YAML file into its resources. Undefined if anything in it is no resource, or cannot be read, or if there are more than
+ * `limit`: then it is just a text.
+ */
+export function readResourceFile(data: Uint8Array, limit = 1000): ResourceText[] | undefined {
   if (data.byteLength > MAX_FILE_BYTES) return undefined;
   let text: string;
   try {
@@ -33,7 +36,9 @@ export function readResourceFile(data: Uint8Array): ResourceText[] | undefined {
     return undefined;
   }
   const found: ResourceText[] = [];
-  for (const part of splitDocuments(text)) {
+  const parts = splitDocuments(text);
+  if (parts.length > limit) return undefined;
+  for (const part of parts) {
     if (isBlank(part)) {
       if (part !== '') found.push({ text: part });
       continue;

@@ -2,7 +2,7 @@ import { contentOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import type { UpdateStrategy } from '../write/revision-source.ts';
-import { withoutMergeKey } from './merge-key-comment.ts';
+import { withoutMergeKeys } from './merge-key-comment.ts';
 import { mergeKptfile } from './merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
 import { type PackageFile, type PackageFiles, sameFile } from './package-files.ts';
@@ -54,7 +54,7 @@ function refuseLocalChanges({ local, original }: PackageVersions): void {
     const [mine, before] = [local.get(path), original.get(path)];
     if (path === 'Kptfile') return comparableKptfile(mine) !== comparableKptfile(before);
     if (path === GENERATED || sameFile(mine, before)) return false;
-    return mine === undefined || before === undefined || unmarked(mine) !== unmarked(before);
+    return mine === undefined || before === undefined || withoutMergeKeys(mine.data) !== withoutMergeKeys(before.data);
   });
   if (changed.length === 0) return;
   const shown = changed.slice(0, 10).join(', ') + (changed.length > 10 ? ` and ${changed.length - 10} more` : '');
@@ -62,15 +62,6 @@ function refuseLocalChanges({ local, original }: PackageVersions): void {
     'Refused',
     `local package files have been modified: ${shown}; the strategy fast-forward changes no local work, use another one`,
   );
-}
-
-/** The text of a file without the marks that a clone leaves. */
-function unmarked({ data }: PackageFile): string {
-  return data
-    .toString('latin1')
-    .split(/^(?=---\s)/m)
-    .map(withoutMergeKey)
-    .join('');
 }
 
 /** A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status. */

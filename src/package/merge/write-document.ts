@@ -4,11 +4,12 @@ import { readYamlDocument, samePart } from './yaml-document.ts';
 
 /**
  * The text of a document that was read from `text` and changed since: what did not change stays as it is written there, and the rest
- * is written in its style. Undefined if it would not read as what it is.
+ * is written in its style. The same text if nothing changed. Undefined if it would not read as what it is.
  */
 export function writeDocument(document: Document, text: string): string | undefined {
   const before = readYamlDocument(text);
   if (before === undefined) return undefined;
+  if (samePart(before.contents, document.contents as never)) return text;
   const unix = text.replaceAll('\r\n', '\n');
   const style = styleOf(unix);
   const printed = print(document, style, unix);

@@ -192,7 +192,11 @@ describe('an upgrade', () => {
     ]);
     await w.store.change(local, { files }, anna);
     await publish(w.store, local);
-    const name = await w.create('edge/edge-upf/v2', { type: 'upgrade', oldUpstream: v1, newUpstream: v2, local });
+    const warnings: string[] = [];
+    const source = { type: 'upgrade', oldUpstream: v1, newUpstream: v2, local } as const;
+    const context = { ...anna, warn: (message: string) => warnings.push(message) };
+    const { name } = await w.store.create('edge', { package: 'edge-upf', workspace: 'v2', source }, context);
+    expect(warnings).toEqual(['changed upstream, and kept as they were changed locally: notes.txt']);
     expect(await w.text(name, 'upf.yaml')).toBe(mine.replace('upf:1', 'upf:2'));
     expect(await w.text(name, 'own.yaml')).toContain('name: own');
     expect(await w.text(name, 'notes.txt')).toBe('mine\n');

@@ -88,7 +88,7 @@ function startOf(
     case 'clone':
       return startClone(bench, key, source, upstreams, context);
     case 'upgrade':
-      return startUpgrade(bench, key, source, upstreams);
+      return startUpgrade(bench, key, source, upstreams, context);
   }
 }
 

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { TreeEdit } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
 import type { RevisionKey } from '../identity.ts';
 import { packagePath } from '../layout.ts';
 import { markResources } from '../merge/mark-resources.ts';
@@ -25,6 +26,7 @@ export async function startUpgrade(
     strategy = 'resource-merge',
   }: Extract<RevisionSource, { type: 'upgrade' }>,
   upstreams: UpstreamReader,
+  context: RequestContext,
 ): Promise<Start> {
   const [original, updated, local] = await Promise.all([
     upstreams.revision(oldUpstream),
@@ -42,6 +44,12 @@ export async function startUpgrade(
     );
   }
   const merged = updatePackage({ local: local.files, original: original.files, updated: updated.files }, strategy);
+  const { keptLocal } = merged;
+  if (keptLocal.length > 0) {
+    const shown =
+      keptLocal.slice(0, 10).join(', ') + (keptLocal.length > 10 ? ` and ${keptLocal.length - 10} more` : '');
+    context.warn?.(`changed upstream, and kept as they were changed locally: ${shown}`);
+  }
   let files = withUpstream(merged.files, updated.location, local.revision.name);
   if (bench.deployment) files = withContexts(files, ownNameOf(key.package));
   files = markResources(files);
