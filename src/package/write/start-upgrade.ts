@@ -44,7 +44,10 @@ export async function startUpgrade(
     );
   }
   const merged = updatePackage({ local: local.files, original: original.files, updated: updated.files }, strategy);
-  const { keptLocal } = merged;
+  // Contexts are made anew below.
+  const keptLocal = merged.keptLocal.filter(
+    (path) => !(bench.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
+  );
   if (keptLocal.length > 0) {
     const shown =
       keptLocal.slice(0, 10).join(', ') + (keptLocal.length > 10 ? ` and ${keptLocal.length - 10} more` : '');
