@@ -47,6 +47,7 @@ export interface ControllerHost {
   readonly clock: Clock;
   readonly random: () => number;
   readonly informer: SourceContext<unknown>['informer'];
+  readonly release: SourceContext<unknown>['release'];
   readonly onReconcile: (record: ReconcileRecord) => void;
   readonly onError: (error: unknown, where: string) => void;
   readonly onChange: () => void;
@@ -93,6 +94,7 @@ export class Controller<Request = ObjectKey> {
   startSources(): void {
     const context: SourceContext<Request> = {
       informer: this.#host.informer,
+      release: this.#host.release,
       enqueue: (request) => this.#queue.add(request),
       track: (work) => void this.#track(work),
     };

@@ -89,6 +89,17 @@ export class Manager {
     return informer as unknown as Informer<T>;
   }
 
+  /** Ends all informers of a kind that is registered no longer, which would try to read it for ever. */
+  release(kind: Kind): void {
+    const ids = `${kind.apiVersion} ${kind.kind} `;
+    for (const [id, informer] of this.#informers) {
+      if (!id.startsWith(ids)) continue;
+      this.#informers.delete(id);
+      void informer.stop();
+    }
+    this.#noteChange();
+  }
+
   /** Adds a controller; before `start` only. */
   addController<Request = ObjectKey>(options: ControllerOptions<Request>): Controller<Request> {
     this.#expectNew(`controller ${options.name}`);
@@ -99,6 +110,7 @@ export class Manager {
       clock,
       random,
       informer: (kind, selection) => this.informer(kind, selection),
+      release: (kind) => this.release(kind),
       onReconcile: (record) => this.#options.onReconcile?.(record),
       onError: (error, where) => this.#options.onError?.(error, where),
       onChange: () => this.#noteChange(),

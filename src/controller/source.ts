@@ -8,6 +8,8 @@ import type { InformerEvent } from './informer-store.ts';
 export interface SourceContext<Request> {
   /** The shared informer of a kind and selection; it is started if it is not. */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection?: SelectOptions): Informer<T>;
+  /** Ends the shared informers of a kind that is registered no longer; whoever asks for one later gets a new one. */
+  release(kind: Kind): void;
   enqueue(request: Request): void;
   /**
    * Runs work that leads to requests. A failure is recorded and the work tried again after a growing pause until it

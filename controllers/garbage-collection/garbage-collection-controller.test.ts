@@ -1,0 +1,291 @@
+import { describe, expect, test } from 'vitest';
+import { settle } from '../../src/foundation/manual-clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Kind } from '../../src/resource/kind.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { namespaceKind } from '../../src/resource/kinds/namespace.ts';
+import { secretKind } from '../../src/resource/kinds/secret.ts';
+import { MemoryStorage } from '../../src/resource/memory-storage.ts';
+import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/resource/object.ts';
+import type { PropagationPolicy } from '../../src/resource/storage.ts';
+import { widgetKind } from '../../src/resource/testing.ts';
+import { objectBench, refer } from '../testing-objects.ts';
+import { type GarbageCollectionOptions, garbageCollectionController } from './garbage-collection-controller.ts';
+
+function bench(options: Partial<GarbageCollectionOptions> = {}) {
+  const objects = objectBench();
+  const { client, registry, clock, recorder, manager } = objects;
+  manager.addController(garbageCollectionController({ client, registry, clock, recorder, ...options }));
+  const create = (name: string, owners: readonly OwnerReference[] = [], metadata: Partial<ObjectMeta> = {}) =>
+    client.create(configMapKind, { metadata: { name, ownerReferences: [...owners], ...metadata } as never });
+  return {
+    ...objects,
+    create,
+    remove: (name: string, propagationPolicy: PropagationPolicy = 'Background') =>
+      client.delete(configMapKind, { name }, { propagationPolicy }),
+    names: async () => (await client.list(configMapKind)).items.map(({ metadata }) => metadata.name),
+    owners: async (name: string) =>
+      ((await client.get(configMapKind, { name })).metadata.ownerReferences ?? []).map((owner) => owner.name),
+  };
+}
+
+describe('background', () => {
+  test('an object goes when the last of its owners is gone, and what it owns with it', async () => {
+    await using at = bench();
+    const { create, remove, names, owners, manager, errors } = at;
+    const [a, b] = [await create('a'), await create('b')];
+    const c = await create('c', [refer(a), refer(b)]);
+    await create('d', [refer(c)]);
+    await manager.start();
+    await remove('a');
+    await manager.idle();
+    expect(await names()).toEqual(['b', 'c', 'd']);
+    expect(await owners('c')).toEqual(['b']);
+    await remove('b');
+    await manager.idle();
+    expect(await names()).toEqual([]);
+    expect(errors).toEqual([]);
+  });
+
+  test('an owner is known by its uid: another object under its name is none', async () => {
+    await using at = bench();
+    const { create, names, manager } = at;
+    const a = await create('a');
+    await create('b', [{ ...refer(a), uid: 'another' }]);
+    await manager.start();
+    await manager.idle();
+    expect(await names()).toEqual(['a']);
+  });
+
+  test('an object that comes after its owner went goes too', async () => {
+    await using at = bench();
+    const { create, remove, names, manager } = at;
+    const a = await create('a');
+    await manager.start();
+    await remove('a');
+    await create('b', [refer(a)]);
+    await manager.idle();
+    expect(await names()).toEqual([]);
+  });
+
+  test('an object that owns itself stays', async () => {
+    await using at = bench();
+    const { create, names, manager, client, remove } = at;
+    const a = await create('a');
+    await client.update(configMapKind, { ...a, metadata: { ...a.metadata, ownerReferences: [refer(a)] } });
+    await manager.start();
+    await manager.idle();
+    expect(await names()).toEqual(['a']);
+    await remove('a', 'Foreground');
+    await manager.idle();
+    expect(await names()).toEqual([]);
+  });
+});
+
+describe('foreground', () => {
+  test('dependents that block go first, however deep, and wait for their own finalizers', async () => {
+    await using at = bench();
+    const { create, remove, names, manager, client } = at;
+    const a = await create('a');
+    const b = await create('b', [refer(a)]);
+    const c = await create('c', [refer(b)], { finalizers: ['example.org/slow'] });
+    await manager.start();
+    await remove('a', 'Foreground');
+    await manager.idle();
+    expect(await names()).toEqual(['a', 'b', 'c']);
+    const held = await client.get(configMapKind, { name: 'c' });
+    expect(held.metadata.uid).toBe(c.metadata.uid);
+    await client.update(configMapKind, { ...held, metadata: { ...held.metadata, finalizers: [] } });
+    await manager.idle();
+    expect(await names()).toEqual([]);
+  });
+
+  test('a dependent with another owner stays and lets go; one that does not block is not waited for', async () => {
+    await using at = bench();
+    const { create, remove, names, owners, manager } = at;
+    const [a, other] = [await create('a'), await create('other')];
+    await create('shared', [refer(a), refer(other)]);
+    await create('loose', [refer(a, false)], { finalizers: ['example.org/slow'] });
+    await manager.start();
+    await remove('a', 'Foreground');
+    await manager.idle();
+    expect(await names()).toEqual(['loose', 'other', 'shared']);
+    expect(await owners('shared')).toEqual(['other']);
+  });
+
+  test('a circle of objects that wait for each other comes apart', async () => {
+    await using at = bench();
+    const { create, remove, names, manager, client } = at;
+    const a = await create('a');
+    const b = await create('b', [refer(a)]);
+    const c = await create('c', [refer(b)]);
+    await client.update(configMapKind, { ...a, metadata: { ...a.metadata, ownerReferences: [refer(c)] } });
+    await manager.start();
+    await remove('b', 'Foreground');
+    await manager.idle();
+    expect(await names()).toEqual([]);
+  });
+});
+
+test('orphans forget their owner and stay', async () => {
+  await using at = bench();
+  const { create, remove, names, owners, manager } = at;
+  const a = await create('a');
+  const b = await create('b', [refer(a)]);
+  await create('c', [refer(b)]);
+  await manager.start();
+  await remove('a', 'Orphan');
+  await manager.idle();
+  expect(await names()).toEqual(['b', 'c']);
+  expect(await owners('b')).toEqual([]);
+  expect(await owners('c')).toEqual(['b']);
+});
+
+test('what was begun before a restart is ended after it', async () => {
+  await using at = bench();
+  const { create, remove, names, manager } = at;
+  const [a, b, c] = [await create('a'), await create('b'), await create('c')];
+  await create('of-a', [refer(a)]);
+  await create('of-b', [refer(b)]);
+  await create('of-c', [refer(c)]);
+  await remove('a');
+  await remove('b', 'Foreground');
+  await remove('c', 'Orphan');
+  await manager.start();
+  await manager.idle();
+  expect(await names()).toEqual(['of-c']);
+});
+
+describe('namespaces', () => {
+  test('an owner in another namespace is none', async () => {
+    await using at = bench();
+    const { create, names, events, manager } = at;
+    const a = await create('a', [], { namespace: 'elsewhere' });
+    await create('b', [refer(a)]);
+    await manager.start();
+    await manager.idle();
+    expect(await names()).toEqual(['a']);
+    expect(await events('b')).toEqual([
+      `OwnerRefInvalidNamespace: ownerRef ConfigMap.v1 "a", uid ${a.metadata.uid}, does not exist in namespace "default"`,
+    ]);
+  });
+
+  test('a cluster-scoped owner may have dependents everywhere, a cluster-scoped dependent no owner in a namespace', async () => {
+    await using at = bench();
+    const { create, names, events, manager, client } = at;
+    const room = await client.create(namespaceKind, { metadata: { name: 'room' }, spec: {} });
+    const a = await create('a', [refer(room)]);
+    const metadata = { name: 'odd', ownerReferences: [refer(a)] };
+    await client.create(namespaceKind, { metadata, spec: {} });
+    await manager.start();
+    await manager.idle();
+    expect(await names()).toEqual(['a']);
+    expect(await client.find(namespaceKind, { name: 'odd' })).toBeDefined();
+    expect(await events('odd')).toEqual([expect.stringContaining('does not exist in namespace ""')]);
+  });
+});
+
+describe('kinds come and go', () => {
+  const gadgetKind = {
+    ...widgetKind,
+    kind: 'Gadget',
+    plural: 'gadgets',
+    shortNames: [],
+  } as unknown as typeof widgetKind;
+
+  test('objects of a kind that came later are collected, and own others', async () => {
+    await using at = bench();
+    const { create, names, remove, manager, client, registry, memory } = at;
+    const a = await create('a');
+    await manager.start();
+    registry.register(memory(gadgetKind as unknown as Kind));
+    await settle();
+    const gadget = {
+      apiVersion: gadgetKind.apiVersion,
+      kind: 'Gadget',
+      metadata: { name: 'g', ownerReferences: [refer(a)] },
+    };
+    const stored = await registry.storage(gadgetKind).create(
+      { actor: { name: 'anna' }, face: 'cli' },
+      {
+        ...gadget,
+        metadata: { ...gadget.metadata, namespace: 'default' },
+        spec: { size: 1 },
+      },
+    );
+    await create('b', [refer(stored)]);
+    await manager.idle();
+    expect(await names()).toEqual(['a', 'b']);
+    await remove('a');
+    await manager.idle();
+    expect(await names()).toEqual([]);
+    expect((await client.list(gadgetKind)).items).toEqual([]);
+  });
+
+  test('a kind that goes is followed no longer, and its objects are not taken for deleted', async () => {
+    await using at = bench();
+    const { create, names, manager, client, registry, errors, events } = at;
+    const widget = await client.create(widgetKind, { metadata: { name: 'w' }, spec: {} });
+    await manager.start();
+    registry.unregister(widgetKind as unknown as Kind);
+    await settle();
+    await create('a', [refer(widget)]);
+    await manager.idle();
+    expect(await names()).toEqual(['a']);
+    expect(await events('a')).toEqual([expect.stringMatching(/^OwnerKindUnknown: .*Widget/)]);
+    expect(manager.waiting()).toHaveLength(1);
+    expect(errors).toEqual([]);
+  });
+
+  test('the dependents of a kind whose objects were deleted before it went are collected', async () => {
+    await using at = bench();
+    const { create, names, manager, client, registry } = at;
+    const widget = await client.create(widgetKind, { metadata: { name: 'w' }, spec: {} });
+    await create('a', [refer(widget)]);
+    await manager.start();
+    await manager.idle();
+    await client.delete(widgetKind, { name: 'w' });
+    registry.unregister(widgetKind as unknown as Kind);
+    await manager.idle();
+    expect(await names()).toEqual([]);
+  });
+});
+
+test('an owner that may be there though it is not seen keeps its dependents', async () => {
+  await using at = bench({ mayBeHidden: (kind, { name }) => kind.kind === 'ConfigMap' && name.startsWith('hidden') });
+  const { create, names, manager, remove } = at;
+  const [hidden, a] = [await create('hidden'), await create('a')];
+  await create('b', [refer(hidden)]);
+  await create('c', [refer(a)]);
+  await manager.start();
+  await remove('hidden');
+  await remove('a');
+  await manager.idle();
+  expect(await names()).toEqual(['b']);
+});
+
+/** Secrets that a rule keeps. */
+class Keeping<T extends KubernetesObject> extends MemoryStorage<T> {
+  override delete(): never {
+    throw new SluiceError('Refused', 'it is published');
+  }
+}
+
+test('what may not be deleted stays, and people hear of it once', async () => {
+  await using at = bench();
+  const { create, events, manager, client, registry, clock, log, remove, errors } = at;
+  registry.unregister(secretKind as unknown as Kind);
+  registry.register(new Keeping(secretKind as unknown as Kind, { clock, log }));
+  const a = await create('a');
+  const secret = await client.create(secretKind, { metadata: { name: 's', ownerReferences: [refer(a)] } });
+  await manager.start();
+  await remove('a');
+  await manager.idle();
+  // Looked at again, and nothing new is said.
+  await client.update(secretKind, { ...secret, metadata: { ...secret.metadata, labels: { look: 'again' } } });
+  await manager.idle();
+  expect(await client.find(secretKind, { name: 's' })).toBeDefined();
+  expect(await events('s')).toEqual(['NotCollected: it is published']);
+  expect(manager.waiting()).toMatchObject([{ reason: 'it is published' }]);
+  expect(errors).toEqual([]);
+});

@@ -1,0 +1,151 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { EventRecorder } from '../../src/controller/event-recorder.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { mapLimited } from '../../src/git/map-limited.ts';
+import type { Client } from '../../src/resource/client.ts';
+import type { Kind } from '../../src/resource/kind.ts';
+import { keyOf, type OwnerReference, type Stored } from '../../src/resource/object.ts';
+import type { Registry } from '../../src/resource/registry.ts';
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage.ts';
+import { TellOnce } from '../tell-once.ts';
+import { identityText, type ObjectIdentity, ownedObjects } from './owned-objects.ts';
+import { awaitsDependents, OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
+import { type OwnerLookup, sortOwners } from './sort-owners.ts';
+
+const GARBAGE_COLLECTION_ACTOR = 'controller:garbage-collection';
+
+export interface GarbageCollectionOptions extends Pick<OwnerLookup, 'mayBeHidden'> {
+  readonly client: Client;
+  readonly registry: Pick<Registry, 'storages' | 'kindOf' | 'onChange'>;
+  readonly clock: Clock;
+  /** Default: one of its own on `client`. */
+  readonly recorder?: EventRecorder;
+}
+
+/** Milliseconds until what could not be done is tried again, if nothing happens before. */
+const RETRY = 10 * 60_000;
+
+/** Dependents that forget their owner at the same time. */
+const AT_ONCE = 32;
+
+/**
+ * Deletes objects whose owners are gone, and takes the finalizers off owners that wait for their dependents. The rules are those of
+ * the garbage collector of Kubernetes.
+ */
+export function garbageCollectionController(options: GarbageCollectionOptions): ControllerOptions<ObjectIdentity> {
+  const { registry, clock, mayBeHidden } = options;
+  const client = options.client.as({ name: GARBAGE_COLLECTION_ACTOR }, 'controller');
+  const recorder = options.recorder ?? new EventRecorder({ client, clock, component: GARBAGE_COLLECTION_ACTOR });
+  const events = new TellOnce(recorder);
+  const graph = new OwnerGraph();
+  const lookup: OwnerLookup = {
+    ...{ client, registry, graph },
+    ...(mayBeHidden === undefined ? {} : { mayBeHidden }),
+  };
+
+  return {
+    name: 'garbage-collection',
+    sources: [ownedObjects(registry, graph)],
+    keyOf: identityText,
+    maxConcurrentReconciles: 16,
+    async reconcile(identity) {
+      const kind = registry.kindOf(identity);
+      const object = kind === undefined ? undefined : await client.find(kind, identity);
+      if (kind === undefined || object?.metadata.uid !== identity.uid) return void events.forget(identity);
+      try {
+        return await attend(kind, object);
+      } catch (error) {
+        // Gone already: somebody was faster.
+        if (isSluiceError(error, 'NotFound')) return undefined;
+        if (!isSluiceError(error, 'Refused')) throw error;
+        events.tell(object, 'Warning', 'NotCollected', error.message, `${kind.kind} refused`);
+        return { requeueAfter: RETRY, reason: error.message };
+      }
+    },
+  };
+
+  async function attend(kind: Kind, object: Stored): Promise<ReconcileResult | undefined> {
+    if (object.metadata.deletionTimestamp === undefined) return collect(kind, object);
+    if (awaitsDependents(object)) await endForeground(kind, object);
+    else if (orphansDependents(object)) await endOrphan(kind, object);
+    return undefined;
+  }
+
+  /** Deletes an object that nobody owns any more, or takes away the owners that are gone. */
+  async function collect(kind: Kind, object: Stored): Promise<ReconcileResult | undefined> {
+    const { solid, waiting, absent, unclear } = await sortOwners(object, lookup);
+    for (const { message } of [...absent, ...unclear].filter(({ reason }) => reason === 'OwnerRefInvalidNamespace'))
+      events.tell(object, 'Warning', 'OwnerRefInvalidNamespace', message, `${kind.kind} namespace`);
+    if (solid.length > 0) {
+      const gone = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
+      if (gone.size > 0) await setOwners(kind, object, (reference) => (gone.has(reference) ? undefined : reference));
+      return undefined;
+    }
+    const [open] = unclear;
+    if (open !== undefined) {
+      if (open.reason === 'OwnerKindUnknown')
+        events.tell(object, 'Warning', open.reason, open.message, `${kind.kind} owner`);
+      return { requeueAfter: RETRY, reason: open.message };
+    }
+    if (waiting.length + absent.length > 0) await remove(kind, object, waiting.length > 0);
+    return undefined;
+  }
+
+  /** Deletes exactly the state that was judged. If an owner waits for it, its own dependents go first. */
+  async function remove(kind: Kind, object: Stored, ownerWaits: boolean): Promise<void> {
+    let judged = object;
+    const foreground = ownerWaits && graph.hasDependents(object.metadata.uid);
+    // Where everybody waits for the next one in a circle, one must let go.
+    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents))
+      judged = await setOwners(kind, object, (reference) => ({ ...reference, blockOwnerDeletion: false }));
+    const { uid, resourceVersion } = judged.metadata;
+    await client.delete(kind, keyOf(judged), {
+      ...{ uid, resourceVersion, reason: 'all its owners are gone' },
+      propagationPolicy: foreground ? 'Foreground' : 'Background',
+    });
+  }
+
+  async function endForeground(kind: Kind, object: Stored): Promise<void> {
+    await untilSeen();
+    // Each dependent that goes or lets go wakes us again.
+    if (!graph.isBlocked(object.metadata.uid)) await dropFinalizer(kind, object, FOREGROUND_FINALIZER);
+  }
+
+  async function endOrphan(kind: Kind, object: Stored): Promise<void> {
+    await untilSeen();
+    const { uid } = object.metadata;
+    const dependents = graph.dependents(uid);
+    if (dependents.length === 0) return dropFinalizer(kind, object, ORPHAN_FINALIZER);
+    // The last one that forgets its owner wakes us again.
+    await mapLimited(dependents, AT_ONCE, async (dependent) => {
+      const dependentKind = registry.kindOf(dependent);
+      if (dependentKind === undefined) return;
+      const live = await client.find(dependentKind, keyOf(dependent));
+      if (live === undefined || live.metadata.uid !== dependent.metadata.uid) return;
+      await setOwners(dependentKind, live, (reference) => (reference.uid === uid ? undefined : reference));
+    });
+  }
+
+  async function dropFinalizer(kind: Kind, object: Stored, finalizer: string): Promise<void> {
+    const finalizers = object.metadata.finalizers?.filter((one) => one !== finalizer);
+    await client.update(kind, { ...object, metadata: { ...object.metadata, finalizers } });
+  }
+
+  function setOwners(
+    kind: Kind,
+    object: Stored,
+    change: (reference: OwnerReference) => OwnerReference | undefined,
+  ): Promise<Stored> {
+    const left = ownersOf(object).flatMap((reference) => change(reference) ?? []);
+    const ownerReferences = left.length === 0 ? undefined : left;
+    return client.update(kind, { ...object, metadata: { ...object.metadata, ownerReferences } });
+  }
+}
+
+/** Watches of this process bring what was written before within one turn of the event loop. */
+async function untilSeen(): Promise<void> {
+  await setImmediate();
+}

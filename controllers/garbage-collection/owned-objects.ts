@@ -1,0 +1,106 @@
+import type { InformerEvent } from '../../src/controller/informer-store.ts';
+import type { Source, SourceContext } from '../../src/controller/source.ts';
+import type { Kind } from '../../src/resource/kind.ts';
+import { eventKind } from '../../src/resource/kinds/event.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
+import type { Registry } from '../../src/resource/registry.ts';
+import type { Verb } from '../../src/resource/storage.ts';
+import { awaitsDependents, type OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
+
+/** One object of any kind. */
+export interface ObjectIdentity extends ObjectKey {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly uid: string;
+}
+
+export function identityOf(object: Stored): ObjectIdentity {
+  const { apiVersion, kind, metadata } = object;
+  return { apiVersion, kind, ...keyOf(object), uid: metadata.uid };
+}
+
+export function identityText({ apiVersion, kind, uid, ...key }: ObjectIdentity): string {
+  return `${kind}.${apiVersion} ${keyText(key)} ${uid}`;
+}
+
+const NEEDED_VERBS: readonly Verb[] = ['delete', 'list', 'watch'];
+
+/** Follows the objects of all kinds that can be deleted, as kinds come and go, and keeps the graph up to date. */
+export function ownedObjects(
+  registry: Pick<Registry, 'storages' | 'kindOf' | 'onChange'>,
+  graph: OwnerGraph,
+): Source<ObjectIdentity> {
+  return {
+    start({ informer, release, enqueue }: SourceContext<ObjectIdentity>) {
+      const followed = new Map<string, { readonly kind: Kind; readonly end: () => void }>();
+      const handle = (event: InformerEvent<KubernetesObject>) => {
+        if (event.type === 'delete') graph.remove(event.object);
+        else graph.put(event.object);
+        for (const request of requestsOf(event, graph)) enqueue(request);
+      };
+      const update = () => {
+        const wanted = followedKinds(registry);
+        for (const [id, { kind, end }] of followed) {
+          if (wanted.has(id)) continue;
+          end();
+          followed.delete(id);
+          if (registry.kindOf(kind) === undefined) release(kind);
+          graph.forget(kind);
+        }
+        for (const [id, kind] of wanted)
+          if (!followed.has(id)) followed.set(id, { kind, end: informer(kind).addHandler(handle) });
+      };
+      let scheduled = false;
+      const unsubscribe = registry.onChange(() => {
+        if (scheduled) return;
+        scheduled = true;
+        // A kind with a new definition is taken out and put back within one turn, and was never away. And what was deleted before its
+        // kind went is heard of first.
+        setImmediate(() => {
+          scheduled = false;
+          if (!ended) update();
+        });
+      });
+      let ended = false;
+      update();
+      return () => {
+        ended = true;
+        unsubscribe();
+        for (const { end } of followed.values()) end();
+      };
+    },
+  };
+}
+
+/** By id; of a kind with several versions the first one, since its objects are the same in all. */
+function followedKinds(registry: Pick<Registry, 'storages'>): Map<string, Kind> {
+  const kinds = new Map<string, Kind>();
+  const seen = new Set<string>();
+  for (const { kind, verbs } of registry.storages()) {
+    const resource = `${kind.plural}.${kind.group}`;
+    // Events are many, own nothing and go by themselves.
+    if (seen.has(resource) || kind === (eventKind as unknown as Kind)) continue;
+    if (verbs !== undefined && !NEEDED_VERBS.every((verb) => verbs.includes(verb))) continue;
+    seen.add(resource);
+    kinds.set(`${kind.apiVersion} ${kind.kind}`, kind);
+  }
+  return kinds;
+}
+
+/** Whose state may ask for something else than before. */
+function* requestsOf(event: InformerEvent<KubernetesObject>, graph: OwnerGraph): Generator<ObjectIdentity> {
+  const { type, object } = event;
+  const before = type === 'update' ? event.old : undefined;
+  if (ownersOf(object).length > 0 || isHeld(object)) yield identityOf(object);
+  const begins = awaitsDependents(object) && (before === undefined || !awaitsDependents(before));
+  if (type === 'delete' || begins)
+    for (const dependent of graph.dependents(object.metadata.uid)) yield identityOf(dependent);
+  for (const { uid } of [...ownersOf(object), ...(before === undefined ? [] : ownersOf(before))]) {
+    const owner = graph.get(uid);
+    if (owner !== undefined && isHeld(owner)) yield identityOf(owner);
+  }
+}
+
+function isHeld(object: KubernetesObject): boolean {
+  return awaitsDependents(object) || orphansDependents(object);
+}

@@ -1,0 +1,83 @@
+import type { Client } from '../../src/resource/client.ts';
+import type { Kind } from '../../src/resource/kind.ts';
+import type { ObjectKey, OwnerReference, Stored } from '../../src/resource/object.ts';
+import type { Registry } from '../../src/resource/registry.ts';
+import { awaitsDependents, type OwnerGraph, ownersOf } from './owner-graph.ts';
+
+export interface OwnerLookup {
+  readonly client: Client;
+  readonly registry: Pick<Registry, 'kindOf'>;
+  readonly graph: OwnerGraph;
+  /** True where an object that is not found may be there all the same, such as a package of a repository that is not open. */
+  readonly mayBeHidden?: (kind: Kind, key: ObjectKey) => boolean;
+}
+
+/** An owner that is not there, or of which that cannot be told. */
+export interface MissingOwner {
+  readonly reference: OwnerReference;
+  readonly reason: 'OwnerGone' | 'OwnerHidden' | 'OwnerKindUnknown' | 'OwnerRefInvalidNamespace';
+  readonly message: string;
+}
+
+/** The owners of an object by what they mean for it. */
+export interface SortedOwners {
+  /** They are there. */
+  readonly solid: readonly OwnerReference[];
+  /** They go as soon as their dependents are gone. */
+  readonly waiting: readonly OwnerReference[];
+  readonly absent: readonly MissingOwner[];
+  /** Nobody can tell whether they are there, so that the object must stay. */
+  readonly unclear: readonly MissingOwner[];
+}
+
+/** Looks the owners of an object up, each where its reference says and nowhere else. */
+export async function sortOwners(object: Stored, lookup: OwnerLookup): Promise<SortedOwners> {
+  const solid: OwnerReference[] = [];
+  const waiting: OwnerReference[] = [];
+  const absent: MissingOwner[] = [];
+  const unclear: MissingOwner[] = [];
+  for (const reference of ownersOf(object)) {
+    const found = await findOwner(object, reference, lookup);
+    if (!('reason' in found)) (awaitsDependents(found) ? waiting : solid).push(reference);
+    else if (found.isAbsent) absent.push(found);
+    else unclear.push(found);
+  }
+  return { solid, waiting, absent, unclear };
+}
+
+async function findOwner(
+  object: Stored,
+  reference: OwnerReference,
+  { client, registry, graph, mayBeHidden }: OwnerLookup,
+): Promise<Stored | (MissingOwner & { readonly isAbsent: boolean })> {
+  const { namespace } = object.metadata;
+  const { name, uid } = reference;
+  const what = `${reference.kind}.${reference.apiVersion} ${JSON.stringify(name)}`;
+  const missing = (reason: MissingOwner['reason'], isAbsent: boolean, message: string) => ({
+    ...{ reference, reason, isAbsent, message },
+  });
+  const gone = missing('OwnerGone', true, `its owner ${what} is gone`);
+  const kind = registry.kindOf(reference);
+  if (kind === undefined) {
+    // The kind went after its objects did.
+    if (graph.wasDeleted(uid)) return gone;
+    return missing('OwnerKindUnknown', false, `its owner ${what} is of a kind that is not served here; it stays`);
+  }
+  if (kind.namespaced && namespace === undefined)
+    return missing('OwnerRefInvalidNamespace', false, `ownerRef ${what}, uid ${uid}, does not exist in namespace ""`);
+  const key = { name, ...(kind.namespaced ? { namespace } : {}) };
+  const owner = await client.find(kind, key);
+  if (owner?.metadata.uid === uid) return owner;
+  const elsewhere = graph.get(uid);
+  if (kind.namespaced && elsewhere !== undefined && elsewhere.metadata.namespace !== namespace) {
+    const place = JSON.stringify(namespace);
+    return missing(
+      'OwnerRefInvalidNamespace',
+      true,
+      `ownerRef ${what}, uid ${uid}, does not exist in namespace ${place}`,
+    );
+  }
+  if (owner === undefined && mayBeHidden?.(kind, key) === true)
+    return missing('OwnerHidden', false, `its owner ${what} cannot be seen at present`);
+  return gone;
+}
