@@ -46,13 +46,16 @@ afterAll(async () => {
   expect(api.errors).toEqual([]);
 });
 
+/** Which kubectl to try. */
+const KUBECTL = process.env.KUBECTL ?? 'kubectl';
+
 const environment = () => ({ ...process.env, KUBECONFIG: join(folder, 'kubeconfig'), HOME: folder });
 
 /** Runs kubectl and returns what a user sees: both streams, and the exit code if it is not 0. */
 function kubectl(command: string, input = ''): Promise<string> {
   return new Promise((resolve) => {
     const options = { env: environment(), timeout: 15_000 };
-    const child = execFile('kubectl', command.split(' '), options, (error, out, err) => {
+    const child = execFile(KUBECTL, command.split(' '), options, (error, out, err) => {
       resolve(`${out}${err}${error === null ? '' : `exit ${error.code}`}`.trim());
     });
     child.stdin?.end(input);
@@ -65,7 +68,7 @@ function manifest(name: string, spec: object, metadata: object = {}): string {
 
 function isInstalled(): boolean {
   try {
-    execFileSync('kubectl', ['version', '--client'], { stdio: 'ignore' });
+    execFileSync(KUBECTL, ['version', '--client'], { stdio: 'ignore' });
     return true;
   } catch {
     return false;
@@ -133,7 +136,7 @@ describe.skipIf(!isInstalled())('kubectl', { timeout: 60_000 }, () => {
   });
 
   test('watches, waits, and waits for a deletion', async () => {
-    const watch = spawn('kubectl', ['get', 'wd', '-w', '--no-headers'], { env: environment() });
+    const watch = spawn(KUBECTL, ['get', 'wd', '-w', '--no-headers'], { env: environment() });
     let seen = '';
     watch.stdout.setEncoding('utf8').on('data', (text: string) => {
       seen += text;

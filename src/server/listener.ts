@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /** PEM texts. Clients may show certificates; who they are is for the authenticator to judge. */
@@ -17,6 +17,8 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: ListenerTls;
   readonly handle: RequestListener;
+  /** Told when a connection could not be taken, for want of file handles for instance. */
+  readonly onError: (error: unknown) => void;
   /** Called once when the listener stops, before it waits for what is under way; ends what would last. */
   readonly onStop?: () => void;
   /** Connections of all clients. Default 10,000. */
@@ -49,20 +51,20 @@ const HTTP: ServerOptions = {
 
 /** Listens, and resolves when requests can come. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { host, port, tls, handle, onStop, maxConnections = 10_000 } = options;
+  const { host, port, tls, handle, onError, onStop, maxConnections = 10_000 } = options;
   const server: Server =
     tls === undefined
-      ? createServer(HTTP, handle)
-      : createSecureServer(
-          {
-            ...HTTP,
-            ...{ key: tls.key, cert: tls.cert, ca: tls.clientCa },
-            ...{ requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 },
-          },
-          handle,
-        );
+      ? createServer(HTTP)
+      : createSecureServer({
+          ...HTTP,
+          ...{ key: tls.key, cert: tls.cert, ca: tls.clientCa },
+          ...{ requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 },
+        });
   server.maxConnections = maxConnections;
+  const connections = new OpenConnections(server, tls === undefined ? 'connection' : 'secureConnection');
+  server.on('request', handle);
   await opened(server, host, port);
+  server.on('error', onError);
   // A listening TCP server has an address of this form.
   const bound = server.address() as AddressInfo;
   const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
@@ -70,31 +72,82 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     host: bound.address,
     port: bound.port,
     url: `${tls === undefined ? 'http' : 'https'}://${shown}:${bound.port}`,
-    stop: (grace = 8000) => closed(server, onStop, grace),
+    stop: (grace = 8000) => closed(server, connections, onStop, grace),
   };
 }
 
 function opened(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
+    const failed = (error: NodeJS.ErrnoException) => {
       const why =
         error.code === 'EADDRINUSE' ? 'the port is in use; choose another one, or 0 for a free one' : error.message;
       reject(new SluiceError('Unavailable', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
+    };
+    server.once('error', failed);
+    server.listen({ host, port }, () => {
+      server.removeListener('error', failed);
+      resolve();
     });
-    server.listen({ host, port }, resolve);
   });
 }
 
-function closed(server: Server, onStop: (() => void) | undefined, grace: number): Promise<void> {
+function closed(
+  server: Server,
+  connections: OpenConnections,
+  onStop: (() => void) | undefined,
+  grace: number,
+): Promise<void> {
   return new Promise((resolve) => {
-    const cutOff = setTimeout(() => server.closeAllConnections(), grace);
-    // A connection whose last answer went out is idle, and would be kept for the next request.
-    const sweep = setInterval(() => server.closeIdleConnections(), 50);
+    const cutOff = setTimeout(() => connections.destroy(), grace);
     server.close(() => {
       clearTimeout(cutOff);
-      clearInterval(sweep);
       resolve();
     });
     onStop?.();
+    connections.endIdle();
   });
+}
+
+/**
+ * Which connections have a request under way. Node itself keeps those open on which none has come yet, and clients like to have one
+ * of these at hand.
+ */
+class OpenConnections {
+  /** All of them, also those that are still about to agree on keys. */
+  readonly #raw = new Set<Socket>();
+  /** Those that can carry requests, with how many of them are under way. */
+  readonly #requests = new Map<Socket, number>();
+  #ending = false;
+
+  constructor(server: Server, ready: 'connection' | 'secureConnection') {
+    server.on('connection', (socket: Socket) => {
+      this.#raw.add(socket);
+      socket.once('close', () => this.#raw.delete(socket));
+    });
+    server.on(ready, (socket: Socket) => {
+      this.#requests.set(socket, 0);
+      socket.once('close', () => this.#requests.delete(socket));
+    });
+    server.on('request', ({ socket }, response) => {
+      this.#count(socket, 1);
+      response.once('close', () => this.#count(socket, -1));
+    });
+  }
+
+  /** Closes what is idle now, and every other as soon as it is. */
+  endIdle(): void {
+    this.#ending = true;
+    for (const [socket, count] of this.#requests) if (count === 0) socket.destroySoon();
+  }
+
+  destroy(): void {
+    for (const socket of this.#raw) socket.destroy();
+  }
+
+  #count(socket: Socket, change: number): void {
+    const count = this.#requests.get(socket);
+    if (count === undefined) return;
+    this.#requests.set(socket, count + change);
+    if (this.#ending && count + change === 0) socket.destroySoon();
+  }
 }

@@ -52,6 +52,7 @@ export async function startTestServer(
     port: 0,
     ...(tls === undefined ? {} : { tls }),
     handle: (request, response) => void server.handle(request, response),
+    onError: (error) => errors.push(error),
     onStop: () => server.endWatches(),
   });
   return {

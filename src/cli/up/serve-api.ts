@@ -141,6 +141,7 @@ async function open(server: ApiServer, { session, address, warn }: ServeOptions)
     host: wanted.host,
     ...(wanted.tls ? { tls } : {}),
     handle: (request, response) => void server.handle(request, response),
+    onError: (error) => warn('connections', messageOf(error)),
     onStop: () => server.endWatches(),
   };
   const listener = await listenAt(common, wanted.port, address === undefined);

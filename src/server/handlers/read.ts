@@ -1,6 +1,4 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
-import type { ListResult } from '../../resource/storage.ts';
+import { checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 import { type Handler, keyOfCall } from './resource-call.ts';
 
@@ -49,28 +47,4 @@ function checkVersionOptions(query: URLSearchParams): void {
     if ((query.get('continue') ?? '') !== '')
       refuse('resourceVersionMatch', 'Forbidden: resourceVersionMatch is forbidden when continue is provided');
   }
-}
-
-/** Lists show the present state, so that "not older than" holds for every version that was ever given out. */
-function checkVersion(
-  { resourceVersion: current }: Pick<ListResult<KubernetesObject>, 'resourceVersion'>,
-  query: URLSearchParams,
-): void {
-  const asked = query.get('resourceVersion') ?? '';
-  if (asked === '' || asked === '0' || asked === current || (query.get('continue') ?? '') !== '') return;
-  if (isLater(asked, current))
-    throw new SluiceError('Timeout', `Too large resource version: ${asked.slice(0, 40)}, current: ${current}`, {
-      details: {
-        causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-        retryAfterSeconds: 1,
-      },
-    });
-  if (query.get('resourceVersionMatch') === 'Exact')
-    throw new SluiceError('Expired', 'the state of that resourceVersion is not kept; list without "Exact"');
-}
-
-/** Versions are compared where both are numbers; others have no order. */
-function isLater(asked: string, current: string): boolean {
-  if (!/^\d{1,19}$/.test(asked) || !/^\d{1,19}$/.test(current)) return false;
-  return BigInt(asked) > BigInt(current);
 }

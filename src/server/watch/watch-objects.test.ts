@@ -68,6 +68,7 @@ describe('where a watch begins', () => {
     ['labelSelector=((', 400],
     ['fieldSelector=spec.parts%3D1', 400],
     ['timeoutSeconds=soon', 400],
+    ['sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999', 504],
   ])('%s is refused before anything is sent', async (query, code) => {
     expect((await api.fetch(`${WIDGETS}?watch=true&${query}`)).status).toBe(code);
   });

@@ -2,6 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../../resource/object.ts';
 import { compileSelection } from '../../resource/selection.ts';
 import type { ListResult, Selection } from '../../resource/storage.ts';
+import { checkVersion } from '../handlers/list-version.ts';
 import type { View } from '../handlers/presenter.ts';
 import { badRequestIfInvalid, selectionOf } from '../handlers/query-options.ts';
 import type { Handler, ResourceCall, Services } from '../handlers/resource-call.ts';
@@ -19,6 +20,7 @@ export const watchObjects: Handler = async (call, services) => {
   const view = services.presenter.view(resource.kind, call.representation, query);
   const needsState = asked.initialEvents || asked.resourceVersion === undefined;
   const state = needsState ? await resource.storage.list(call.context, selection) : undefined;
+  if (state !== undefined) checkVersion(state, query);
   return services.watches.open(user.name, asked.timeoutSeconds, (sink) =>
     feed(call, services, view, selection, asked, state, sink),
   );
