@@ -13,6 +13,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import { hostedFolder } from '../../src/package/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
@@ -91,7 +92,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     }
     const credentials = credentialsOf(client, target, git.secretRef);
     const branch = await TargetBranch.open({
-      ...{ url: git.repo, branch: git.branch, mirrorPath: mirrorOf(target) },
+      ...{ url: git.repo, branch: git.branch, mirrorPath: mirrorOf(target), hostedFolder: hostedFolder(dataFolder) },
       ...(credentials === undefined ? {} : { credentials }),
       ...(options.git === undefined ? {} : { git: options.git }),
     });

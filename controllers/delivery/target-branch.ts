@@ -19,6 +19,8 @@ export interface TargetBranchOptions {
   readonly branch: string;
   /** Where the mirror of a remote repository is kept; it may be deleted at any time. */
   readonly mirrorPath: string;
+  /** Where repositories are that Sluice keeps itself. */
+  readonly hostedFolder?: string;
   readonly credentials?: () => Promise<GitCredentials>;
   readonly git?: RepositoryOptions;
 }
@@ -39,9 +41,9 @@ export class TargetBranch {
   }
 
   static async open(options: TargetBranchOptions): Promise<TargetBranch> {
-    const { url, mirrorPath, credentials, git: repository } = options;
+    const { url, mirrorPath, hostedFolder, credentials, git: repository } = options;
     const { git, remote } = await openLocation({
-      ...{ url, mirrorPath },
+      ...{ url, mirrorPath, hostedFolder },
       ...(credentials === undefined ? {} : { credentials }),
       ...(repository === undefined ? {} : { repository }),
     });

@@ -1,9 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { localPath } from '../../src/git/open-location.ts';
+import { isHosted, localPath } from '../../src/git/open-location.ts';
 
 /** One text for the addresses of one Git repository, as far as they can be compared without asking it. */
 export async function canonicalAddress(address: string): Promise<string> {
+  if (isHosted(address)) return address;
   const path = localPath(address);
   if (path === undefined) {
     const url = URL.parse(address);

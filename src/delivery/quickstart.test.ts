@@ -8,7 +8,7 @@ import { deriveTable } from '../allocation/allocation-table.ts';
 import { claimFromObject } from '../allocation/claim.ts';
 import { poolFromPrefix, poolsFromInstance } from '../allocation/pool.ts';
 import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
-import { OBJECT_KINDS } from '../resource/kinds/index.ts';
+import { OBJECT_KINDS, PACKAGE_KINDS } from '../resource/kinds/index.ts';
 import { readManifests } from '../resource/manifests.ts';
 import { manifestsOf } from './manifests.ts';
 
@@ -31,7 +31,7 @@ function files(name: string): Map<string, Uint8Array> {
 
 describe('the quick start', () => {
   test('its pools serve the claims of upf-edge', () => {
-    const made = objects('config/network.yaml').flatMap((object) =>
+    const made = objects('2-network.yaml').flatMap((object) =>
       object.kind === 'IPPrefix' ? [poolFromPrefix(object)] : poolsFromInstance(object),
     );
     const pools = made.map((pool) => {
@@ -63,19 +63,16 @@ describe('the quick start', () => {
   });
 
   test('its configuration is valid, and its targets name packages that exist', () => {
-    const config = readdirSync(join(root, 'config')).map((name) => ({
-      path: name,
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: the placeholder as it stands in the files
-      text: readFileSync(join(root, 'config', name), 'utf8').replaceAll('${DATA}', '/data'),
-    }));
-    const read = readManifests(config, OBJECT_KINDS);
+    const names = readdirSync(root).filter((name) => /^[1-9]-.*\.yaml$/.test(name));
+    const config = names.map((name) => ({ path: name, text: readFileSync(join(root, name), 'utf8') }));
+    const read = readManifests(config, [...OBJECT_KINDS, ...PACKAGE_KINDS]);
     expect(read.map(({ kind }) => kind.kind)).toContain('PackagePolicy');
     const targets = read.filter(({ kind }) => kind.kind === 'DeliveryTarget');
     expect(targets).toHaveLength(2);
-    const names = readdirSync(join(root, 'packages'));
+    const packages = readdirSync(join(root, 'packages'));
     for (const { object } of targets) {
       const { spec } = deliveryTargetKind.parse(object).object;
-      expect(names).toEqual(expect.arrayContaining([...(spec.selector.packages ?? ['none'])]));
+      expect(packages).toEqual(expect.arrayContaining([...(spec.selector.packages ?? ['none'])]));
     }
   });
 });

@@ -1,13 +1,15 @@
-import { access, mkdir } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { access, mkdir, realpath } from 'node:fs/promises';
+import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, GitRepository } from './git-repository.ts';
 import { initRepository, openRepository, type RepositoryOptions } from './open-repository.ts';
 
 export interface LocationOptions {
-  /** `https://…`, `http://…` on this machine, `file:///…` or an absolute path. */
+  /** `https://…`, `http://…` on this machine, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
   readonly url: string;
+  /** Where repositories of the last form are kept; they are made when they are opened first. */
+  readonly hostedFolder?: string | undefined;
   /** Where the mirror of a remote repository is kept. */
   readonly mirrorPath: string;
   readonly credentials?: () => Promise<GitCredentials>;
@@ -22,8 +24,10 @@ export interface OpenLocation {
 
 /** Opens the repository that an address names: one on this machine directly, another one through a bare mirror. */
 export async function openLocation(options: LocationOptions): Promise<OpenLocation> {
-  const path = localPath(options.url);
+  const path = localPath(options.url, options.hostedFolder);
   if (path !== undefined) {
+    if (isHosted(options.url)) return { git: await openHosted(path, options), remote: undefined };
+    await refuseHosted(path, options);
     await checkBare(path);
     return { git: await openRepository(path, options.repository), remote: undefined };
   }
@@ -37,9 +41,30 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
 }
 
 /** The path of a repository on this machine; undefined for one that is reached over a network. */
-export function localPath(url: string): string | undefined {
+export function localPath(url: string, hostedFolder = ''): string | undefined {
   if (url.startsWith('/')) return url;
+  if (isHosted(url)) return join(hostedFolder, basename(url));
   return url.startsWith('file:') ? fileURLToPath(url) : undefined;
+}
+
+/** True for the address of a repository that Sluice keeps itself. */
+export function isHosted(url: string): boolean {
+  return url.startsWith('sluice:');
+}
+
+async function openHosted(path: string, { url, hostedFolder, repository }: LocationOptions): Promise<GitRepository> {
+  if (hostedFolder === undefined)
+    throw new SluiceError('InvalidInput', `${url} can be the address of a registered repository or a target only`);
+  await mkdir(hostedFolder, { recursive: true, mode: 0o700 });
+  return initRepository(path, repository);
+}
+
+/** One repository has one address: under a second one the policies for the first would be passed by. */
+async function refuseHosted(path: string, { url, hostedFolder }: LocationOptions): Promise<void> {
+  if (hostedFolder === undefined || !(await exists(hostedFolder)) || !(await exists(path))) return;
+  const [folder, real] = await Promise.all([realpath(hostedFolder), realpath(path)]);
+  if (real.startsWith(`${folder}${sep}`))
+    throw new SluiceError('InvalidInput', `${url} is kept by Sluice itself; use sluice:///${basename(real)}`);
 }
 
 async function checkBare(path: string): Promise<void> {

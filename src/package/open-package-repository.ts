@@ -12,6 +12,11 @@ import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
 import { MIRROR_REFSPECS, PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
+/** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
+export function hostedFolder(dataFolder: string): string {
+  return join(dataFolder, 'repositories');
+}
+
 export interface OpenOptions extends Pick<PackageRepositoryOptions, 'policyFor' | 'dependentsOf' | 'onChange'> {
   /** Folder for mirrors and index caches. */
   readonly dataFolder: string;
@@ -39,6 +44,7 @@ export async function openPackageRepository(
   const { git, remote } = await openLocation({
     url: spec.repo,
     mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
+    hostedFolder: hostedFolder(options.dataFolder),
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
     ...(options.git === undefined ? {} : { repository: options.git }),
   });

@@ -35,6 +35,13 @@ export interface Judgement {
 
 export type RevisionListener = (changes: readonly IndexChange[]) => void;
 
+export interface RevisionStoreOptions {
+  /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
+  readonly address?: UpstreamReader['address'];
+  /** True for a repository that is registered and will be opened without anybody asking for it. Default: none is. */
+  readonly isComing?: (repository: string) => boolean;
+}
+
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
  * repository and have happened in Git when their promise resolves. With `dryRun` in their context they judge the same, return what
@@ -44,10 +51,12 @@ export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
   readonly #upstreams: UpstreamReader;
   readonly #listeners = new Set<RevisionListener>();
+  readonly #isComing: (repository: string) => boolean;
+  readonly #awaited = new Map<string, Set<() => void>>();
 
-  /** `address` reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
-  constructor(address: UpstreamReader['address'] = NO_UPSTREAMS.address) {
+  constructor({ address = NO_UPSTREAMS.address, isComing = () => false }: RevisionStoreOptions = {}) {
     this.#upstreams = { address, revision: (name) => this.#upstream(name) };
+    this.#isComing = isComing;
   }
 
   /** Adds an opened repository; its revisions are announced to the listeners. */
@@ -56,6 +65,7 @@ export class RevisionStore {
       throw new SluiceError('AlreadyExists', `repository ${repository.repository} is open already`);
     }
     this.#repositories.set(repository.repository, repository);
+    for (const wake of this.#awaited.get(repository.repository) ?? []) wake();
     this.announce([...repository.index.all()].map((after) => ({ before: undefined, after })));
   }
 
@@ -87,6 +97,26 @@ export class RevisionStore {
   subscribe(listener: RevisionListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: whoever registers one and then
+   * makes a package in it should not have to know when it is open. Returns at once for all others.
+   */
+  async arrival(repository: string, signal: AbortSignal): Promise<void> {
+    if (this.#repositories.has(repository) || !this.#isComing(repository) || signal.aborted) return;
+    const waiting = this.#awaited.get(repository) ?? new Set();
+    this.#awaited.set(repository, waiting);
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        waiting.delete(end);
+        if (waiting.size === 0) this.#awaited.delete(repository);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      waiting.add(end);
+      signal.addEventListener('abort', end);
+    });
   }
 
   repositories(): PackageRepository[] {

@@ -18,13 +18,10 @@ export interface Applied {
 }
 
 /** Reads files and folders (not what is below them) with manifests. Throws InvalidInput with file and line of every flaw. */
-export async function readConfig(
-  places: readonly string[],
-  replace: (text: string) => string = (text) => text,
-): Promise<Manifest[]> {
+export async function readConfig(places: readonly string[]): Promise<Manifest[]> {
   const files: ManifestFile[] = [];
   for (const place of places) {
-    for (const path of await filesAt(place)) files.push({ path, text: replace(await readFile(path, 'utf8')) });
+    for (const path of await filesAt(place)) files.push({ path, text: await readFile(path, 'utf8') });
   }
   return readManifests(
     files,

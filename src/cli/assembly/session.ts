@@ -24,10 +24,14 @@ export interface SessionOptions {
   /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
   readonly write?: boolean;
   readonly clock?: Clock;
+  /** Controllers run that open every repository that is registered. */
+  readonly opens?: boolean;
   /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
+  /** Told what was taken otherwise than it was asked for. */
+  readonly onWarning?: (text: string) => void;
 }
 
 /** A repository that could not be opened. */
@@ -63,7 +67,10 @@ export class Session {
     this.clock = clock;
     this.log = objects.log;
     this.objects = objects;
-    this.store = new RevisionStore(upstreamAddresses(options.folder, clock, () => this.client));
+    this.store = new RevisionStore({
+      address: upstreamAddresses(options.folder, clock, () => this.client),
+      isComing: (name) => options.opens === true && this.repository(name) !== undefined,
+    });
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
@@ -74,7 +81,7 @@ export class Session {
     this.registry.register(revisions);
     this.registry.register(resources);
     this.registry.register(packages);
-    this.client = new RegistryClient(this.registry, options.actor, 'cli');
+    this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
   }
 
   static async open(options: SessionOptions): Promise<Session> {

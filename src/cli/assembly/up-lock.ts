@@ -6,6 +6,8 @@ import { lockHolder } from './process-lock.ts';
 const aboutSchema = z.object({
   resolvers: z.array(z.object({ name: z.string(), claims: z.array(z.string()) })),
   disabled: z.array(z.string()),
+  /** True if it serves, or is about to. */
+  serves: z.boolean(),
 });
 
 export type UpAbout = Readonly<z.infer<typeof aboutSchema>>;
@@ -16,5 +18,5 @@ export async function runningUp(folder: DataFolder): Promise<UpAbout | undefined
   if (holder === undefined) return undefined;
   const about = aboutSchema.safeParse(holder.about);
   // Of another version of sluice: it runs, and that is all that can be told.
-  return about.success ? about.data : { resolvers: [], disabled: [] };
+  return about.success ? about.data : { resolvers: [], disabled: [], serves: false };
 }

@@ -1,8 +1,9 @@
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../foundation/clock.ts';
+import { hostedFolder } from '../../package/open-package-repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
@@ -24,8 +25,8 @@ export interface DemoOptions extends DataOptions {
   readonly serve?: boolean;
 }
 
-/** Stands in examples/quickstart/config for the data folder. */
-const DATA_PLACEHOLDER = /\$\{DATA\}/g;
+/** The configuration of the quick start. Its packages come as drafts that somebody pushed. */
+const CONFIG = ['1-repository.yaml', '2-network.yaml', '3-policy.yaml', '4-targets.yaml'];
 
 /** `sluice demo`: examples/quickstart with all controllers, told as a time line. */
 export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
@@ -52,18 +53,14 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
     async (session) => {
       terminal.line(`Quick start in ${printable(folder.path)}`);
       terminal.line();
-      const made = await makeRepositories({ source, folder: join(folder.path, 'git'), clock: session.clock });
+      const made = await makeRepositories({ source, folder: hostedFolder(folder.path), clock: session.clock });
       for (const name of made) {
         log({ at: at(), level: 'info', event: 'Pushed', subject: name, message: 'draft pushed to packages.git' });
       }
-      // In a file:// address the path stands as a URL wants it.
-      const path = pathToFileURL(folder.path).pathname;
-      const manifests = await readConfig([fileURLToPath(new URL('config', source))], (text) =>
-        text.replaceAll(DATA_PLACEHOLDER, () => path),
-      );
+      const manifests = await readConfig(CONFIG.map((name) => fileURLToPath(new URL(name, source))));
       const applied = await applyConfig(session, manifests);
       const changed = applied.filter(({ outcome }) => outcome !== 'unchanged').length;
-      const message = `${applied.length} objects of examples/quickstart/config, ${changed} of them new or changed`;
+      const message = `${applied.length} objects of examples/quickstart, ${changed} of them new or changed`;
       log({ at: at(), level: 'info', event: 'Config', subject: 'config', message });
     },
     async (running) => {
@@ -95,7 +92,7 @@ async function tellOutcome(running: Running, options: DataOptions, invocation: I
   const name = waiting?.name ?? example?.name;
   const lines = [command('rpkg', 'get')];
   if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));
-  const east = join(session.folder.path, 'git', 'edge-east.git');
+  const east = join(hostedFolder(session.folder.path), 'edge-east.git');
   lines.push(commandLine(['git', '--git-dir', east, 'log', '--stat', 'main']));
   for (const line of lines) terminal.line(`  ${printable(line)}`);
   return true;

@@ -6,7 +6,7 @@ import type { GitRepository, Oid, TreeEdit } from '../../git/git-repository.ts';
 import { initRepository } from '../../git/open-repository.ts';
 
 const MAIN = 'refs/heads/main';
-/** Repositories of examples/quickstart/config, below the `git` folder of the data folder. */
+/** The repositories of the targets in examples/quickstart. */
 const TARGETS = ['edge-east', 'edge-west'] as const;
 const WORKSPACE = 'v1';
 

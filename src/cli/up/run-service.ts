@@ -45,13 +45,14 @@ export async function runService<Result>(
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims }) => ({ name, claims: [...claims] })),
     disabled: [...disabled],
+    serves: serve !== undefined,
   };
   const lock = await takeLock(folder, about);
   const stop = untilStopped(() => terminal.note('stopping: what runs is finished first; once more ends at once'));
   try {
     const onNote = (message: string) =>
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
-    const session = await Session.open({ folder, actor, write: true, onNote });
+    const session = await Session.open({ folder, actor, write: true, opens: true, onNote });
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);

@@ -5,6 +5,7 @@ import { manifestsOf } from '../../delivery/manifests.ts';
 import { selectRevisions } from '../../delivery/select-revisions.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { openLocation } from '../../git/open-location.ts';
+import { hostedFolder } from '../../package/open-package-repository.ts';
 import { isPublished, type PackageRevision } from '../../package/package-revision.ts';
 import { selects } from '../../package/policy-objects.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
@@ -108,6 +109,7 @@ async function lookAtBranch(
   const { git, remote } = await openLocation({
     url: repo,
     mirrorPath: targetMirror(session.folder, target),
+    hostedFolder: hostedFolder(session.folder.path),
     ...(credentials === undefined ? {} : { credentials }),
   });
   try {

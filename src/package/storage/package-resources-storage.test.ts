@@ -158,7 +158,9 @@ describe('files of a package', () => {
     expect(Object.keys(spec.resources ?? {})).not.toContain('logo.png');
     await write((files) => ({ ...files, 'a.yaml': 'a: 1\n' }));
     expect((await store.content(name)).files.get('logo.png')).toEqual(bytes);
-    expect(await outcomeOf(write((files) => ({ ...files, 'logo.png': 'text' })))).toContain('logo.png]: Invalid value: "logo.png": is binary');
+    expect(await outcomeOf(write((files) => ({ ...files, 'logo.png': 'text' })))).toContain(
+      'logo.png]: Invalid value: "logo.png": is binary',
+    );
   });
 
   test('a file that is called __proto__ is treated as one of them', async () => {

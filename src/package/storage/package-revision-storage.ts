@@ -41,6 +41,9 @@ import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
 import type { RevisionVersions } from './revision-versions.ts';
 import { warnOfClosedGates } from './warn-of-closed-gates.ts';
 
+/** How long, in milliseconds, a create waits for a repository that is being opened. */
+const ARRIVAL = 10_000;
+
 export interface PackageStorageOptions {
   readonly clock?: Clock;
   /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
@@ -110,6 +113,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     }
     refuseManagedLabel(undefined, object);
     const source = revisionSourceOf(object);
+    await this.#store.arrival(
+      spec.repository,
+      AbortSignal.any([AbortSignal.timeout(ARRIVAL), ...(context.signal ? [context.signal] : [])]),
+    );
     this.#checkNamespace(object, sourceNames(source));
     const { repository, packageName, workspaceName } = spec;
     const name = revisionName({ repository, package: packageName, workspace: workspaceName });

@@ -1,14 +1,19 @@
 import { z } from 'zod';
 
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
+/** A repository that Sluice keeps in its data folder. */
+const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
 const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
 const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 
 /** What is wrong with the address of a Git repository; undefined if nothing is. */
 export function gitAddressProblem(address: string): string | undefined {
-  const forms = 'must be an https:// URL, an http:// URL on this machine, a file:// URL or an absolute path';
+  const forms =
+    'must be an https:// URL, an http:// URL on this machine, a file:// URL, an absolute path, or sluice:///<name>.git';
   if (/[\u0000-\u001f\u007f]/.test(address)) return 'must not contain control characters';
   if (address.startsWith('/')) return undefined;
+  if (address.startsWith('sluice:'))
+    return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined) return forms;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
@@ -42,7 +47,9 @@ export const gitAddressSchema = z
     const message = address === '' ? undefined : gitAddressProblem(address);
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
-  .describe('Address of the Git repository: https://, http:// on this machine, file:// or an absolute path.');
+  .describe(
+    'Address of the Git repository: https://, http:// on this machine, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
+  );
 
 export const branchSchema = z
   .string()

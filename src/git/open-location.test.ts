@@ -1,0 +1,31 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openLocation } from './open-location.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-location-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('a repository that is kept here is made when it is opened first, for its owner only, and has one address', async () => {
+  const hostedFolder = join(folder, 'repositories');
+  const mirrorPath = join(folder, 'mirror');
+  for (let round = 0; round < 2; round += 1) {
+    const { git, remote } = await openLocation({ url: 'sluice:///web.git', mirrorPath, hostedFolder });
+    expect([git.path, remote]).toEqual([join(hostedFolder, 'web.git'), undefined]);
+    await git.close();
+  }
+  expect((await stat(hostedFolder)).mode & 0o777).toBe(0o700);
+  const path = join(hostedFolder, 'web.git');
+  for (const url of [
+    path,
+    pathToFileURL(path).href,
+    join(folder, '.', 'repositories', '..', 'repositories', 'web.git'),
+  ])
+    await expect(openLocation({ url, mirrorPath, hostedFolder })).rejects.toThrow(/use sluice:\/\/\/web\.git/);
+  await expect(openLocation({ url: 'sluice:///web.git', mirrorPath })).rejects.toMatchObject({ code: 'InvalidInput' });
+});
