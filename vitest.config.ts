@@ -24,7 +24,18 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/soak/**'],
+          exclude: ['test/soak/**', 'test/conformance/**'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'conformance',
+          include: ['test/conformance/**/*.test.ts'],
+          // One server for all of them.
+          globalSetup: ['test/conformance/support/global-setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

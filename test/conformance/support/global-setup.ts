@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestProject } from 'vitest/node';
+import { RunningUp } from '../../support/api/running-up.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** File of the server that is judged. */
+    kubeconfig: string;
+    /** A bare Git repository that the server can reach and that is ours to fill; empty if there is none. */
+    gitRepository: string;
+  }
+}
+
+/**
+ * The server that the suite judges: the one that `SLUICE_CONFORMANCE_KUBECONFIG` leads to, with a Git repository for packages
+ * named by `SLUICE_CONFORMANCE_GIT`; else a `sluice up` of our own, which must not have blamed itself for anything in the end.
+ */
+export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  const foreign = process.env.SLUICE_CONFORMANCE_KUBECONFIG;
+  if (foreign !== undefined) {
+    project.provide('kubeconfig', foreign);
+    project.provide('gitRepository', process.env.SLUICE_CONFORMANCE_GIT ?? '');
+    return async () => undefined;
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-conformance-'));
+  const up = await RunningUp.start(join(folder, 'data'));
+  project.provide('kubeconfig', up.folder.kubeconfig);
+  project.provide('gitRepository', bareRepository(folder));
+  return async () => {
+    const code = await up.end();
+    const failures = up.ownFailures();
+    await rm(folder, { recursive: true });
+    if (code !== 0 || failures.length > 0) throw new Error(`sluice up ended with ${code}:\n${failures.join('\n')}`);
+  };
+}
+
+function bareRepository(folder: string): string {
+  const path = join(folder, 'packages.git');
+  const identity = ['-c', 'user.name=conformance', '-c', 'user.email=conformance@example.com'];
+  const git = (...words: string[]) =>
+    execFileSync('git', [...identity, '--git-dir', path, ...words], { encoding: 'utf8', input: '' }).trim();
+  execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', path]);
+  git('update-ref', 'refs/heads/main', git('commit-tree', '-m', 'begin', git('mktree')));
+  return path;
+}

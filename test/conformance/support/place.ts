@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, inject } from 'vitest';
+import { type Answer, KubeApi, type KubeObject } from '../../support/api/kube-api.ts';
+
+/** A namespace for the tests of one file, on the server that is judged. */
+export interface Place {
+  readonly api: KubeApi;
+  readonly namespace: string;
+  /** The path of a resource in the namespace, such as `configmaps` or `coordination.k8s.io/v1/leases`. */
+  path(resource: string, ...rest: string[]): string;
+}
+
+/** Makes the namespace before the tests of the file, and deletes it after them. */
+export function usePlace(): Place {
+  let api: KubeApi | undefined;
+  let namespace = '';
+  beforeAll(async () => {
+    api = await KubeApi.of(inject('kubeconfig'));
+    const made = await api.post('/api/v1/namespaces', { metadata: { generateName: 'conformance-' } });
+    namespace = made.body.metadata.name;
+  });
+  afterAll(async () => {
+    if (namespace !== '') await api?.delete(`/api/v1/namespaces/${namespace}`);
+    api?.close();
+  });
+  return {
+    get api() {
+      if (api === undefined) throw new Error('the place is there once the tests run');
+      return api;
+    },
+    get namespace() {
+      return namespace;
+    },
+    path: (resource, ...rest) => [pathOf(resource, namespace), ...rest].join('/'),
+  };
+}
+
+/** The path of a resource, in a namespace if one is given. */
+export function pathOf(resource: string, namespace = ''): string {
+  const parts = resource.split('/');
+  const plural = parts.pop() ?? '';
+  const prefix = parts.length === 0 ? '/api/v1' : `/apis/${parts.join('/')}`;
+  return `${prefix}${namespace === '' ? '' : `/namespaces/${namespace}`}/${plural}`;
+}
+
+/** A ConfigMap as a client writes it. */
+export function configMap(name: string, data: object = {}, metadata: object = {}) {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, data };
+}
+
+/** The object of an answer that must have succeeded. */
+export function made<Body = KubeObject>(answer: Answer<Body>): Body {
+  expect(answer.status, answer.text).toBeLessThan(300);
+  return answer.body;
+}
+
+/** A Status of a failure, with more to match. */
+export function failure(code: number, reason: string, more: object = {}) {
+  const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', metadata: {}, code, reason, ...more };
+  return expect.objectContaining({ status: code, body: expect.objectContaining(status) });
+}
+
+/** Waits until something holds that the server does in its own time. */
+export async function eventually<Value>(ask: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> {
+  const end = Date.now() + 30_000;
+  for (;;) {
+    const value = await ask();
+    if (holds(value)) return value;
+    if (Date.now() > end) throw new Error(`it did not come to pass: ${JSON.stringify(value).slice(0, 2000)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Waits until an object is gone. */
+export async function gone(api: KubeApi, path: string): Promise<void> {
+  await eventually(
+    () => api.get(path),
+    ({ status }) => status === 404,
+  );
+}
