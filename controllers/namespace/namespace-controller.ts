@@ -1,0 +1,99 @@
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import type { ReconcileResult } from '../../src/controller/reconciler.ts';
+import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
+import { writeStatus } from '../../src/controller/write-status.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Client } from '../../src/resource/client.ts';
+import {
+  NAMESPACE_FINALIZER,
+  type Namespace,
+  namespaceKind,
+  SYSTEM_NAMESPACES,
+} from '../../src/resource/kinds/namespace.ts';
+import type { Stored } from '../../src/resource/object.ts';
+import type { Registry } from '../../src/resource/registry.ts';
+import { namespaceConditions } from './namespace-conditions.ts';
+import { removeContent } from './namespace-content.ts';
+
+export interface NamespaceOptions {
+  readonly client: Client;
+  readonly registry: Pick<Registry, 'storages'>;
+  readonly clock: Clock;
+}
+
+/** Milliseconds between two looks at a namespace that cannot go yet: a quarter of the time that it has waited, within these. */
+const SHORTEST_WAIT = 500;
+const LONGEST_WAIT = 30_000;
+
+/** Makes the namespaces that clients count on, and empties those that are to go. */
+export function namespaceController(options: NamespaceOptions): ControllerOptions {
+  const { registry, clock } = options;
+  const client = options.client.as({ name: 'controller:namespace' }, 'controller');
+
+  return {
+    name: 'namespace',
+    maxConcurrentReconciles: 4,
+    sources: [
+      watchKind(namespaceKind, { map: toObject }),
+      triggerSource((enqueue) => {
+        for (const name of SYSTEM_NAMESPACES) enqueue({ name });
+        return () => undefined;
+      }),
+    ],
+    async reconcile(key) {
+      const namespace = await client.find(namespaceKind, key);
+      try {
+        if (namespace?.metadata.deletionTimestamp !== undefined) return await empty(namespace);
+        if (namespace !== undefined) await activate(namespace);
+        else if (SYSTEM_NAMESPACES.includes(key.name))
+          await client.create(namespaceKind, { metadata: { name: key.name }, spec: {} });
+      } catch (error) {
+        // Others were faster.
+        if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'AlreadyExists')) throw error;
+      }
+      return undefined;
+    },
+  };
+
+  async function activate(namespace: Stored<Namespace>): Promise<void> {
+    const held = await withFinalizer(namespace);
+    await writeStatus(client, namespaceKind, held, { fields: { phase: 'Active' }, now: clock.now() });
+  }
+
+  /** What an earlier version stored has no finalizer, and would leave its objects behind. */
+  async function withFinalizer(namespace: Stored<Namespace>): Promise<Stored<Namespace>> {
+    const finalizers = namespace.spec.finalizers ?? [];
+    return finalizers.includes(NAMESPACE_FINALIZER)
+      ? namespace
+      : finalize(namespace, [...finalizers, NAMESPACE_FINALIZER]);
+  }
+
+  async function empty(namespace: Stored<Namespace>): Promise<ReconcileResult | undefined> {
+    const { name, deletionTimestamp = '' } = namespace.metadata;
+    const finalizers = namespace.spec.finalizers ?? [];
+    if (!finalizers.includes(NAMESPACE_FINALIZER)) return undefined;
+    // From now on nobody can add to it.
+    const fields = { phase: 'Terminating' } as const;
+    const closed = await writeStatus(client, namespaceKind, namespace, { fields, now: clock.now() });
+    const report = await removeContent(client, registry, name);
+    if (report.found === 0) {
+      await finalize(
+        closed,
+        finalizers.filter((finalizer) => finalizer !== NAMESPACE_FINALIZER),
+      );
+      return undefined;
+    }
+    const age = clock.now() - Date.parse(deletionTimestamp);
+    if (report.remaining.size === 0) return { requeueAfter: 0, reason: 'a last look at the namespace' };
+    await writeStatus(client, namespaceKind, closed, { conditions: namespaceConditions(report), now: clock.now() });
+    return {
+      requeueAfter: Math.min(LONGEST_WAIT, Math.max(SHORTEST_WAIT, age / 4)),
+      reason: 'objects in the namespace that are held by their finalizers',
+    };
+  }
+
+  function finalize(namespace: Stored<Namespace>, finalizers: string[]): Promise<Stored<Namespace>> {
+    return client.subResource('finalize').update(namespaceKind, { ...namespace, spec: { finalizers } });
+  }
+}
