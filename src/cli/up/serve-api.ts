@@ -27,6 +27,7 @@ import type { PathHandler } from '../../server/exchange.ts';
 import type { Admission } from '../../server/handlers/resource-call.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { type Listener, type ListenOptions, listen } from '../../server/listener.ts';
+import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
 import type { RequestRecord } from '../../server/request-record.ts';
 import type { Session } from '../assembly/session.ts';
 import { sluiceVersion } from '../commands/sluice-version.ts';
@@ -98,6 +99,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
     ),
     authorizer,
     admit: noEscalation(authorizer),
+    decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
       rulesReview(authorizer),

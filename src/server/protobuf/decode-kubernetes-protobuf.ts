@@ -1,0 +1,113 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { PROTOBUF_TYPE } from '../http/request-body.ts';
+import { decodeMessage } from './decode-message.ts';
+import type { Message } from './message.ts';
+import { lease } from './messages/coordination.ts';
+import { configMap, event, eventsEvent, namespace, secret, serviceAccount } from './messages/core.ts';
+import { deleteOptions, status } from './messages/meta.ts';
+import { clusterRole, role, roleBinding } from './messages/rbac.ts';
+import {
+  selfSubjectAccessReview,
+  selfSubjectReview,
+  selfSubjectRulesReview,
+  subjectAccessReview,
+  tokenReview,
+} from './messages/reviews.ts';
+import { malformed, WireReader } from './wire-reader.ts';
+
+/** What every body starts with: `k8s` and a zero. */
+const MAGIC = Buffer.from('k8s\0');
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const AUTHORIZATION = 'authorization.k8s.io/v1';
+const AUTHENTICATION = 'authentication.k8s.io/v1';
+
+const KINDS: ReadonlyMap<string, Message> = new Map([
+  ['v1 Namespace', namespace],
+  ['v1 Secret', secret],
+  ['v1 ConfigMap', configMap],
+  ['v1 Event', event],
+  ['v1 ServiceAccount', serviceAccount],
+  ['v1 Status', status],
+  ['events.k8s.io/v1 Event', eventsEvent],
+  ['coordination.k8s.io/v1 Lease', lease],
+  [`${RBAC} Role`, role],
+  [`${RBAC} ClusterRole`, clusterRole],
+  [`${RBAC} RoleBinding`, roleBinding],
+  [`${RBAC} ClusterRoleBinding`, roleBinding],
+  [`${AUTHORIZATION} SelfSubjectAccessReview`, selfSubjectAccessReview],
+  [`${AUTHORIZATION} SubjectAccessReview`, subjectAccessReview],
+  [`${AUTHORIZATION} LocalSubjectAccessReview`, subjectAccessReview],
+  [`${AUTHORIZATION} SelfSubjectRulesReview`, selfSubjectRulesReview],
+  [`${AUTHENTICATION} TokenReview`, tokenReview],
+  [`${AUTHENTICATION} SelfSubjectReview`, selfSubjectReview],
+]);
+
+/**
+ * Reads an object in the protobuf form in which clients written in Go send what belongs to Kubernetes itself, into what its JSON
+ * form would be. Throws BadRequest for bytes that are not such a body, UnsupportedMediaType for a kind without a table.
+ */
+export function decodeKubernetesProtobuf(bytes: Uint8Array): Record<string, unknown> {
+  const { apiVersion, kind, raw } = openEnvelope(bytes);
+  const type = tableOf(apiVersion, kind);
+  if (type === undefined)
+    throw unsupported(`objects of ${shown(apiVersion)} ${shown(kind)} are not read in protobuf; send JSON`);
+  if (raw === undefined) throw malformed('the envelope is empty');
+  return { apiVersion, kind, ...decodeMessage(raw, type) };
+}
+
+/** The options of a delete are of the group of what is deleted. */
+function tableOf(apiVersion: string, kind: string): Message | undefined {
+  return kind === 'DeleteOptions' ? deleteOptions : KINDS.get(`${apiVersion} ${kind}`);
+}
+
+interface Envelope {
+  apiVersion: string;
+  kind: string;
+  raw: Uint8Array | undefined;
+}
+
+/** The message runtime.Unknown after the magic bytes. */
+function openEnvelope(bytes: Uint8Array): Envelope {
+  if (!MAGIC.equals(bytes.subarray(0, MAGIC.length))) throw malformed('it does not start with "k8s" and a zero byte');
+  const reader = new WireReader(bytes.subarray(MAGIC.length));
+  const envelope: Envelope = { apiVersion: '', kind: '', raw: undefined };
+  while (!reader.atEnd) {
+    const { number, wireType } = reader.tag();
+    if (number > 4) reader.skip(wireType);
+    else if (wireType !== 'bytes') throw malformed('the envelope has a field of the wrong wire type');
+    else if (number === 1) Object.assign(envelope, typeMeta(reader.bytes()));
+    else if (number === 2) envelope.raw = reader.bytes();
+    else if (number === 3) expectPlain(reader.text());
+    else expectProtobuf(reader.text());
+  }
+  return envelope;
+}
+
+function typeMeta(bytes: Uint8Array): { apiVersion: string; kind: string } {
+  const reader = new WireReader(bytes);
+  const type = { apiVersion: '', kind: '' };
+  while (!reader.atEnd) {
+    const { number, wireType } = reader.tag();
+    if (number > 2) reader.skip(wireType);
+    else if (wireType !== 'bytes') throw malformed('the type in the envelope must be text');
+    else type[number === 1 ? 'apiVersion' : 'kind'] = reader.text();
+  }
+  return type;
+}
+
+function expectPlain(encoding: string): void {
+  if (encoding !== '') throw unsupported(`the content encoding ${shown(encoding)} in the envelope is not known`);
+}
+
+function expectProtobuf(type: string): void {
+  if (type !== '' && type !== PROTOBUF_TYPE)
+    throw unsupported(`the content type ${shown(type)} in the envelope is not read; send JSON as a body of its own`);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.slice(0, 100));
+}
+
+function unsupported(message: string): SluiceError {
+  return new SluiceError('UnsupportedMediaType', message);
+}

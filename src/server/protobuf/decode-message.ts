@@ -1,0 +1,142 @@
+import { setOwnValue } from '../../resource/own-property.ts';
+import { decodeJson } from '../http/json-text.ts';
+import { textOf } from '../http/request-body.ts';
+import type { FieldType, Message, NamedField, NumberType, ScalarType } from './message.ts';
+import { readTime } from './read-time.ts';
+import { malformed, WireReader, type WireType } from './wire-reader.ts';
+
+/** Values in one body; the same bound as for JSON. A byte or two can stand for a whole object here. */
+const MAX_VALUES = 250_000;
+
+const EMPTY: Uint8Array = Buffer.alloc(0);
+
+/** Reads a message into what its JSON form would be. Fields that the table does not know are passed over. BadRequest. */
+export function decodeMessage(bytes: Uint8Array, type: Message): Record<string, unknown> {
+  return new MessageDecoder().message(bytes, type);
+}
+
+/** One body: the tables have no circles, so only the number of values needs a bound. */
+class MessageDecoder {
+  #left = MAX_VALUES;
+
+  message(bytes: Uint8Array, type: Message): Record<string, unknown> {
+    const result: Record<string, unknown> = {};
+    for (const field of type.always) result[field.name] = this.#emptyValue(field);
+    const reader = new WireReader(bytes);
+    while (!reader.atEnd) {
+      const { number, wireType } = reader.tag();
+      const field = type.fields.get(number);
+      if (field === undefined) reader.skip(wireType);
+      else this.#take(result, field, reader, wireType);
+    }
+    return result;
+  }
+
+  #take(result: Record<string, unknown>, field: NamedField, reader: WireReader, wireType: WireType): void {
+    const { name, shape, type } = field;
+    if (shape === 'map') {
+      result[name] ??= {};
+      const { key, value } = this.#entry(field, type as ScalarType, reader, wireType);
+      setOwnValue(result[name] as Record<string, unknown>, key, value);
+    } else if (shape === 'list') {
+      result[name] ??= [];
+      (result[name] as unknown[]).push(this.#value(name, type, reader, wireType));
+    } else {
+      const value = this.#value(name, type, reader, wireType);
+      if (field.presence === 'filled' && isEmpty(value)) delete result[name];
+      else result[name] = value;
+    }
+  }
+
+  #entry(field: NamedField, type: ScalarType, reader: WireReader, wireType: WireType): { key: string; value: unknown } {
+    this.#count();
+    expectBytes(field.name, wireType);
+    const entry = new WireReader(reader.bytes());
+    let key = '';
+    let value = this.#empty(type);
+    while (!entry.atEnd) {
+      const tag = entry.tag();
+      if (tag.number === 1) {
+        expectBytes(field.name, tag.wireType);
+        key = entry.text();
+      } else if (tag.number === 2) value = this.#value(field.name, type, entry, tag.wireType);
+      else entry.skip(tag.wireType);
+    }
+    return { key, value };
+  }
+
+  #value(name: string, type: FieldType, reader: WireReader, wireType: WireType): unknown {
+    this.#count();
+    if (isNumberType(type)) {
+      if (wireType !== 'varint') throw malformed(`the field ${name} must be a number`);
+      const value = reader.varint();
+      if (type === 'flag') return value !== 0n;
+      return Number(BigInt.asIntN(type === 'int32' ? 32 : 64, value));
+    }
+    expectBytes(name, wireType);
+    if (type === 'text') return reader.text();
+    const bytes = reader.bytes();
+    if (type === 'bytes') return bytes.toString('base64');
+    if (type === 'texts') return this.#texts(name, bytes);
+    if (type === 'json') return jsonOf(name, bytes);
+    if (type === 'time' || type === 'microTime') return readTime(bytes, type);
+    return this.message(bytes, type);
+  }
+
+  #texts(name: string, bytes: Buffer): string[] {
+    const reader = new WireReader(bytes);
+    const items: string[] = [];
+    while (!reader.atEnd) {
+      const { number, wireType } = reader.tag();
+      if (number === 1) items.push(this.#value(name, 'text', reader, wireType) as string);
+      else reader.skip(wireType);
+    }
+    return items;
+  }
+
+  #emptyValue({ shape, type }: NamedField): unknown {
+    this.#count();
+    return shape === 'one' ? this.#empty(type) : null;
+  }
+
+  /** What JSON has for a value that was not sent. */
+  #empty(type: FieldType): unknown {
+    if (typeof type === 'object') return this.message(EMPTY, type);
+    if (type === 'text' || type === 'bytes') return '';
+    if (type === 'texts') return [];
+    if (type === 'flag') return false;
+    return isNumberType(type) ? 0 : null;
+  }
+
+  #count(): void {
+    this.#left -= 1;
+    if (this.#left < 0) throw malformed(`it has more than ${MAX_VALUES} values`);
+  }
+}
+
+/** JSON in field 1 of a message of its own: the fields that a manager owns. */
+function jsonOf(name: string, bytes: Buffer): unknown {
+  const reader = new WireReader(bytes);
+  let raw: Uint8Array = EMPTY;
+  while (!reader.atEnd) {
+    const { number, wireType } = reader.tag();
+    if (number !== 1) reader.skip(wireType);
+    else {
+      expectBytes(name, wireType);
+      raw = reader.bytes();
+    }
+  }
+  return raw.length === 0 ? null : decodeJson(textOf(raw)).value;
+}
+
+function expectBytes(name: string, wireType: WireType): void {
+  if (wireType !== 'bytes') throw malformed(`the field ${name} must be text, bytes or a message`);
+}
+
+function isNumberType(type: FieldType): type is NumberType {
+  return type === 'flag' || type === 'int32' || type === 'int64';
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === '' || value === 0 || value === false || value === null;
+}
