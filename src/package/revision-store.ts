@@ -10,7 +10,7 @@ import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
-import { comparableAddress, type Upstream, upstreamOf } from './upstream-of.ts';
+import { comparableAddress } from './upstream-of.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/revision-source.ts';
 import { factsOf, type Transition } from './write/transition.ts';
@@ -185,11 +185,6 @@ export class RevisionStore {
       }
     }
     return names.sort();
-  }
-
-  /** Where the package of a revision comes from; undefined if no registered repository holds that. */
-  upstreamOf(revision: PackageRevision): Upstream | undefined {
-    return upstreamOf(revision, this.#repositories.values());
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {

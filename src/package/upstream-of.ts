@@ -1,54 +1,48 @@
-import type { RevisionIndex } from './index/revision-index.ts';
-import { parseRef, type RepositoryLayout } from './layout.ts';
-import { isPublished, type PackageRevision } from './package-revision.ts';
+import type { PackageRevision } from '../resource/kinds/package-revision.ts';
+import type { Stored } from '../resource/object.ts';
 
-/** What of a registered repository says whether a package comes from it. */
-interface UpstreamRepository {
-  readonly repository: string;
-  readonly url: string;
-  readonly layout: RepositoryLayout;
-  readonly index: Pick<RevisionIndex, 'ofPackage'>;
-}
+type Revision = Stored<PackageRevision>;
+type GitLocator = NonNullable<NonNullable<NonNullable<PackageRevision['status']>['selfLock']>['git']>;
 
 /** Where a package comes from, as far as registered repositories hold it. */
 export interface Upstream {
   readonly repository: string;
   /** The revision that the package has; undefined if that is gone, or was never published. */
-  readonly current: PackageRevision | undefined;
+  readonly current: Revision | undefined;
   /** The draft that it was cloned from, if it was one: its workspace. */
   readonly draft: string | undefined;
-  /** Published revisions with a higher number, lowest first. */
-  readonly newer: readonly PackageRevision[];
+  /** Published revisions of the upstream, lowest number first. */
+  readonly published: readonly Revision[];
+  /** Those of them with a higher number than the current one. */
+  readonly newer: readonly Revision[];
 }
 
-/** Finds the upstream that the Kptfile of a revision names (`upstreamLock`). Undefined if it names none that is registered. */
-export function upstreamOf(
-  revision: PackageRevision,
-  repositories: Iterable<UpstreamRepository>,
-): Upstream | undefined {
-  const lock = revision.kptfile?.upstreamLock?.git;
-  if (lock?.repo === undefined || lock.ref === undefined) return undefined;
-  const address = comparableAddress(lock.repo);
-  for (const { repository, url, layout, index } of repositories) {
-    if (comparableAddress(url) !== address) continue;
-    const path = packageAt(layout, lock.directory ?? '');
-    const published =
-      path === undefined ? [] : index.ofPackage(path).filter((one) => isPublished(one) && one.revision > 0);
-    if (published.length === 0) continue;
-    const meaning = parseRef(layout, `refs/heads/${lock.ref}`);
-    const draft = meaning.kind === 'draft' || meaning.kind === 'proposed' ? meaning.workspace : undefined;
-    const version = lock.ref.slice(lock.ref.lastIndexOf('/') + 1);
-    const tagged = draft === undefined ? published.find((one) => one.ref.endsWith(`/${version}`)) : undefined;
-    const current = published.find((one) => one.commit === lock.commit) ?? tagged;
-    const newer = published.filter((one) => one.revision > (current?.revision ?? 0));
-    return {
-      repository,
-      current,
-      draft,
-      newer: newer.sort((a, b) => a.revision - b.revision),
-    };
+/** Finds the upstream of a revision, which its Kptfile names (`upstreamLock`); undefined if it is none of those given. */
+export function upstreamFinder(revisions: Iterable<Revision>): (revision: Revision) => Upstream | undefined {
+  const byPlace = new Map<string, Revision[]>();
+  for (const revision of revisions) {
+    const self = revision.status?.selfLock?.git;
+    if (self === undefined || numberOf(revision) <= 0) continue;
+    const place = placeOf(self);
+    const known = byPlace.get(place);
+    if (known === undefined) byPlace.set(place, [revision]);
+    else known.push(revision);
   }
-  return undefined;
+  for (const published of byPlace.values()) published.sort((a, b) => numberOf(a) - numberOf(b));
+  return ({ status }) => {
+    const lock = status?.upstreamLock?.git;
+    const published = lock === undefined ? undefined : byPlace.get(placeOf(lock));
+    const [first] = published ?? [];
+    if (lock === undefined || published === undefined || first === undefined) return undefined;
+    const draft = /^(?:drafts|proposed)\/.+\/([^/]+)$/.exec(lock.ref ?? '')?.[1];
+    const tag = (one: Revision) => one.status?.selfLock?.git?.ref;
+    const current =
+      published.find((one) => lock.commit !== undefined && one.status?.selfLock?.git?.commit === lock.commit) ??
+      (draft === undefined ? published.find((one) => lastPart(tag(one)) === lastPart(lock.ref)) : undefined);
+    const number = current === undefined ? 0 : numberOf(current);
+    const newer = published.filter((one) => numberOf(one) > number);
+    return { repository: first.spec.repository, current, draft, published, newer };
+  };
 }
 
 /** One form of an address: file URLs as paths, without `.git` and slashes at the end. */
@@ -59,9 +53,14 @@ export function comparableAddress(address: string): string {
     .replace(/\.git$/, '');
 }
 
-/** The package in a folder of the repository; undefined outside of the repository's directory. */
-function packageAt({ directory }: RepositoryLayout, folder: string): string | undefined {
-  const path = folder.replace(/^\/+|\/+$/g, '');
-  if (directory === '') return path;
-  return path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : undefined;
+function placeOf({ repo = '', directory = '' }: GitLocator): string {
+  return `${comparableAddress(repo)}\n${directory.replace(/^\/+|\/+$/g, '')}`;
+}
+
+function lastPart(ref: string | undefined): string | undefined {
+  return ref?.slice(ref.lastIndexOf('/') + 1);
+}
+
+function numberOf({ spec }: Revision): number {
+  return spec.revision ?? 0;
 }

@@ -1,3 +1,4 @@
+import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { forbidden, invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import {
@@ -29,6 +30,16 @@ export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObje
     invalidValue(['spec', field], object.spec[field], 'field is immutable'),
   );
   if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
+}
+
+/** What a new object says of its Kptfile, besides what its source brings. */
+export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
+  const { labels = {}, annotations = {} } = spec.packageMetadata ?? {};
+  return [
+    ...(spec.readinessGates ?? []).map(({ conditionType }) => ({ op: 'addGate', conditionType }) as const),
+    ...Object.entries(labels).map(([key, value]) => ({ op: 'setLabel', key, value }) as const),
+    ...Object.entries(annotations).map(([key, value]) => ({ op: 'setAnnotation', key, value }) as const),
+  ];
 }
 
 /** The step that a change of `spec.lifecycle` through the main resource asks for. */

@@ -54,6 +54,18 @@ describe('create', () => {
     expect(warnings).toEqual(['metadata.name "mine" was ignored; the name is "packages.web.v1"']);
   });
 
+  test('puts gates and package metadata into the Kptfile of the first commit, so that nobody sees the draft without them', async () => {
+    await using scratch = await scratchRepository();
+    const { revisions, store } = await packageKinds(scratch);
+    const spec = {
+      readinessGates: [{ conditionType: 'shop.example.com/Complete' }],
+      packageMetadata: { labels: { tier: 'front' }, annotations: { note: 'yes' } },
+    };
+    const made = await revisions.create(anna, revision('shop', 'v1', { spec }));
+    expect(made.spec).toMatchObject(spec);
+    expect(await store.history(name)).toHaveLength(1);
+  });
+
   test('without a task makes an empty package with a description', async () => {
     await using scratch = await scratchRepository();
     const { revisions } = await packageKinds(scratch);

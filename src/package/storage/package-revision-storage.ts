@@ -26,6 +26,7 @@ import type { RevisionUpdate } from '../write/update.ts';
 import {
   changeOf,
   invalid,
+  kptfileOf,
   ownMetadata,
   refuseLateFinalizer,
   refuseManagedLabel,
@@ -123,7 +124,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     if (metadata.name !== '' && metadata.name !== name)
       context.warn?.(`metadata.name ${JSON.stringify(metadata.name)} was ignored; the name is ${JSON.stringify(name)}`);
     const wanted = {
-      ...{ package: packageName, workspace: workspaceName, source },
+      ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
       metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
     };
     const made = await this.table.write(context, name, metadata.managedFields, () =>

@@ -1,7 +1,7 @@
-import { conditionsOf, readKptfile } from '../../../kptfile-schema/index.ts';
+import { conditionsOf, editKptfile, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { RefUpdate } from '../../git/git-repository.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
@@ -40,7 +40,8 @@ export async function planCreate(
   const start = await startOf(bench, key, wanted.source, upstreams, context);
   const mainCommit = await bench.git.readCommit(head);
   const path = packagePath(bench.layout, key.package);
-  const made = await bench.git.editTree(mainCommit.tree, start.edits);
+  const begunTree = await bench.git.editTree(mainCommit.tree, start.edits);
+  const made = await withKptfile(bench, begunTree, path, wanted.kptfile ?? []);
   const at = timestamp(bench.clock.now());
   const verdicts = start.verdicts ?? (await givenIn(bench, `${made}:${path}`, context, at));
   const rendered = await renderNew(bench.git, made, path);
@@ -90,6 +91,15 @@ function startOf(
     case 'upgrade':
       return startUpgrade(bench, key, source, upstreams, context);
   }
+}
+
+/** The tree with the Kptfile of the package at `path` edited. */
+async function withKptfile(bench: Workbench, tree: Oid, path: string, edits: readonly KptfileEdit[]): Promise<Oid> {
+  if (edits.length === 0) return tree;
+  const [blob] = await bench.git.readObjects([`${tree}:${path}/Kptfile`]);
+  if (blob === undefined) throw new SluiceError('InvalidInput', `${path} has no Kptfile to put gates or metadata into`);
+  const data = Buffer.from(editKptfile(blob.data.toString('utf8'), edits));
+  return bench.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
 }
 
 /** The verdicts of whoever brings a package with conditions in its Kptfile. */

@@ -1,3 +1,4 @@
+import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
 import type { RevisionRecord } from '../record.ts';
 
 /** A draft to be made. */
@@ -5,6 +6,8 @@ export interface NewRevision {
   readonly package: string;
   readonly workspace: string;
   readonly source: RevisionSource;
+  /** Gates, labels and annotations that the Kptfile gets besides what the source brings. */
+  readonly kptfile?: readonly KptfileEdit[];
   /** Object metadata to begin with; it lives in the record. */
   readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
 }
