@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 import { DEFAULT_POLICY } from '../policy.ts';
-import { packageKinds } from './testing.ts';
 
 const kind = packageRevisionResourcesKind;
 const name = 'packages.shop.v1';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { packageKinds, revision, to } from '../../../test/support/package-kinds.ts';
 import { anna, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 import type { ManagedFieldsEntry } from '../../resource/object.ts';
-import { packageKinds, revision, to } from './testing.ts';
 
 const kind = packageRevisionKind;
 const name = 'packages.shop.v1';

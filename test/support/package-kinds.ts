@@ -1,10 +1,13 @@
-import { anna, type Scratch } from '../../../test/support/scratch-repository.ts';
-import { EventLog } from '../../resource/event-log.ts';
-import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
-import { Registry } from '../../resource/registry.ts';
-import { RegistryClient } from '../../resource/registry-client.ts';
-import type { PackageRepositoryOptions } from '../package-repository.ts';
-import { packageStorages } from './package-storages.ts';
+import type { PackageRepositoryOptions } from '../../src/package/package-repository.ts';
+import { packageStorages } from '../../src/package/storage/package-storages.ts';
+import { EventLog } from '../../src/resource/event-log.ts';
+import {
+  packageRevisionKind,
+  type PackageRevision as RevisionObject,
+} from '../../src/resource/kinds/package-revision.ts';
+import { Registry } from '../../src/resource/registry.ts';
+import { RegistryClient } from '../../src/resource/registry-client.ts';
+import { anna, type Scratch } from './scratch-repository.ts';
 
 /** All package kinds over a scratch repository, and a client of anna's. */
 export async function packageKinds(scratch: Scratch, options: Partial<PackageRepositoryOptions> = {}) {
