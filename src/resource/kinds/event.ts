@@ -12,8 +12,8 @@ interface Times {
   readonly eventTime?: string | null | undefined;
 }
 
-/** The last time that an event tells; recorders of the newer sort know series only. */
-function lastSeen(event: Times): string | undefined {
+/** The last time that an event tells, RFC 3339; recorders of the newer sort know series only. */
+export function lastSeen(event: Times): string | undefined {
   return (
     event.series?.lastObservedTime ??
     event.lastTimestamp ??
