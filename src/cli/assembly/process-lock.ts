@@ -3,6 +3,7 @@ import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isMissing } from '../../git/file-system.ts';
 import { mayBeRunning, ownIdentity } from './process-identity.ts';
 
 const holderSchema = z.object({
@@ -97,7 +98,7 @@ async function readHolder(path: string): Promise<LockHolder | 'absent' | 'unread
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'absent';
+    if (isMissing(error)) return 'absent';
     throw error;
   }
   try {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { systemClock } from '../../foundation/clock.ts';
 import { hostedFolder } from '../../package/open-package-repository.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
 import type { Session } from '../assembly/session.ts';
@@ -18,7 +19,7 @@ import { timelineSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { aborted } from '../up/until-stopped.ts';
 import { printWaitReport } from '../up/wait-report.ts';
-import { commandFor, folderOf } from './in-session.ts';
+import { commandFor } from './command-for.ts';
 import { packageRoot } from './package-root.ts';
 
 export interface DemoOptions extends DataOptions {
@@ -34,7 +35,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
   // What a demonstration leaves behind is there to be looked at.
   const data = options.data ?? (options.serve === true ? undefined : await mkdtemp(join(tmpdir(), 'sluice-demo-')));
   const shown: DataOptions = data === undefined ? {} : { data };
-  const folder = data === undefined ? folderOf({}, invocation) : dataFolder(data);
+  const folder = data === undefined ? folderOf({}, environment) : dataFolder(data);
   const source = new URL('examples/quickstart/', packageRoot());
   const start = systemClock.now();
   const log = timelineSink(terminal, start);

@@ -3,46 +3,56 @@ import { dirname, join, relative, sep } from 'node:path';
 import { load } from 'js-yaml';
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { METADATA_FILE, type PulledState } from '../access/package-contents.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
 
-/** Says in a pulled folder which revision it is, and at which commit. The name and form are kpt's. */
-export const METADATA_FILE = '.KptRevisionMetadata';
-
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/;
 const MAX_FILES = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 
+/** The commit that was pulled, where the version is another text. */
+export const COMMIT_ANNOTATION = 'sluice.dev/commit';
+
 const metadataSchema = z.object({
   kind: z.literal('KptRevisionMetadata'),
-  metadata: z.object({ name: z.string(), resourceVersion: z.string() }),
+  metadata: z.object({
+    name: z.string(),
+    resourceVersion: z.string(),
+    annotations: z.record(z.string(), z.string()).nullish(),
+  }),
 });
 
-/** The revision and commit that a folder was pulled from. */
+/** The revision that a folder was pulled from, and its state then. */
 export interface PulledFrom {
   readonly name: string;
   readonly namespace: string;
   readonly uid: string;
-  readonly commit: string;
+  readonly state: PulledState;
 }
 
-export function metadataText({ name, namespace, uid, commit }: PulledFrom): string {
+export function metadataText({ name, namespace, uid, state }: PulledFrom): string {
+  const { resourceVersion, commit } = state;
+  const annotations = commit === undefined || commit === resourceVersion ? undefined : { [COMMIT_ANNOTATION]: commit };
   return toYaml({
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'KptRevisionMetadata',
-    metadata: { name, namespace, uid, resourceVersion: commit },
+    metadata: { name, namespace, uid, resourceVersion, ...(annotations === undefined ? {} : { annotations }) },
   });
 }
 
-/** Reads what `metadataText` wrote. InvalidInput if the folder was not pulled. */
-export async function readPulledFrom(folder: string): Promise<{ name: string; commit: string }> {
+/** Reads what `metadataText` wrote, or porchctl. InvalidInput if the folder was not pulled. */
+export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, 'name' | 'state'>> {
   const path = join(folder, METADATA_FILE);
   try {
     const { metadata } = metadataSchema.parse(load(await readFile(path, 'utf8')));
-    return { name: metadata.name, commit: metadata.resourceVersion };
+    const { name, resourceVersion, annotations } = metadata;
+    const commit = annotations?.[COMMIT_ANNOTATION] ?? (COMMIT.test(resourceVersion) ? resourceVersion : undefined);
+    return { name, state: { resourceVersion, commit } };
   } catch (error) {
     throw new SluiceError(
       'InvalidInput',
-      `${path} does not say which revision and commit the folder is from; get a fresh one with "sluice rpkg pull"`,
+      `${path} does not say which revision and version the folder is from; get a fresh one with "sluice rpkg pull"`,
       { cause: error },
     );
   }

@@ -7,12 +7,14 @@ import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { secretKind } from '../../resource/kinds/secret.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
-import type { Session } from '../assembly/session.ts';
+import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { inSession } from './in-session.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { revisionsOf } from './find-revision.ts';
+import { inAccess } from './in-access.ts';
+import { repositoriesOf } from './repo-get.ts';
 
-export interface RegOptions extends DataOptions, ActorOptions {
+export interface RegOptions extends PlaceOptions, ActorOptions {
   readonly name?: string;
   readonly branch: string;
   readonly createBranch?: boolean;
@@ -30,59 +32,67 @@ export interface RegOptions extends DataOptions, ActorOptions {
 /** Secrets that a registration makes are named like this. */
 export const AUTH_SECRET_SUFFIX = '-auth';
 
-/** `sluice repo reg`: writes the object and tries to open the repository, so that a mistake is told at once. */
+/** `sluice repo reg`: writes the object and waits until the repository can be used, so that a mistake is told at once. */
 export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(
-    options,
-    invocation,
-    async (session) => {
-      const name = options.name ?? nameFrom(address);
-      const secret = await writeSecret(session, name, options);
-      const labels = labelsOf(options.label ?? []);
-      const created = await session.client.create(repositoryKind, {
-        metadata: {
-          name,
-          ...(labels === undefined ? {} : { labels }),
-          ...(options.gates === undefined ? {} : { annotations: { [GATES_ANNOTATION]: gatesMode(options.gates) } }),
-        },
-        spec: {
-          type: 'git',
-          ...(options.description === undefined ? {} : { description: options.description }),
-          ...(options.deployment === true ? { deployment: true } : {}),
-          ...(options.syncSchedule === undefined ? {} : { sync: { schedule: options.syncSchedule } }),
-          git: {
-            repo: isUrl(address) ? address : resolve(address),
-            branch: options.branch,
-            directory: options.directory,
-            ...(options.createBranch === true ? { createBranch: true } : {}),
-            ...(secret === undefined ? {} : { secretRef: { name: secret } }),
-          },
-        },
-      });
-      const other = await conflictingRepository(created, session.repositories(), () => true);
-      if (other !== undefined) {
-        await session.client.delete(repositoryKind, { name });
-        throw new SluiceError(
-          'AlreadyExists',
-          `Repository conflict with existing repository: ${keyText(keyOf(other))} holds the same packages; use another branch or folder`,
-        );
-      }
-      invocation.terminal.line(`${name} created`);
-      try {
-        await session.openRepository(name);
-      } catch (error) {
-        throw new SluiceError(
-          'Unavailable',
-          `${name} is registered, but cannot be used yet: ${messageOf(error)}; put that right, or forget it with "sluice repo unreg ${name}"`,
-          { cause: error },
-        );
-      }
-      const count = session.store.list({ repository: name }).length;
-      invocation.terminal.note(`${count} package revision${count === 1 ? '' : 's'} found`);
-      return 0;
+  const name = options.name ?? nameFrom(address);
+  const register = async (access: Access) => {
+    const { client, namespace } = access;
+    const { terminal } = invocation;
+    const secret = await writeSecret(access, name, options);
+    const created = await client.create(repositoryKind, newRepository(name, address, options, { namespace, secret }));
+    const others = await repositoriesOf(access, namespace);
+    const other = await conflictingRepository(created, others, () => true);
+    if (other !== undefined) {
+      await client.delete(repositoryKind, { namespace, name });
+      throw new SluiceError(
+        'AlreadyExists',
+        `Repository conflict with existing repository: ${keyText(keyOf(other))} holds the same packages; use another branch or folder`,
+      );
+    }
+    terminal.line(`${name} created`);
+    try {
+      await access.repositories.ready(name);
+    } catch (error) {
+      throw new SluiceError(
+        'Unavailable',
+        `${name} is registered, but cannot be used yet: ${messageOf(error)}; put that right, or forget it with "sluice repo unreg ${name}"`,
+        { cause: error },
+      );
+    }
+    const { length: count } = await revisionsOf(access, name);
+    terminal.note(`${count} package revision${count === 1 ? '' : 's'} found`);
+    return 0;
+  };
+  return inAccess(options, invocation, register, true);
+}
+
+function newRepository(
+  name: string,
+  address: string,
+  options: RegOptions,
+  { namespace, secret }: { readonly namespace: string; readonly secret: string | undefined },
+) {
+  const labels = labelsOf(options.label ?? []);
+  return {
+    metadata: {
+      ...{ name, namespace },
+      ...(labels === undefined ? {} : { labels }),
+      ...(options.gates === undefined ? {} : { annotations: { [GATES_ANNOTATION]: gatesMode(options.gates) } }),
     },
-    true,
-  );
+    spec: {
+      type: 'git' as const,
+      ...(options.description === undefined ? {} : { description: options.description }),
+      ...(options.deployment === true ? { deployment: true } : {}),
+      ...(options.syncSchedule === undefined ? {} : { sync: { schedule: options.syncSchedule } }),
+      git: {
+        repo: isUrl(address) ? address : resolve(address),
+        branch: options.branch,
+        directory: options.directory,
+        ...(options.createBranch === true ? { createBranch: true } : {}),
+        ...(secret === undefined ? {} : { secretRef: { name: secret } }),
+      },
+    },
+  };
 }
 
 function isUrl(address: string): boolean {
@@ -116,20 +126,30 @@ function labelsOf(pairs: readonly string[]): Record<string, string> | undefined 
 }
 
 /** Makes or replaces the secret with the credentials; its name, or undefined if none are given. */
-async function writeSecret(session: Session, name: string, options: RegOptions): Promise<string | undefined> {
+async function writeSecret(
+  { client, namespace }: Access,
+  name: string,
+  options: RegOptions,
+): Promise<string | undefined> {
   const password = await passwordOf(options);
   if (password === undefined) {
     if (options.repoBasicUsername === undefined) return undefined;
     throw new SluiceError('InvalidInput', '--repo-basic-username needs a password: give --repo-basic-password-file');
   }
   const secret = {
-    metadata: { name: `${name}${AUTH_SECRET_SUFFIX}` },
+    metadata: { name: `${name}${AUTH_SECRET_SUFFIX}`, namespace },
     type: 'kubernetes.io/basic-auth',
     stringData: { username: options.repoBasicUsername ?? 'git', password },
   };
-  const known = await session.client.find(secretKind, { name: secret.metadata.name });
-  if (known === undefined) await session.client.create(secretKind, secret);
-  else await session.client.update(secretKind, secretKind.complete(secret));
+  const known = await client.find(secretKind, keyOf(secret));
+  if (known === undefined) await client.create(secretKind, secret);
+  else {
+    const { resourceVersion } = known.metadata;
+    await client.update(
+      secretKind,
+      secretKind.complete({ ...secret, metadata: { ...secret.metadata, resourceVersion } }),
+    );
+  }
   return secret.metadata.name;
 }
 

@@ -1,32 +1,26 @@
-import { SYNC_ANNOTATION } from '../../../controllers/repository/open-repository.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { lockHolder } from '../assembly/process-lock.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { revisionsOf } from './find-revision.ts';
 import { forEachName } from './for-each-name.ts';
-import { inSession } from './in-session.ts';
-import { expectRepository } from './repo-get.ts';
+import { inAccess } from './in-access.ts';
+import { expectRepository, repositoriesOf } from './repo-get.ts';
 
-export interface SyncOptions extends DataOptions, ActorOptions {
+export interface SyncOptions extends PlaceOptions, ActorOptions {
   readonly all?: boolean;
 }
 
-/** `sluice repo sync`: a running `up` is asked to read the repository, and it is read here, so that failures are told. */
+/** `sluice repo sync`: a server is asked to read repositories, in a data folder they are read here. */
 export function repoSync(names: readonly string[], options: SyncOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     if (names.length === 0 && options.all !== true) {
       throw new SluiceError('InvalidInput', 'name repositories to read, or give --all');
     }
-    const wanted = options.all === true ? session.repositories().map((object) => object.metadata.name) : names;
-    const running = await lockHolder(session.folder.upLock);
-    return forEachName(wanted, invocation, async (name) => {
-      expectRepository(session, name);
-      if (running !== undefined) {
-        const now = new Date(session.clock.now()).toISOString();
-        await session.client.patch(repositoryKind, { name }, { metadata: { annotations: { [SYNC_ANNOTATION]: now } } });
-      }
-      await session.openRepository(name);
-      const count = session.store.list({ repository: name }).length;
+    const all = options.all === true ? await repositoriesOf(access, access.namespace) : [];
+    const wanted = options.all === true ? all.map((object) => object.metadata.name) : names;
+    return forEachName(wanted, invocation, access, async (name) => {
+      await expectRepository(access, name);
+      await access.repositories.sync(name);
+      const { length: count } = await revisionsOf(access, name);
       return `synced (${count} package revision${count === 1 ? '' : 's'})`;
     });
   });

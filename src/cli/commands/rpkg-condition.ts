@@ -1,10 +1,11 @@
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { conditionStatus } from './condition-status.ts';
+import { findRevision } from './find-revision.ts';
 import { forEachName } from './for-each-name.ts';
-import { findRevision, inSession } from './in-session.ts';
+import { inAccess } from './in-access.ts';
 
-export interface ConditionOptions extends DataOptions, ActorOptions {
+export interface ConditionOptions extends PlaceOptions, ActorOptions {
   readonly reason?: string;
   readonly message?: string;
 }
@@ -25,10 +26,9 @@ export function setCondition(
     ...(reason === undefined ? {} : { reason }),
     ...(message === undefined ? {} : { message }),
   };
-  return inSession(options, invocation, (session) =>
-    forEachName([revision], invocation, async (name) => {
-      const { commit } = await findRevision(session, name);
-      await session.store.change(name, { conditions: [condition], expectedCommit: commit }, session.context());
+  return inAccess(options, invocation, (access) =>
+    forEachName([revision], invocation, access, async (name) => {
+      await access.contents.give(await findRevision(access, name), condition);
       return `condition ${printable(type)} is ${status}`;
     }),
   );
@@ -38,13 +38,12 @@ export function setCondition(
 export function removeCondition(
   revision: string,
   type: string,
-  options: DataOptions & ActorOptions,
+  options: PlaceOptions & ActorOptions,
   invocation: Invocation,
 ): Promise<Outcome> {
-  return inSession(options, invocation, (session) =>
-    forEachName([revision], invocation, async (name) => {
-      const { commit } = await findRevision(session, name);
-      await session.store.change(name, { withdraw: [type], expectedCommit: commit }, session.context());
+  return inAccess(options, invocation, (access) =>
+    forEachName([revision], invocation, access, async (name) => {
+      await access.contents.withdraw(await findRevision(access, name), type);
       return `condition ${printable(type)} removed`;
     }),
   );

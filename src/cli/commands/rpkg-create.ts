@@ -1,10 +1,14 @@
-import type { PackageRevision } from '../../package/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession } from './in-session.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision } from './find-revision.ts';
+import { inAccess } from './in-access.ts';
 import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
 
-export interface InitOptions extends DataOptions, ActorOptions {
+type Task = NonNullable<PackageRevision['spec']['tasks']>[number];
+
+export interface InitOptions extends PlaceOptions, ActorOptions {
   readonly repository: string;
   readonly workspace: string;
   readonly description: string;
@@ -12,30 +16,25 @@ export interface InitOptions extends DataOptions, ActorOptions {
   readonly site?: string;
 }
 
-export interface CopyOptions extends DataOptions, ActorOptions {
+export interface CopyOptions extends PlaceOptions, ActorOptions {
   readonly workspace: string;
 }
 
-export interface CloneOptions extends DataOptions, ActorOptions, UpstreamOptions {
+export interface CloneOptions extends PlaceOptions, ActorOptions, UpstreamOptions {
   readonly repository: string;
   readonly workspace: string;
 }
 
 /** `sluice rpkg init` */
 export function rpkgInit(path: string, options: InitOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     const { repository, workspace, description, keywords, site } = options;
-    await session.openRepository(repository);
-    const source = {
-      type: 'init',
+    const init = {
       description,
       ...(keywords === undefined ? {} : { keywords }),
       ...(site === undefined ? {} : { site }),
-    } as const;
-    return tell(
-      await session.store.create(repository, { package: path, workspace, source }, session.context()),
-      invocation,
-    );
+    };
+    return tell(await createRevision(access, { repository, path, workspace }, { type: 'init', init }), invocation);
   });
 }
 
@@ -47,29 +46,41 @@ export function rpkgClone(
   invocation: Invocation,
 ): Promise<Outcome> {
   const git = upstreamAddress(source, options);
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     const { repository, workspace } = options;
-    await session.openRepository(repository);
-    const upstream = git === undefined ? { revision: (await findRevision(session, source)).name } : { git };
-    const wanted = { package: path, workspace, source: { type: 'clone', upstream } } as const;
-    return tell(await session.store.create(repository, wanted, session.context()), invocation);
+    const upstreamRef =
+      git === undefined
+        ? { upstreamRef: { name: (await findRevision(access, source)).metadata.name } }
+        : { type: 'git' as const, git };
+    const task = { type: 'clone', clone: { upstreamRef } } as const;
+    return tell(await createRevision(access, { repository, path, workspace }, task), invocation);
   });
 }
 
 /** `sluice rpkg copy` */
 export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
-    const { key, name } = await findRevision(session, sourceName);
-    const wanted = {
-      package: key.package,
-      workspace: options.workspace,
-      source: { type: 'copy', source: name },
-    } as const;
-    return tell(await session.store.create(key.repository, wanted, session.context()), invocation);
+  return inAccess(options, invocation, async (access) => {
+    const { metadata, spec } = await findRevision(access, sourceName);
+    const place = { repository: spec.repository, path: spec.packageName, workspace: options.workspace };
+    return tell(
+      await createRevision(access, place, { type: 'edit', edit: { sourceRef: { name: metadata.name } } }),
+      invocation,
+    );
   });
 }
 
-function tell(created: PackageRevision, { terminal }: Invocation): Outcome {
-  terminal.line(`${printable(created.name)} created`);
+/** Creates a draft by a task; returns its name. */
+export async function createRevision(
+  { client, namespace, repositories }: Access,
+  { repository, path, workspace }: { readonly repository: string; readonly path: string; readonly workspace: string },
+  task: Task,
+): Promise<string> {
+  await repositories.open(repository);
+  const spec = { packageName: path, repository, workspaceName: workspace, lifecycle: 'Draft' as const, tasks: [task] };
+  return (await client.create(packageRevisionKind, { metadata: { namespace }, spec })).metadata.name;
+}
+
+function tell(name: string, { terminal }: Invocation): Outcome {
+  terminal.line(`${printable(name)} created`);
   return 0;
 }

@@ -1,26 +1,29 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { isPublished, type PackageRevision } from '../../package/package-revision.ts';
-import type { Session } from '../assembly/session.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object.ts';
+import type { Access } from '../access/access.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 import { unifiedDiff } from '../output/unified-diff.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession } from './in-session.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision, repositoryOf, revisionsOf } from './find-revision.ts';
+import { inAccess } from './in-access.ts';
 
-export interface DiffOptions extends DataOptions {
+export interface DiffOptions extends PlaceOptions {
   readonly nameOnly?: boolean;
 }
 
+type Revision = Stored<PackageRevision>;
 type Files = ReadonlyMap<string, Buffer>;
 
 /** `sluice rpkg diff`. Exit code 1 if something differs, as diff does. */
 export function rpkgDiff(name: string, other: string, options: DiffOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const revision = await findRevision(session, name);
-    const base = await baseOf(session, revision, other);
-    const before: Files = base === undefined ? new Map() : (await session.store.content(base.name)).files;
-    const after: Files = (await session.store.content(revision.name)).files;
+    const revision = await findRevision(access, name);
+    const base = await baseOf(access, revision, other);
+    const before: Files = base === undefined ? new Map() : (await access.contents.read(base)).files;
+    const after: Files = (await access.contents.read(revision)).files;
     const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
     const changed = paths.filter((path) => !same(before.get(path), after.get(path)));
     for (const path of changed) {
@@ -32,26 +35,40 @@ export function rpkgDiff(name: string, other: string, options: DiffOptions, invo
 }
 
 /** What to compare with; undefined for a package that has nothing before it. */
-async function baseOf(
-  session: Session,
-  revision: PackageRevision,
-  other: string,
-): Promise<PackageRevision | undefined> {
-  if (other !== 'source' && other !== 'latest') return findRevision(session, other);
-  const { repository, package: path } = revision.key;
-  const published = session.store
-    .list({ repository, package: path })
-    .filter((candidate) => isPublished(candidate) && candidate.revision > 0 && candidate.name !== revision.name)
-    .sort((a, b) => b.revision - a.revision);
+async function baseOf(access: Access, revision: Revision, other: string): Promise<Revision | undefined> {
+  if (other !== 'source' && other !== 'latest') return findRevision(access, other);
+  const { repository, packageName } = revision.spec;
+  const published = (await revisionsOf(access, repository))
+    .filter(({ metadata, spec }) => spec.packageName === packageName && metadata.name !== revision.metadata.name)
+    .filter(({ spec }) => numberOf(spec) > 0)
+    .sort((a, b) => numberOf(b.spec) - numberOf(a.spec));
   if (other === 'latest') {
     const [latest] = published;
     if (latest === undefined)
-      throw new SluiceError('NotFound', `${path} has no other published revision to compare with`);
+      throw new SluiceError('NotFound', `${packageName} has no other published revision to compare with`);
     return latest;
   }
-  const source = revision.record?.source?.name;
-  const named = source === undefined ? undefined : session.store.find(source);
-  return named ?? published.find((candidate) => revision.revision <= 0 || candidate.revision < revision.revision);
+  const number = numberOf(revision.spec);
+  return (
+    (await sourceOf(access, revision)) ??
+    published.find((candidate) => number <= 0 || numberOf(candidate.spec) < number)
+  );
+}
+
+/** The revision that this one was made from: of a copy its source, of an upgrade the local one. */
+async function sourceOf(
+  { client, namespace, repositories }: Access,
+  { spec }: Revision,
+): Promise<Revision | undefined> {
+  const [task] = spec.tasks ?? [];
+  const name = (task?.edit?.sourceRef ?? task?.upgrade?.localPackageRevisionRef)?.name;
+  if (name === undefined) return undefined;
+  await repositories.open(repositoryOf(name));
+  return client.find(packageRevisionKind, { namespace, name });
+}
+
+function numberOf({ revision = 0 }: PackageRevision['spec']): number {
+  return revision;
 }
 
 function same(before: Buffer | undefined, after: Buffer | undefined): boolean {

@@ -1,15 +1,17 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import type { Session } from '../assembly/session.ts';
+import type { Access } from '../access/access.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession, openAll } from './in-session.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision } from './find-revision.ts';
+import { inAccess, openAll } from './in-access.ts';
 
-export interface GetOptions extends DataOptions {
+export interface GetOptions extends PlaceOptions {
   readonly output: OutputFormat;
   readonly headers: boolean;
+  readonly allNamespaces?: boolean;
   readonly repository?: string;
   readonly name?: string;
   readonly workspace?: string;
@@ -24,29 +26,37 @@ const ANY_REVISION = -2;
 
 /** `sluice rpkg get`. Exit code 1 if a repository could not be read, so that a list is never taken for complete when it is not. */
 export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
-    if (options.showKptfile === true) return showKptfile(session, names, invocation);
-    let failed = 0;
-    if (names.length > 0) for (const name of names) await findRevision(session, name);
-    else if (options.repository !== undefined) await session.openRepository(options.repository);
-    else failed = await openAll(session, invocation);
-    const { items } = await session.client.list(packageRevisionKind, {
-      fieldSelector: fieldSelectorOf(options),
-      ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
-    });
-    const shown = names.length === 0 ? items : items.filter((item) => names.includes(item.metadata.name));
-    printObjects(invocation.terminal, packageRevisionKind, shown, {
+  return inAccess(options, invocation, async (access) => {
+    if (options.showKptfile === true) return showKptfile(access, names, invocation);
+    const { items, failed } = await select(access, names, options, invocation);
+    printObjects(invocation.terminal, packageRevisionKind, items, {
       output: options.output,
       headers: options.headers,
-      now: session.clock.now(),
+      now: access.clock.now(),
       single: names.length === 1,
     });
     return failed === 0 ? 0 : 1;
   });
 }
 
-function fieldSelectorOf(options: GetOptions): string {
+async function select(access: Access, names: readonly string[], options: GetOptions, invocation: Invocation) {
+  let failed = 0;
+  if (names.length > 0) for (const name of names) await findRevision(access, name);
+  else if (options.repository !== undefined) await access.repositories.open(options.repository);
+  else failed = await openAll(access, invocation);
+  const [only] = names;
+  const { items } = await access.client.list(packageRevisionKind, {
+    fieldSelector: fieldSelectorOf(options, names.length === 1 ? only : undefined),
+    ...(options.allNamespaces === true ? {} : { namespace: access.namespace }),
+    ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
+  });
+  const wanted = new Set(names);
+  return { items: names.length === 0 ? items : items.filter(({ metadata }) => wanted.has(metadata.name)), failed };
+}
+
+function fieldSelectorOf(options: GetOptions, name: string | undefined): string {
   const fields: [string, string | undefined][] = [
+    ['metadata.name', name],
     ['spec.repository', options.repository],
     ['spec.packageName', options.name],
     ['spec.workspaceName', options.workspace],
@@ -59,13 +69,13 @@ function fieldSelectorOf(options: GetOptions): string {
   return fields.flatMap(([path, value]) => (value === undefined ? [] : [`${path}=${value}`])).join(',');
 }
 
-async function showKptfile(session: Session, names: readonly string[], { terminal }: Invocation): Promise<Outcome> {
+async function showKptfile(access: Access, names: readonly string[], { terminal }: Invocation): Promise<Outcome> {
   const [name] = names;
   if (name === undefined || names.length > 1) {
     throw new SluiceError('InvalidInput', '--show-kptfile needs the name of one package revision');
   }
-  const revision = await findRevision(session, name);
-  const text = (await session.store.content(revision.name)).files.get('Kptfile')?.toString('utf8');
+  const { files } = await access.contents.read(await findRevision(access, name));
+  const text = files.get('Kptfile')?.toString('utf8');
   if (text === undefined) throw new SluiceError('NotFound', `${name} has no Kptfile`);
   // A program gets the very bytes; a terminal is not steered by them.
   terminal.out.write(terminal.out.isTTY === true ? printableLines(text) : text);

@@ -1,9 +1,9 @@
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession } from './in-session.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { inSession } from './in-session.ts';
 
-export interface HistoryOptions extends DataOptions {
+export interface HistoryOptions extends PlaceOptions {
   readonly limit: number;
   readonly output: 'table' | 'json' | 'yaml';
   readonly headers: boolean;
@@ -13,9 +13,9 @@ const SHORT_COMMIT = 10;
 
 /** `sluice rpkg history` */
 export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inSession('rpkg history', options, invocation, async ({ session, find }) => {
     const { terminal } = invocation;
-    const revision = await findRevision(session, name);
+    const revision = await find(name);
     const entries = await session.store.history(revision.name, options.limit);
     if (options.output === 'json') terminal.out.write(toJson(entries));
     else if (options.output === 'yaml') terminal.out.write(toYaml(entries));

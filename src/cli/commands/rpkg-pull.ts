@@ -1,48 +1,59 @@
 import { join, resolve } from 'node:path';
-import { type KrmObject, readKrmFile } from '../../package/krm.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
+import { isYamlPath, type KrmObject, readKrmFile } from '../../package/krm.ts';
+import { METADATA_FILE } from '../access/package-contents.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession } from './in-session.ts';
-import { METADATA_FILE, metadataText, type PulledFrom, writeNew, writePackage } from './local-package.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision } from './find-revision.ts';
+import { inAccess } from './in-access.ts';
+import { COMMIT_ANNOTATION, metadataText, type PulledFrom, writeNew, writePackage } from './local-package.ts';
 
 /** `sluice rpkg pull` */
 export function rpkgPull(
   name: string,
   folder: string | undefined,
-  options: DataOptions,
+  options: PlaceOptions,
   invocation: Invocation,
 ): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const revision = await findRevision(session, name);
-    const content = await session.store.content(revision.name);
-    for (const skipped of content.skipped) terminal.note(`warning: ${printable(skipped)} is left out`);
-    const namespace = session.repository(revision.key.repository)?.metadata.namespace ?? DEFAULT_NAMESPACE;
-    const from = { name: revision.name, namespace, uid: revision.uid, commit: revision.commit };
+    const revision = await findRevision(access, name);
+    const { files, leftOut, state } = await access.contents.read(revision);
+    for (const skipped of leftOut) terminal.note(`warning: ${printable(skipped)} is left out`);
+    const { namespace = access.namespace, uid } = revision.metadata;
+    const from = { name: revision.metadata.name, namespace, uid, state };
     if (folder === undefined) {
-      const kptfile = content.files.get('Kptfile');
-      const own = kptfile === undefined ? [] : readKrmFile('Kptfile', kptfile).objects;
-      terminal.out.write(toYaml(resourceList([...own, ...content.objects()], from)));
+      terminal.out.write(toYaml(resourceList(objectsOf(files), from)));
       return 0;
     }
     const target = resolve(folder);
-    const files = new Map(content.files);
-    files.delete(METADATA_FILE);
     await writePackage(target, files);
     await writeNew(join(target, METADATA_FILE), metadataText(from));
-    terminal.note(`${printable(revision.name)} pulled into ${folder} (${files.size} files, commit ${revision.commit})`);
+    const at = state.commit === undefined ? `version ${state.resourceVersion}` : `commit ${state.commit}`;
+    terminal.note(`${printable(from.name)} pulled into ${folder} (${files.size} files, ${printable(at)})`);
     return 0;
   });
 }
 
+/** The Kptfile first, then what stands in YAML files. */
+function objectsOf(files: ReadonlyMap<string, Buffer>): KrmObject[] {
+  const kptfile = files.get('Kptfile');
+  const own = kptfile === undefined ? [] : readKrmFile('Kptfile', kptfile).objects;
+  return [...own, ...[...files].flatMap(([path, data]) => (isYamlPath(path) ? readKrmFile(path, data).objects : []))];
+}
+
 /** The KRM objects as kpt functions take them, each with the file that it stands in. */
 function resourceList(objects: readonly KrmObject[], from: PulledFrom) {
+  const { commit } = from.state;
   return {
     apiVersion: 'config.kubernetes.io/v1',
     kind: 'ResourceList',
-    metadata: { annotations: { 'sluice.dev/revision': from.name, 'sluice.dev/commit': from.commit } },
+    metadata: {
+      annotations: {
+        'sluice.dev/revision': from.name,
+        ...(commit === undefined ? {} : { [COMMIT_ANNOTATION]: commit }),
+      },
+    },
     items: objects.map(({ value, file, index }) => {
       const metadata = asRecord(value.metadata);
       const annotations = {

@@ -1,13 +1,15 @@
 import { rename, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { METADATA_FILE } from '../access/package-contents.ts';
+import { printable } from '../output/printable.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision } from './find-revision.ts';
 import { forEachName } from './for-each-name.ts';
-import { findRevision, inSession } from './in-session.ts';
-import { METADATA_FILE, metadataText, readLocalPackage, readPulledFrom, writeNew } from './local-package.ts';
+import { inAccess } from './in-access.ts';
+import { metadataText, readLocalPackage, readPulledFrom, writeNew } from './local-package.ts';
 
-export interface PushOptions extends DataOptions, ActorOptions {
+export interface PushOptions extends PlaceOptions, ActorOptions {
   readonly reason?: string;
 }
 
@@ -18,38 +20,26 @@ export function rpkgPush(
   options: PushOptions,
   invocation: Invocation,
 ): Promise<Outcome> {
-  return inSession(options, invocation, (session) =>
-    forEachName([revisionName], invocation, async (name) => {
+  return inAccess(options, invocation, (access) =>
+    forEachName([revisionName], invocation, access, async (name) => {
       const folder = resolve(folderName);
       const pulled = await readPulledFrom(folder);
       if (pulled.name !== name) {
         throw new SluiceError('InvalidInput', `${folder} was pulled from ${pulled.name}, not from ${name}`);
       }
       const local = await readLocalPackage(folder);
-      const revision = await findRevision(session, name);
-      if (revision.commit !== pulled.commit) {
-        throw new SluiceError(
-          'Conflict',
-          `${name} has moved since it was pulled (from ${pulled.commit} to ${revision.commit}, last by ${revision.tip.facts.actor ?? revision.tip.author}); pull it into another folder and bring your changes there`,
-        );
-      }
-      const { files: before } = await session.store.content(name);
-      const files = new Map<string, Uint8Array | null>(local);
-      for (const path of before.keys()) if (!files.has(path) && path !== METADATA_FILE) files.set(path, null);
-      const after = await session.store.change(
-        name,
-        { files, expectedCommit: pulled.commit },
-        session.context(options.reason),
-      );
-      if (after.commit === pulled.commit) return 'is unchanged';
-      const namespace = session.repository(revision.key.repository)?.metadata.namespace ?? DEFAULT_NAMESPACE;
-      await replaceMetadata(folder, { name, namespace, uid: after.uid, commit: after.commit });
+      const revision = await findRevision(access, name);
+      const after = await access.contents.replace(revision, local, pulled.state, options.reason);
+      if (after === undefined) return 'is unchanged';
+      for (const line of after.notes) invocation.terminal.note(printable(line));
+      const { namespace = access.namespace, uid } = revision.metadata;
+      await replaceMetadata(folder, { name, namespace, uid, state: after.state });
       return 'pushed';
     }),
   );
 }
 
-/** The folder now stands for the new commit and can be pushed again. */
+/** The folder now stands for the new state and can be pushed again. */
 async function replaceMetadata(folder: string, from: Parameters<typeof metadataText>[0]): Promise<void> {
   const target = join(folder, METADATA_FILE);
   const temporary = `${target}.${process.pid}`;

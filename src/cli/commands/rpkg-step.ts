@@ -1,24 +1,28 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { Action } from '../../package/kernel/types.ts';
-import type { PackageRevision } from '../../package/package-revision.ts';
-import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
-import { TransitionRefusedError } from '../../package/write/transition.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import type { Session } from '../assembly/session.ts';
-import { printable } from '../output/printable.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { keyOf, type Stored } from '../../resource/object.ts';
+import type { Access } from '../access/access.ts';
+import { commitOf } from '../access/package-contents.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { commandFor } from './command-for.ts';
+import { findRevision, repositoryOf } from './find-revision.ts';
 import { forEachName } from './for-each-name.ts';
-import { commandFor, findRevision, inSession, openAll } from './in-session.ts';
+import { inAccess, openAll } from './in-access.ts';
 
 export type StepVerb = 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';
 
-export interface StepOptions extends DataOptions, ActorOptions {
+export interface StepOptions extends PlaceOptions, ActorOptions {
   readonly reason?: string;
   readonly commit?: string;
 }
 
-/** A running `up` may change a revision at the same moment; the step is then judged anew. */
+type Revision = Stored<PackageRevision>;
+type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
+
+/** A controller may change a revision at the same moment; the step is then judged anew. */
 const ATTEMPTS = 4;
+/** What a refusal says of a gate. */
+const GATE_REFUSAL = /\bgate \S+ is closed\b/;
 
 /** `sluice rpkg propose|approve|reject|propose-delete|del` */
 export function rpkgStep(
@@ -30,19 +34,21 @@ export function rpkgStep(
   if (options.commit !== undefined && names.length > 1) {
     throw new SluiceError('InvalidInput', '--commit is about one revision; name only that one');
   }
-  return inSession(options, invocation, (session) =>
-    forEachName(names, invocation, async (name) => {
+  return inAccess(options, invocation, (access) =>
+    forEachName(names, invocation, access, async (name) => {
       // Other repositories may hold packages that come from this one.
-      if (verb === 'del') await openAll(session, invocation);
+      if (verb === 'del') await openAll(access, invocation);
       for (let attempt = 1; ; attempt++) {
         try {
-          return await step(session, verb, await findRevision(session, name), options, invocation);
+          return await step(access, verb, await findRevision(access, name), options);
         } catch (error) {
-          if (error instanceof TransitionRefusedError)
-            throw withAdvice(error, commandFor(options, invocation)('why', name));
+          if (isSluiceError(error, 'Refused') && access.explains && GATE_REFUSAL.test(error.message)) {
+            const see = commandFor(options, invocation)('why', name);
+            throw new SluiceError(error.code, `${error.message}; see: ${see}`, { cause: error });
+          }
           const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
           if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
-          await session.store.repository(session.store.get(name).key.repository).sync();
+          await access.repositories.refresh(repositoryOf(name), attempt);
         }
       }
     }),
@@ -50,69 +56,74 @@ export function rpkgStep(
 }
 
 /** Does the step; returns how it is told. */
-async function step(
-  session: Session,
-  verb: StepVerb,
-  revision: PackageRevision,
-  options: StepOptions,
-  invocation: Invocation,
-): Promise<string> {
-  const { name, lifecycle } = revision;
-  const expectedCommit = options.commit ?? revision.commit;
+async function step(access: Access, verb: StepVerb, revision: Revision, options: StepOptions): Promise<string> {
+  const { client } = access;
+  const { lifecycle } = revision.spec;
+  const reason = options.reason === undefined ? {} : { reason: options.reason };
   if (verb === 'propose' && lifecycle === 'Proposed') return 'is already proposed';
   if (verb === 'propose-delete' && lifecycle === 'DeletionProposed') return 'is already proposed for deletion';
-  if (verb === 'del') {
-    if (options.commit !== undefined && options.commit !== revision.commit) throw moved(revision, options.commit);
-    await session.client.delete(packageRevisionKind, { name }, reasonOf(options));
-    return 'deleted';
-  }
-  const { action, told } = actionOf(verb, revision);
-  const after = await session.store.transition(name, { action, expectedCommit }, session.context(options.reason));
-  if (after !== undefined) warnOfGates(session, after, action, invocation);
-  return told;
-}
-
-/** Where gates are not enforced but warned of, whoever passes a closed one is told. */
-function warnOfGates(session: Session, revision: PackageRevision, action: Action, { terminal }: Invocation): void {
-  const annotations = session.repository(revision.key.repository)?.metadata.annotations;
-  if (annotations?.[GATES_ANNOTATION] !== 'warn') return;
-  const { record } = action === 'approve' ? revision.tip.facts : revision;
-  const gates = record?.steps.at(-1)?.gates ?? [];
-  if (gates.length === 0) return;
-  const label = terminal.style('yellow', 'warning:', terminal.err);
-  const list = printable(gates.join(', '));
-  terminal.note(`${label} ${printable(revision.name)}: closed gates: ${list} (${GATES_ANNOTATION}: warn)`);
-}
-
-function actionOf(verb: Exclude<StepVerb, 'del'>, revision: PackageRevision): { action: Action; told: string } {
+  if (options.commit !== undefined) expectCommit(revision, options.commit);
+  const to = (next: Lifecycle) => ({ ...revision, spec: { ...revision.spec, lifecycle: next } });
+  const decide = (next: Lifecycle) => client.subResource('approval').update(packageRevisionKind, to(next), reason);
   switch (verb) {
     case 'propose':
-      return { action: 'propose', told: 'proposed' };
+      expectGates(access, revision);
+      await client.update(packageRevisionKind, to('Proposed'), reason);
+      return 'proposed';
     case 'approve':
-      return { action: 'approve', told: 'approved' };
-    case 'propose-delete':
-      return { action: 'propose-deletion', told: 'proposed for deletion' };
+      if (lifecycle !== 'Proposed') {
+        throw new SluiceError(
+          'Refused',
+          `cannot approve package with ${lifecycle} lifecycle value; only Proposed packages can be approved`,
+        );
+      }
+      expectGates(access, revision);
+      await decide('Published');
+      return 'approved';
     case 'reject':
-      return revision.lifecycle === 'DeletionProposed'
-        ? { action: 'undo-deletion', told: 'no longer proposed for deletion' }
-        : { action: 'reject', told: 'no longer proposed for approval' };
+      if (lifecycle === 'DeletionProposed') {
+        await decide('Published');
+        return 'no longer proposed for deletion';
+      }
+      if (lifecycle !== 'Proposed') throw wrongState(verb, revision, 'Proposed or DeletionProposed');
+      await decide('Draft');
+      return 'no longer proposed for approval';
+    case 'propose-delete':
+      if (lifecycle !== 'Published') throw wrongState(verb, revision, 'Published');
+      await decide('DeletionProposed');
+      return 'proposed for deletion';
+    case 'del': {
+      const { resourceVersion } = revision.metadata;
+      const judged = options.commit === undefined ? {} : { resourceVersion };
+      await client.delete(packageRevisionKind, keyOf(revision), { ...reason, ...judged });
+      return 'deleted';
+    }
   }
 }
 
-function reasonOf({ reason }: StepOptions): { reason?: string } {
-  return reason === undefined ? {} : { reason };
+/** The version that is sent with the step sees to it that the commit is still that one when it is done. */
+function expectCommit(revision: Revision, wanted: string): void {
+  const { name } = revision.metadata;
+  const commit = commitOf(revision);
+  if (commit === wanted) return;
+  throw commit === undefined
+    ? new SluiceError('Unsupported', `the server does not tell the commit of ${name}; leave --commit out`)
+    : new SluiceError(
+        'Conflict',
+        `${name} is at ${commit} now, the request judged ${wanted}; read it again and decide anew`,
+      );
 }
 
-function moved(revision: PackageRevision, commit: string): SluiceError {
-  return new SluiceError(
-    'Conflict',
-    `${revision.name} is at ${revision.commit} now, not at ${commit}; look at it again`,
-  );
+/** Where the server lets closed gates pass, its clients are asked not to. */
+function expectGates({ judgesGates }: Access, { metadata, spec, status }: Revision): void {
+  if (judgesGates) return;
+  const open = new Set((status?.conditions ?? []).filter((one) => one.status === 'True').map(({ type }) => type));
+  const closed = (spec.readinessGates ?? []).map((gate) => gate.conditionType).filter((type) => !open.has(type));
+  if (closed.length > 0) {
+    throw new SluiceError('Refused', `readiness conditions not met: ${metadata.name} waits for ${closed.join(', ')}`);
+  }
 }
 
-/** Where gates refuse, `why` says more than fits into one line. */
-function withAdvice(error: TransitionRefusedError, command: string): SluiceError {
-  const gates = error.details?.refusals.some((refusal) => refusal.gate !== undefined) ?? false;
-  if (!gates) return error;
-  return new SluiceError(error.code, `${error.message}; see: ${command}`, { cause: error });
+function wrongState(verb: StepVerb, { metadata, spec }: Revision, needed: string): SluiceError {
+  return new SluiceError('Refused', `cannot ${verb} ${metadata.name}: it is ${spec.lifecycle}, this needs ${needed}`);
 }

@@ -1,13 +1,20 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { isPublished, type PackageRevision } from '../../package/package-revision.ts';
+import { type Upstream, upstreamFinder } from '../../package/upstream-of.ts';
 import type { UpdateStrategy } from '../../package/write/revision-source.ts';
-import type { Session } from '../assembly/session.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object.ts';
+import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
-import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
-import { findRevision, inSession, openAll } from './in-session.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { findRevision } from './find-revision.ts';
+import { inAccess, openAll } from './in-access.ts';
+import { createRevision } from './rpkg-create.ts';
 
-export interface UpgradeOptions extends DataOptions, ActorOptions {
+type Revision = Stored<PackageRevision>;
+type UpstreamOf = (revision: Revision) => Upstream | undefined;
+
+export interface UpgradeOptions extends PlaceOptions, ActorOptions {
   readonly revision: number;
   readonly workspace?: string;
   readonly strategy: UpdateStrategy;
@@ -27,69 +34,70 @@ export function rpkgUpgrade(
       throw new SluiceError('InvalidInput', '--workspace is required: it names the new draft');
     if (revision < 0) throw new SluiceError('InvalidInput', '--revision must be positive; 0 is the latest one');
   }
-  return inSession(options, invocation, async (session) => {
+  return inAccess(options, invocation, async (access) => {
     // The upstream can lie in any of them, and so can what comes from it.
-    const failures = await openAll(session, invocation);
-    if (discover === 'upstream') await tellUpstreams(session, names, invocation);
-    else if (discover === 'downstream') tellDownstreams(session, names, invocation);
-    else return upgrade(session, names[0] ?? '', options, invocation);
+    const failures = await openAll(access, invocation);
+    const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
+    const upstreamOf = upstreamFinder(items);
+    if (discover === 'upstream') {
+      const named = await Promise.all(names.map((name) => findRevision(access, name)));
+      const all = items.filter(({ status }) => status?.upstreamLock !== undefined);
+      tellUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
+    } else if (discover === 'downstream') tellDownstreams(items, names, upstreamOf, invocation);
+    else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
     return failures === 0 ? 0 : 1;
   });
 }
 
 async function upgrade(
-  session: Session,
+  access: Access,
   name: string,
   { revision, workspace = '', strategy }: UpgradeOptions,
+  upstreamOf: UpstreamOf,
   { terminal }: Invocation,
 ): Promise<Outcome> {
-  const local = await findRevision(session, name);
-  if (!isPublished(local)) {
+  const local = await findRevision(access, name);
+  const { lifecycle, repository, packageName } = local.spec;
+  if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') {
     throw new SluiceError(
       'Refused',
-      `to upgrade a package, it must be in a published state, not "${local.lifecycle}"; approve ${name} first`,
+      `to upgrade a package, it must be in a published state, not "${lifecycle}"; approve ${name} first`,
     );
   }
-  const upstream = session.store.upstreamOf(local);
+  const upstream = upstreamOf(local);
   if (upstream?.current === undefined) throw noUpstream(local, upstream?.draft);
-  const target = revision === 0 ? upstream.newer.at(-1) : published(session, upstream.current, revision);
+  const current = upstream.current.metadata.name;
+  const target = revision === 0 ? upstream.newer.at(-1) : published(upstream, revision);
   if (target === undefined) {
-    throw new SluiceError(
-      'NotFound',
-      `no update available: ${upstream.current.name} is the latest revision of its package`,
-    );
+    throw new SluiceError('NotFound', `no update available: ${current} is the latest revision of its package`);
   }
-  const label = terminal.style('yellow', 'warning:', terminal.err);
-  const created = await session.store.create(
-    local.key.repository,
+  const created = await createRevision(
+    access,
+    { repository, path: packageName, workspace },
     {
-      package: local.key.package,
-      workspace,
-      source: {
-        type: 'upgrade',
-        oldUpstream: upstream.current.name,
-        newUpstream: target.name,
-        local: local.name,
+      type: 'upgrade',
+      upgrade: {
+        oldUpstreamRef: { name: current },
+        newUpstreamRef: { name: target.metadata.name },
+        localPackageRevisionRef: { name: local.metadata.name },
         strategy,
       },
     },
-    { ...session.context(), warn: (message) => terminal.note(`${label} ${printable(message)}`) },
   );
-  terminal.line(`${printable(local.name)} upgraded to ${printable(created.name)}`);
+  terminal.line(`${printable(local.metadata.name)} upgraded to ${printable(created)}`);
   return 0;
 }
 
-function published(session: Session, { key }: PackageRevision, revision: number): PackageRevision {
-  const { repository, package: path } = key;
-  const found = session.store
-    .list({ repository, package: path })
-    .find((one) => isPublished(one) && one.revision === revision);
-  if (found === undefined) throw new SluiceError('NotFound', `revision ${revision} does not exist for package ${path}`);
-  return found;
+function published(upstream: Upstream, revision: number): Revision {
+  const found = upstream.published.find(({ spec }) => spec.revision === revision);
+  if (found !== undefined) return found;
+  const path = upstream.published[0]?.spec.packageName;
+  throw new SluiceError('NotFound', `revision ${revision} does not exist for package ${path}`);
 }
 
-function noUpstream({ name, kptfile }: PackageRevision, draft: string | undefined): SluiceError {
-  const lock = kptfile?.upstreamLock?.git;
+function noUpstream({ metadata, status }: Revision, draft: string | undefined): SluiceError {
+  const { name } = metadata;
+  const lock = status?.upstreamLock?.git;
   if (lock === undefined)
     return new SluiceError(
       'NotFound',
@@ -102,29 +110,31 @@ function noUpstream({ name, kptfile }: PackageRevision, draft: string | undefine
   return new SluiceError('NotFound', `the upstream of ${name}, ${lock.repo}/${lock.directory}@${lock.ref}, ${why}`);
 }
 
-/** What could come to the named revisions, or to all that have an upstream. */
-async function tellUpstreams(session: Session, names: readonly string[], { terminal }: Invocation): Promise<void> {
-  const revisions =
-    names.length > 0
-      ? await Promise.all(names.map((name) => findRevision(session, name)))
-      : session.store.list().filter(({ kptfile }) => kptfile?.upstreamLock !== undefined);
+/** What could come to revisions. */
+function tellUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
   const rows = revisions.map((revision) => {
-    const upstream = session.store.upstreamOf(revision);
-    const newer = upstream?.newer.map((one) => `v${one.revision}`).join(', ') ?? '';
-    return [revision.name, upstream?.repository ?? '', newer === '' ? 'No update available' : newer];
+    const upstream = upstreamOf(revision);
+    const newer = upstream?.newer.map(({ spec }) => `v${spec.revision}`).join(', ') ?? '';
+    return [revision.metadata.name, upstream?.repository ?? '', newer === '' ? 'No update available' : newer];
   });
   terminal.out.write(table(['Package revision', 'Upstream repository', 'Upstream updates'], rows));
 }
 
 /** Which packages could take the named revisions, or any. */
-function tellDownstreams(session: Session, names: readonly string[], { terminal }: Invocation): void {
+function tellDownstreams(
+  revisions: readonly Revision[],
+  names: readonly string[],
+  upstreamOf: UpstreamOf,
+  { terminal }: Invocation,
+): void {
   const rows: string[][] = [];
-  for (const revision of session.store.list()) {
-    const { current, draft, newer = [] } = session.store.upstreamOf(revision) ?? {};
-    const from = current === undefined ? (draft === undefined ? '?' : `(draft "${draft}")`) : `v${current.revision}`;
-    for (const update of newer) {
-      if (names.length === 0 || names.includes(update.name))
-        rows.push([update.name, revision.name, `${from}->v${update.revision}`]);
+  for (const revision of revisions) {
+    const { current, draft, newer = [] } = upstreamOf(revision) ?? {};
+    const before = draft === undefined ? '?' : `(draft "${draft}")`;
+    const from = current === undefined ? before : `v${current.spec.revision}`;
+    for (const { metadata, spec } of newer) {
+      if (names.length === 0 || names.includes(metadata.name))
+        rows.push([metadata.name, revision.metadata.name, `${from}->v${spec.revision}`]);
     }
   }
   if (rows.length === 0) terminal.line('All downstream packages are up to date.');

@@ -1,4 +1,5 @@
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { CONTROLLERS, checkDisabled } from '../assembly/controllers.ts';
 import { loadResolvers } from '../assembly/load-resolvers.ts';
@@ -12,7 +13,7 @@ import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
 import { aborted } from '../up/until-stopped.ts';
 import { printWaitReport } from '../up/wait-report.ts';
-import { commandFor, folderOf } from './in-session.ts';
+import { commandFor } from './command-for.ts';
 
 export interface UpOptions extends DataOptions, ActorOptions {
   readonly config?: readonly string[];
@@ -33,7 +34,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const manifests = await readConfig(options.config ?? []);
   const resolvers = await loadResolvers(options.resolver ?? []);
   const log = options.log === 'json' ? jsonSink(terminal) : textSink(terminal);
-  const folder = folderOf(options, invocation);
+  const folder = folderOf(options, environment);
   const actor = actorOf(options, environment);
   return runService(
     { folder, actor, terminal, log, resolvers, disabled, serve: serveOf(options) },

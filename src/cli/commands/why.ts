@@ -1,22 +1,23 @@
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { runningUp } from '../assembly/up-lock.ts';
 import { toJson, toYaml } from '../output/structured.ts';
-import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { explain } from '../why/explain.ts';
 import { printExplanation } from '../why/print-explanation.ts';
-import { commandFor, findRevision, inSession, openAll } from './in-session.ts';
+import { commandFor } from './command-for.ts';
+import { inSession } from './in-session.ts';
 
-export interface WhyOptions extends DataOptions {
+export interface WhyOptions extends PlaceOptions {
   readonly output: 'text' | 'json' | 'yaml';
 }
 
 /** `sluice why`: reads the truth itself, so it works while `sluice up` runs and without it. */
 export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession(options, invocation, async (session) => {
+  return inSession('why', options, invocation, async ({ session, find, openAll }) => {
     const { terminal } = invocation;
-    const revision = await findRevision(session, name);
+    const revision = await find(name);
     // Packages of other repositories may come from it.
-    if (revision.lifecycle === 'DeletionProposed') await openAll(session, invocation);
+    if (revision.lifecycle === 'DeletionProposed') await openAll();
     const up = await runningUp(session.folder);
     const explanation = await explain(session, revision, {
       resolvers: up?.resolvers ?? BUILT_IN_RESOLVERS,

@@ -13,6 +13,14 @@ export interface DataOptions {
   readonly data?: string;
 }
 
+/** Where a command works. */
+export interface PlaceOptions extends DataOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace?: string;
+  readonly verbose?: boolean;
+}
+
 export interface ActorOptions {
   readonly as?: string;
   readonly asGroup?: readonly string[];

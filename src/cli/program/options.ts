@@ -9,6 +9,28 @@ export function withData(command: Command): Command {
   return command.option('--data <folder>', 'data folder (default: $SLUICE_DATA, else .sluice)');
 }
 
+/** For commands that work on a server as well. */
+export function withPlace(command: Command): Command {
+  return withData(command)
+    .option('--kubeconfig <file>', 'kubeconfig of a server to work on in place of a data folder')
+    .option('--context <name>', 'context of the kubeconfig')
+    .option('-n, --namespace <name>', 'namespace (default: that of the context, else "default")')
+    .option('-v, --verbose', 'tell which server or data folder is used');
+}
+
+export function withAllNamespaces(command: Command): Command {
+  return command.option('-A, --all-namespaces', 'from all namespaces');
+}
+
+/** What follows the help of groups of commands that work on servers. */
+export const PLACE_HELP = `
+They work on a server or on a data folder, the first of these that is given:
+  --kubeconfig FILE       the server of a kubeconfig: one of "sluice up", or any Porch server
+  --data, $SLUICE_DATA    a data folder: through its "sluice up" if one runs, else on the folder itself
+  $KUBECONFIG             the server of a kubeconfig
+  .sluice                 the data folder, as with --data
+-v tells which one it is.`;
+
 export function withActor(command: Command): Command {
   return command
     .option('--as <name>', 'who asks (default: $SLUICE_USER, else the user of the system)')

@@ -1,10 +1,23 @@
 import type { Command } from 'commander';
 import type { Invocation } from './invocation.ts';
-import { examples, type Finish, several, withActor, withData, withHeaders, withOutput } from './options.ts';
+import {
+  examples,
+  type Finish,
+  PLACE_HELP,
+  several,
+  withActor,
+  withAllNamespaces,
+  withHeaders,
+  withOutput,
+  withPlace,
+} from './options.ts';
 
 /** `sluice repo …` */
 export function addRepoCommands(program: Command, invocation: Invocation, finish: Finish): void {
-  const repo = program.command('repo').description('register and look at Git repositories with packages');
+  const repo = program
+    .command('repo')
+    .description('register and look at Git repositories with packages')
+    .addHelpText('after', PLACE_HELP);
 
   const reg = repo
     .command('reg')
@@ -27,7 +40,7 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     )
     .option('--sync-schedule <cron>', 'when everything is read anew');
   examples(
-    withActor(withData(reg)),
+    withActor(withPlace(reg)),
     'sluice repo reg /srv/git/blueprints.git',
     'sluice repo reg https://git.example.com/edge.git --name edge --deployment --repo-basic-username ci --repo-basic-password-file token.txt',
   ).action(async (address, options) => {
@@ -38,11 +51,13 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .command('get')
     .description('list registered repositories, and whether they can be read')
     .argument('[names...]', 'only these');
-  examples(withHeaders(withOutput(withData(get))), 'sluice repo get', 'sluice repo get blueprints -o yaml').action(
-    async (names, options) => {
-      finish(await (await import('../commands/repo-get.ts')).repoGet(names, options, invocation));
-    },
-  );
+  examples(
+    withHeaders(withOutput(withAllNamespaces(withPlace(get)))),
+    'sluice repo get',
+    'sluice repo get blueprints -o yaml',
+  ).action(async (names, options) => {
+    finish(await (await import('../commands/repo-get.ts')).repoGet(names, options, invocation));
+  });
 
   const unreg = repo
     .command('unreg')
@@ -50,7 +65,7 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .description('forget repositories; their content stays as it is')
     .argument('<names...>', 'names of repositories')
     .option('--keep-auth-secret', 'keep the secret with the credentials');
-  examples(withActor(withData(unreg)), 'sluice repo unreg blueprints').action(async (names, options) => {
+  examples(withActor(withPlace(unreg)), 'sluice repo unreg blueprints').action(async (names, options) => {
     finish(await (await import('../commands/repo-unreg.ts')).repoUnreg(names, options, invocation));
   });
 
@@ -59,7 +74,7 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .description('read repositories again now')
     .argument('[names...]', 'names of repositories')
     .option('--all', 'all registered repositories');
-  examples(withActor(withData(sync)), 'sluice repo sync blueprints', 'sluice repo sync --all').action(
+  examples(withActor(withPlace(sync)), 'sluice repo sync blueprints', 'sluice repo sync --all').action(
     async (names, options) => {
       finish(await (await import('../commands/repo-sync.ts')).repoSync(names, options, invocation));
     },

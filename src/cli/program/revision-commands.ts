@@ -1,11 +1,22 @@
 import { type Command, Option } from 'commander';
 import { UPDATE_STRATEGIES } from '../../package/write/revision-source.ts';
 import type { Invocation } from './invocation.ts';
-import { examples, type Finish, integer, listOf, withActor, withData, withHeaders, withOutput } from './options.ts';
+import {
+  examples,
+  type Finish,
+  integer,
+  listOf,
+  PLACE_HELP,
+  withActor,
+  withAllNamespaces,
+  withHeaders,
+  withOutput,
+  withPlace,
+} from './options.ts';
 
 /** `sluice rpkg …` and `sluice why`. */
 export function addRevisionCommands(program: Command, invocation: Invocation, finish: Finish): void {
-  const rpkg = program.command('rpkg').description('work with package revisions');
+  const rpkg = program.command('rpkg').description('work with package revisions').addHelpText('after', PLACE_HELP);
   addReading(rpkg, invocation, finish);
   addCreating(rpkg, invocation, finish);
   addSteps(rpkg, invocation, finish);
@@ -16,7 +27,7 @@ export function addRevisionCommands(program: Command, invocation: Invocation, fi
     .description('what one revision waits for: every gate, who can settle it, what to do next')
     .argument('<revision>', 'name of a package revision');
   examples(
-    withOutput(withData(why), ['text', 'json', 'yaml']),
+    withOutput(withPlace(why), ['text', 'json', 'yaml']),
     'sluice why packages.web-shop.v1',
     'sluice why packages.web-shop.v1 -o json',
   ).action(async (name, options) => {
@@ -37,7 +48,7 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
     .option('-l, --selector <labels>', 'only with these labels')
     .option('--show-kptfile', 'print the Kptfile instead (needs one name)');
   examples(
-    withHeaders(withOutput(withData(get))),
+    withHeaders(withOutput(withAllNamespaces(withPlace(get)))),
     'sluice rpkg get',
     'sluice rpkg get --name web-shop --lifecycle Draft',
     'sluice rpkg get packages.web-shop.v1 -o yaml',
@@ -53,9 +64,11 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
       '[folder]',
       'a folder that does not exist or is empty; without it the files go to stdout as a ResourceList',
     );
-  examples(withData(pull), 'sluice rpkg pull packages.web-shop.v1 ./web-shop').action(async (name, folder, options) => {
-    finish(await (await import('../commands/rpkg-pull.ts')).rpkgPull(name, folder, options, invocation));
-  });
+  examples(withPlace(pull), 'sluice rpkg pull packages.web-shop.v1 ./web-shop').action(
+    async (name, folder, options) => {
+      finish(await (await import('../commands/rpkg-pull.ts')).rpkgPull(name, folder, options, invocation));
+    },
+  );
 
   const history = rpkg
     .command('history')
@@ -63,7 +76,7 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
     .argument('<name>', 'name of a package revision')
     .option('--limit <number>', 'at most so many entries', integer, 100);
   examples(
-    withHeaders(withOutput(withData(history), ['table', 'json', 'yaml'])),
+    withHeaders(withOutput(withPlace(history), ['table', 'json', 'yaml'])),
     'sluice rpkg history packages.web-shop.v1',
   ).action(async (name, options) => {
     finish(await (await import('../commands/rpkg-history.ts')).rpkgHistory(name, options, invocation));
@@ -82,7 +95,7 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
 the package. Exit code 0 if nothing differs, 1 if something does.`,
     );
   examples(
-    withData(diff),
+    withPlace(diff),
     'sluice rpkg diff packages.web-shop.v2',
     'sluice rpkg diff packages.web-shop.v2 latest',
   ).action(async (name, other, options) => {
@@ -101,7 +114,7 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     .option('--keywords <words>', 'keywords, separated by commas', listOf)
     .option('--site <url>', 'page about the package');
   examples(
-    withActor(withData(init)),
+    withActor(withPlace(init)),
     'sluice rpkg init network/upf --repository packages --workspace v1 --keywords 5g,upf',
   ).action(async (path, options) => {
     finish(await (await import('../commands/rpkg-create.ts')).rpkgInit(path, options, invocation));
@@ -118,7 +131,7 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     .option('--ref <name>', 'with a Git address: branch, tag or commit (default: main)')
     .option('--secret-ref <name>', 'with a Git address: Secret with the credentials');
   examples(
-    withActor(withData(clone)),
+    withActor(withPlace(clone)),
     'sluice rpkg clone blueprints.upf.v1 edge/upf --repository edge',
     'sluice rpkg clone https://git.example.com/blueprints.git/network/upf@v2 upf --repository edge --workspace v1',
   ).action(async (source, path, options) => {
@@ -131,7 +144,7 @@ function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): voi
     .description('create a draft from a published revision of the same package')
     .argument('<source>', 'name of a published package revision')
     .requiredOption('--workspace <name>', 'name of the line of work');
-  examples(withActor(withData(copy)), 'sluice rpkg copy packages.web-shop.v1 --workspace v2').action(
+  examples(withActor(withPlace(copy)), 'sluice rpkg copy packages.web-shop.v1 --workspace v2').action(
     async (source, options) => {
       finish(await (await import('../commands/rpkg-create.ts')).rpkgCopy(source, options, invocation));
     },
@@ -161,7 +174,7 @@ resource-merge merges resource by resource, field by field; fast-forward goes on
 force-delete-replace drops what was changed locally; copy-merge replaces the files that upstream has and keeps the others.`,
     );
   examples(
-    withActor(withData(upgrade)),
+    withActor(withPlace(upgrade)),
     'sluice rpkg upgrade edge.upf.v1 --workspace v2',
     'sluice rpkg upgrade edge.upf.v1 --workspace v2 --revision 3 --strategy copy-merge',
     'sluice rpkg upgrade --discover=upstream',
@@ -182,7 +195,7 @@ force-delete-replace drops what was changed locally; copy-merge replaces the fil
 Files that were removed from the folder are removed from the package. If the revision has moved since it was pulled, nothing is
 pushed.`,
     );
-  examples(withActor(withData(push)), 'sluice rpkg push packages.web-shop.v1 ./web-shop').action(
+  examples(withActor(withPlace(push)), 'sluice rpkg push packages.web-shop.v1 ./web-shop').action(
     async (name, folder, options) => {
       finish(await (await import('../commands/rpkg-push.ts')).rpkgPush(name, folder, options, invocation));
     },
@@ -213,7 +226,7 @@ function addSteps(rpkg: Command, invocation: Invocation, finish: Finish): void {
       .option('--commit <id>', 'only if the revision is at this commit; for one name');
     if (alias !== undefined) command.alias(alias);
     const why = verb === 'reject' ? ' --reason "the port is wrong"' : '';
-    examples(withActor(withData(command)), `sluice rpkg ${verb} packages.web-shop.v1${why}`).action(
+    examples(withActor(withPlace(command)), `sluice rpkg ${verb} packages.web-shop.v1${why}`).action(
       async (names, options) => {
         finish(await (await import('../commands/rpkg-step.ts')).rpkgStep(verb, names, options, invocation));
       },
@@ -232,7 +245,7 @@ function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): v
     .option('--reason <word>', 'one word for programs')
     .option('--message <text>', 'a sentence for people');
   examples(
-    withActor(withData(set)),
+    withActor(withPlace(set)),
     'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "looked at the load test"',
   ).action(async (name, type, status, options) => {
     finish(await (await import('../commands/rpkg-condition.ts')).setCondition(name, type, status, options, invocation));
@@ -244,7 +257,7 @@ function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): v
     .argument('<name>', 'name of a package revision')
     .argument('<type>', 'condition type');
   examples(
-    withActor(withData(remove)),
+    withActor(withPlace(remove)),
     'sluice rpkg condition rm packages.web-shop.v1 shop.example.com/CapacityReviewed',
   ).action(async (name, type, options) => {
     finish(await (await import('../commands/rpkg-condition.ts')).removeCondition(name, type, options, invocation));

@@ -14,7 +14,8 @@ export interface KubeconfigEntry {
   readonly context?: string;
 }
 
-const DEFAULT_CONTEXT = 'sluice';
+/** The name of context and cluster in the kubeconfig that a server writes. */
+export const ADMIN_CONTEXT = 'sluice';
 const MAX_BYTES = 1024 * 1024;
 
 const content = z.looseObject({}).optional();
@@ -34,7 +35,7 @@ type Kubeconfig = z.infer<typeof kubeconfigSchema>;
  * Unavailable if it cannot be written.
  */
 export async function writeKubeconfig(entry: KubeconfigEntry): Promise<void> {
-  const { path, server, caData, token, user, context = DEFAULT_CONTEXT } = entry;
+  const { path, server, caData, token, user, context = ADMIN_CONTEXT } = entry;
   const old: Kubeconfig = (await readKubeconfig(path)) ?? {};
   const authority = Buffer.from(caData).toString('base64');
   const kept = old.contexts?.find(({ name }) => name === context)?.context;
@@ -55,7 +56,7 @@ export async function writeKubeconfig(entry: KubeconfigEntry): Promise<void> {
 export async function tokenInKubeconfig(
   path: string,
   user: string,
-  context = DEFAULT_CONTEXT,
+  context = ADMIN_CONTEXT,
 ): Promise<string | undefined> {
   const config = await readKubeconfig(path);
   const found = config?.users?.find(({ name }) => name === `${context}-${user}`)?.user as

@@ -1,0 +1,23 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { Client } from '../../resource/client.ts';
+import type { PackageContents } from './package-contents.ts';
+import type { Repositories } from './repositories.ts';
+
+/** What commands work through: packages and objects of a data folder or of a server. Who asks is part of it. */
+export interface Access {
+  /** For messages, such as `the data folder /home/anna/.sluice` or `https://… (context …)`. */
+  readonly where: string;
+  /** The server, if it is one, for messages about what it refused. */
+  readonly server: string | undefined;
+  /** The namespace that is meant. */
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly contents: PackageContents;
+  readonly repositories: Repositories;
+  /** True if `sluice why` can look at the same packages. */
+  readonly explains: boolean;
+  /** False on a server that leaves it to its clients to respect gates. */
+  readonly judgesGates: boolean;
+  close(): Promise<void>;
+}

@@ -1,0 +1,34 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { Client } from '../../resource/client.ts';
+import type { Session } from '../assembly/session.ts';
+import type { Access } from './access.ts';
+import { FolderContents } from './folder-contents.ts';
+import { FolderRepositories } from './folder-repositories.ts';
+
+/** A data folder that nobody serves: the registry of a session in this process. */
+export class FolderAccess implements Access {
+  readonly where: string;
+  readonly server = undefined;
+  readonly namespace: string;
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly contents: FolderContents;
+  readonly repositories: FolderRepositories;
+  readonly explains = true;
+  readonly judgesGates = true;
+  readonly #session: Session;
+
+  constructor(session: Session, namespace: string) {
+    this.where = `the data folder ${session.folder.path}`;
+    this.namespace = namespace;
+    this.clock = session.clock;
+    this.client = session.client;
+    this.contents = new FolderContents(session);
+    this.repositories = new FolderRepositories(session);
+    this.#session = session;
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+}

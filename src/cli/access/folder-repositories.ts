@@ -1,0 +1,59 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { messageOf } from '../../foundation/sluice-error.ts';
+import type { Repository } from '../../resource/kinds/repository.ts';
+import type { Stored } from '../../resource/object.ts';
+import type { OpenFailure, Session } from '../assembly/session.ts';
+import type { Repositories } from './repositories.ts';
+
+/** Repositories of a session, which are opened when they are needed. */
+export class FolderRepositories implements Repositories {
+  readonly #session: Session;
+
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
+  open(name: string): Promise<void> {
+    return this.#session.openRepository(name);
+  }
+
+  openAll(): Promise<OpenFailure[]> {
+    return this.#session.openAll();
+  }
+
+  async refresh(name: string): Promise<void> {
+    await this.#session.store.repository(name).sync();
+  }
+
+  ready(name: string): Promise<void> {
+    return this.open(name);
+  }
+
+  /** What is opened is read. */
+  sync(name: string): Promise<void> {
+    return this.open(name);
+  }
+
+  async look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }> {
+    const { name } = object.metadata;
+    const { store, clock } = this.#session;
+    const lastTransitionTime = timestamp(clock.now());
+    const ready = (status: 'True' | 'False', reason: string, message: string) => ({
+      conditions: [{ type: 'Ready', status, reason, message, lastTransitionTime }],
+    });
+    try {
+      await this.#session.openSoon(name);
+      const { index } = store.repository(name);
+      const packages = new Set(store.list({ repository: name }).map(({ key }) => key.package));
+      const status = {
+        ...ready('True', 'Ready', 'Repository Ready'),
+        packageCount: packages.size,
+        ...(index.mainHead === undefined ? {} : { gitCommitHash: index.mainHead }),
+      };
+      return { object: { ...object, status } };
+    } catch (error) {
+      const problem = messageOf(error);
+      return { object: { ...object, status: ready('False', 'Error', problem) }, problem };
+    }
+  }
+}

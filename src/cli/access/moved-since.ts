@@ -1,0 +1,13 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+/** What is told to those who push a folder that is behind. */
+export function movedSince(
+  name: string,
+  { from, to, by }: { readonly from: string; readonly to: string; readonly by?: string },
+): SluiceError {
+  const last = by === undefined ? '' : `, last by ${by}`;
+  return new SluiceError(
+    'Conflict',
+    `${name} has moved since it was pulled (from ${from} to ${to}${last}); pull it into another folder and bring your changes there`,
+  );
+}

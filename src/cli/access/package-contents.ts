@@ -1,0 +1,44 @@
+import type { GivenCondition } from '../../package/verdict.ts';
+import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object.ts';
+
+/** Says in a pulled folder which revision it is, and in which state. The name and form are kpt's; it is no file of the package. */
+export const METADATA_FILE = '.KptRevisionMetadata';
+
+/** The state of a package that a folder was pulled from. */
+export interface PulledState {
+  /** As the server gave it; in a data folder the commit. */
+  readonly resourceVersion: string;
+  /** Undefined where it is not known. */
+  readonly commit: string | undefined;
+}
+
+export interface PackageFiles {
+  readonly files: ReadonlyMap<string, Buffer>;
+  /** What is in the package and not among the files, with the reason. */
+  readonly leftOut: readonly string[];
+  readonly state: PulledState;
+}
+
+/** The files and conditions of package revisions: what a data folder can do beyond the API that all servers have. */
+export interface PackageContents {
+  read(revision: Stored<PackageRevision>): Promise<PackageFiles>;
+  /**
+   * Makes the files of a draft those given, if it is still in the state that they were made from; Conflict otherwise. Undefined if
+   * nothing differs; else the new state, and what was done besides, as lines.
+   */
+  replace(
+    revision: Stored<PackageRevision>,
+    files: ReadonlyMap<string, Buffer>,
+    from: PulledState,
+    reason: string | undefined,
+  ): Promise<{ readonly state: PulledState; readonly notes: readonly string[] } | undefined>;
+  /** Gives a condition for the content at hand, also if it has been given with the same words before. */
+  give(revision: Stored<PackageRevision>, condition: GivenCondition): Promise<void>;
+  withdraw(revision: Stored<PackageRevision>, type: string): Promise<void>;
+}
+
+/** The commit that a revision is at; undefined where the server does not tell. */
+export function commitOf({ status }: PackageRevision): string | undefined {
+  return status?.selfLock?.git?.commit;
+}

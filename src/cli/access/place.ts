@@ -1,0 +1,24 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../assembly/data-folder.ts';
+import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
+
+/** What a command works on: a data folder of this machine, or a server that a kubeconfig leads to. */
+export type Place =
+  | { readonly kind: 'folder'; readonly folder: DataFolder }
+  /** Without a path the files of KUBECONFIG count. */
+  | { readonly kind: 'server'; readonly kubeconfig: string | undefined; readonly context: string | undefined };
+
+/** --kubeconfig, else the data folder that is named, else KUBECONFIG, else the default data folder. Throws InvalidInput. */
+export function placeOf(options: PlaceOptions, environment: NodeJS.ProcessEnv): Place {
+  const { kubeconfig, context, data } = options;
+  const named = data ?? (environment.SLUICE_DATA || undefined);
+  if (kubeconfig !== undefined || (named === undefined && (environment.KUBECONFIG ?? '') !== ''))
+    return { kind: 'server', kubeconfig, context };
+  if (context === undefined) return { kind: 'folder', folder: folderOf(options, environment) };
+  throw new SluiceError('InvalidInput', '--context is about a kubeconfig; name one with --kubeconfig or KUBECONFIG');
+}
+
+/** The data folder that a command line means. */
+export function folderOf({ data }: DataOptions, environment: NodeJS.ProcessEnv): DataFolder {
+  return dataFolder(data ?? (environment.SLUICE_DATA || DEFAULT_DATA_FOLDER));
+}

@@ -1,0 +1,19 @@
+import type { Repository } from '../../resource/kinds/repository.ts';
+import type { Stored } from '../../resource/object.ts';
+import type { OpenFailure } from '../assembly/session.ts';
+
+/** The repositories behind a client, as far as a command has to see to them: a server does most of it by itself. */
+export interface Repositories {
+  /** Before packages of a repository are asked for. NotFound if it is not registered, where that is known. */
+  open(name: string): Promise<void>;
+  /** Before all packages are asked for. Those that cannot be used do not keep the others from it. */
+  openAll(): Promise<OpenFailure[]>;
+  /** Before something is tried again that somebody else got in the way of. `attempt` counts from 1. */
+  refresh(name: string, attempt: number): Promise<void>;
+  /** Resolves once the packages of a new repository can be used; throws why they cannot. */
+  ready(name: string): Promise<void>;
+  /** Reads a repository again now; throws if that fails. */
+  sync(name: string): Promise<void>;
+  /** The object with the status that it has now, and why the repository cannot be used, if that is not told in it yet. */
+  look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }>;
+}

@@ -1,0 +1,55 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { Connection } from '../../kubernetes/connection.ts';
+import { findClusterAccess } from '../../kubernetes/kubeconfig.ts';
+import type { Actor } from '../../resource/request-context.ts';
+import { ADMIN_CONTEXT } from '../../server/authentication/kubeconfig.ts';
+import { MASTERS_GROUP } from '../../server/authentication/user.ts';
+import type { DataFolder } from '../assembly/data-folder.ts';
+import { runningUp } from '../assembly/up-lock.ts';
+import { ServerAccess } from './server-access.ts';
+
+export interface RunningServerOptions {
+  readonly actor: Actor;
+  readonly namespace: string | undefined;
+  readonly onWarning: (text: string) => void;
+  readonly clock?: Clock;
+  /** How long, in milliseconds, a server that starts is waited for; default 30 s. */
+  readonly patience?: number;
+}
+
+/** An `up` takes its lock first and serves last, after it has looked at all repositories. */
+const PATIENCE = 30_000;
+const RETRY_INTERVAL = 100;
+const NOT_YET = ['Unavailable', 'Timeout', 'Unauthenticated', 'InvalidInput'] as const;
+
+/**
+ * The server of the `up` that works on a data folder; undefined if none runs, or one that does not serve. Whoever can read the folder
+ * may do everything in it, so who asks is a name for the records, with all rights.
+ */
+export async function runningServer(
+  folder: DataFolder,
+  { actor, namespace, onWarning, clock = systemClock, patience = PATIENCE }: RunningServerOptions,
+): Promise<ServerAccess | undefined> {
+  const end = clock.now() + patience;
+  const impersonated = { name: actor.name, groups: [...(actor.groups ?? []), MASTERS_GROUP] };
+  for (;;) {
+    const up = await runningUp(folder);
+    if (up?.serves !== true) return undefined;
+    let connection: Connection | undefined;
+    try {
+      const access = await findClusterAccess({ kubeconfig: folder.kubeconfig, context: ADMIN_CONTEXT });
+      connection = new Connection(access, { onWarning });
+      return await ServerAccess.open({ connection, namespace, actor: impersonated, folder: folder.path });
+    } catch (error) {
+      await connection?.close();
+      if (!NOT_YET.some((code) => isSluiceError(error, code))) throw error;
+      if (clock.now() < end) await pause(RETRY_INTERVAL);
+      else
+        throw new SluiceError('Unavailable', `"sluice up" works on ${folder.path}, but: ${messageOf(error)}`, {
+          cause: error,
+        });
+    }
+  }
+}

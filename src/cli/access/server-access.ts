@@ -1,0 +1,72 @@
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Connection } from '../../kubernetes/connection.ts';
+import { HttpClient } from '../../kubernetes/http-client.ts';
+import type { Client } from '../../resource/client.ts';
+import type { Actor } from '../../resource/request-context.ts';
+import type { Access } from './access.ts';
+import { ServerContents } from './server-contents.ts';
+import { ServerRepositories } from './server-repositories.ts';
+
+export interface ServerAccessOptions {
+  readonly connection: Connection;
+  /** The namespace that was asked for; else that of the kubeconfig counts. */
+  readonly namespace: string | undefined;
+  /** Who the server is to take us for; the user of the kubeconfig if absent. */
+  readonly actor: Actor | undefined;
+  /** The data folder whose server it is, if it is one of this machine. */
+  readonly folder?: string;
+}
+
+/** A server: our own, or any that serves package revisions as Porch does. */
+export class ServerAccess implements Access {
+  readonly where: string;
+  readonly server: string;
+  readonly namespace: string;
+  readonly clock: Clock = systemClock;
+  readonly client: Client;
+  readonly contents: ServerContents;
+  readonly repositories: ServerRepositories;
+  readonly explains: boolean;
+  readonly judgesGates: boolean;
+  readonly #connection: Connection;
+
+  private constructor({ connection, namespace, actor, folder }: ServerAccessOptions, isSluice: boolean) {
+    const { access } = connection;
+    this.server = access.server;
+    const of = folder === undefined ? access.source : `"sluice up" on ${folder}`;
+    this.where = `${access.server} (${of})`;
+    this.namespace = namespace ?? access.namespace;
+    this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
+    this.contents = new ServerContents(this.client, isSluice);
+    this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
+    this.explains = folder !== undefined;
+    this.judgesGates = isSluice;
+    this.#connection = connection;
+  }
+
+  /** Asks the server who it is; fails as any call if it cannot be reached or does not know who asks. */
+  static async open(options: ServerAccessOptions): Promise<ServerAccess> {
+    const { connection } = options;
+    const asked = new HttpClient({ connection, face: 'cli' });
+    const { text } = await asked.raw('GET', '/version');
+    return new ServerAccess(options, gitVersion(text, connection).includes('sluice'));
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+}
+
+function gitVersion(text: string, { access }: Connection): string {
+  try {
+    const { gitVersion: version } = JSON.parse(text) as { gitVersion?: unknown };
+    return String(version);
+  } catch (error) {
+    throw new SluiceError(
+      'Unavailable',
+      `${access.server} does not answer as a Kubernetes API server (${access.source}): ${messageOf(error)}`,
+      { cause: error },
+    );
+  }
+}
