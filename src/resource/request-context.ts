@@ -16,6 +16,8 @@ export interface RequestContext {
   readonly reason?: string;
   /** Judges a write and tells what would come of it, and writes nothing. */
   readonly dryRun?: boolean;
+  /** Whether who asks may read a Secret, where that is known; whoever may read one may also have it used. */
+  readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
   /** Told what was taken otherwise than it was asked for, as a sentence for a person. */

@@ -11,6 +11,15 @@ import { requireAllowed } from './require-allowed.ts';
 const REASON_HEADER = 'sluice-reason';
 /** Characters of a reason; the rest is cut off. */
 const LONGEST_REASON = 1024;
+const GET_SECRET = {
+  verb: 'get',
+  isResource: true,
+  path: '',
+  group: '',
+  version: 'v1',
+  resource: 'secrets',
+  subResource: '',
+} as const;
 const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 512;
 
@@ -41,6 +50,7 @@ export function resourceCall(
     context: {
       ...{ actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal, warn },
       ...reasonOf(request.headers[REASON_HEADER]),
+      mayReadSecret: (secret) => authorizer.authorize({ ...GET_SECRET, ...secret, user }).allowed,
     },
     representation: negotiate(request.headers.accept),
     requireVerb: (verb) => requireAllowed(authorizer, { ...info, verb, user }),

@@ -10,7 +10,8 @@ import type { DataFolder } from './data-folder.ts';
 
 /**
  * Reads packages of repositories that are not registered. Who works on the data folder itself may name any Secret and any repository
- * on this machine, since both can be read there; who asks over the network may not: a Secret would be sent to an address of the asker's choice.
+ * on this machine, since both can be read there. Who asks over the network may name Secrets that the asker may read, since they are
+ * sent to an address of the asker's choice, and no repositories on this machine.
  */
 export function upstreamAddresses(folder: DataFolder, clock: Clock, client: () => Client): UpstreamReader['address'] {
   const mirrors = new UpstreamMirrors({
@@ -18,10 +19,11 @@ export function upstreamAddresses(folder: DataFolder, clock: Clock, client: () =
     clock,
     allowLocal: isAtFolder,
     credentials: async (secret, context) => {
-      if (isAtFolder(context)) return secretCredentials(client(), secret, 'which the upstream refers to,');
+      const allowed = isAtFolder(context) || context.mayReadSecret?.(secret) === true;
+      if (allowed) return secretCredentials(client(), secret, 'which the upstream refers to,');
       throw new SluiceError(
         'Refused',
-        'a Secret cannot be sent to an address that a request names; register the repository with it, and name a package revision',
+        `the Secret ${secret.namespace}/${secret.name} is sent to the address of the upstream, so only who may read it may name it; register the repository with it, and name a package revision`,
       );
     },
   });
