@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../foundation/clock.ts';
+import { measurement } from '../foundation/measurement.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { keyText, type ObjectKey } from '../resource/object.ts';
 import { backoffDelay, sleep } from './backoff.ts';
@@ -41,6 +42,11 @@ export interface ReconcileRecord {
   readonly milliseconds: number;
   readonly error?: unknown;
 }
+
+/** How long items were ready before a worker took them. */
+export const queueWaits = measurement<{ readonly controller: string; readonly milliseconds: number }>(
+  'sluice:queue-wait',
+);
 
 /** What a controller needs from its manager. */
 export interface ControllerHost {
@@ -85,6 +91,7 @@ export class Controller<Request = ObjectKey> {
       clock: host.clock,
       keyOf: this.#keyOf,
       onChange: host.onChange,
+      onTake: (milliseconds) => queueWaits.tell({ controller: this.name, milliseconds }),
       ...(options.baseDelay === undefined ? {} : { baseDelay: options.baseDelay }),
       ...(options.maxDelay === undefined ? {} : { maxDelay: options.maxDelay }),
     });

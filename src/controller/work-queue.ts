@@ -8,6 +8,8 @@ export interface WorkQueueOptions<Item> {
   readonly baseDelay?: number;
   /** The longest delay after failures, in milliseconds. Default 1,000,000. */
   readonly maxDelay?: number;
+  /** Told how many milliseconds an item was ready before somebody took it. */
+  readonly onTake?: (waited: number) => void;
   /** Called after every change of the queue's state. */
   readonly onChange?: () => void;
 }
@@ -53,7 +55,7 @@ export class WorkQueue<Item> {
   readonly #options: WorkQueueOptions<Item>;
   readonly #baseDelay: number;
   readonly #maxDelay: number;
-  readonly #ready = new Map<string, Item>();
+  readonly #ready = new Map<string, { readonly item: Item; readonly since: number }>();
   readonly #processing = new Map<string, Item>();
   /** Added while being worked on. */
   readonly #again = new Map<string, Item>();
@@ -168,7 +170,8 @@ export class WorkQueue<Item> {
   #makeReady(key: string, item: Item): void {
     if (this.#processing.has(key)) this.#again.set(key, item);
     else {
-      this.#ready.set(key, item);
+      const since = this.#ready.get(key)?.since ?? this.#options.clock.now();
+      this.#ready.set(key, { item, since });
       this.#handOut();
     }
   }
@@ -214,11 +217,12 @@ export class WorkQueue<Item> {
   }
 
   #handOut(): void {
-    for (const [key, item] of this.#ready) {
+    for (const [key, { item, since }] of this.#ready) {
       const taker = this.#takers.shift();
       if (taker === undefined) return;
       this.#ready.delete(key);
       this.#processing.set(key, item);
+      this.#options.onTake?.(Math.max(0, this.#options.clock.now() - since));
       taker(item);
     }
   }

@@ -1,3 +1,4 @@
+import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { gitOperations } from '../../git/git-operations.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
@@ -20,6 +21,7 @@ export function measure({ manager, store, load }: MeasuredParts): { readonly met
     gitOperations.subscribe(({ operation, milliseconds }) => {
       metrics.packages.gitOperation(operation, milliseconds / 1000);
     }),
+    queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {
       for (const change of changes) {

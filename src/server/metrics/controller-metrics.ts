@@ -16,6 +16,7 @@ export class ControllerMetrics {
   readonly #terminalErrors: Counter;
   readonly #time: Histogram;
   readonly #work: Histogram;
+  readonly #queued: Histogram;
 
   /** `queues` tells the state of every controller's queue, by its name. */
   constructor(registry: Registry, queues: () => ReadonlyMap<string, WorkQueueMetrics>) {
@@ -48,6 +49,11 @@ export class ControllerMetrics {
       help: 'Time that an item of the queue was worked on.',
       ...{ labelNames: ['name', 'controller'], registers, buckets },
     });
+    this.#queued = new Histogram({
+      name: 'workqueue_queue_duration_seconds',
+      help: 'Time that an item of the queue was ready before somebody took it.',
+      ...{ labelNames: ['name', 'controller'], registers, buckets },
+    });
     new Gauge({
       name: 'workqueue_depth',
       help: 'Items that are ready.',
@@ -68,6 +74,11 @@ export class ControllerMetrics {
       });
     counted('workqueue_adds_total', 'Items that were added.', (queue) => queue.adds);
     counted('workqueue_retries_total', 'Items that were tried again.', (queue) => queue.retries);
+  }
+
+  /** An item was taken that had been ready for so many seconds. */
+  taken(controller: string, seconds: number): void {
+    this.#queued.observe({ name: controller, controller }, seconds);
   }
 
   record({ controller, outcome, milliseconds }: ReconcileRecord): void {
