@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { settle } from '../../src/foundation/manual-clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
+import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Kind } from '../../src/resource/kind.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { eventKind } from '../../src/resource/kinds/event.ts';
 import { namespaceKind } from '../../src/resource/kinds/namespace.ts';
 import { secretKind } from '../../src/resource/kinds/secret.ts';
 import { MemoryStorage } from '../../src/resource/memory-storage.ts';
@@ -12,8 +14,8 @@ import { widgetKind } from '../../src/resource/testing.ts';
 import { objectBench, refer } from '../testing-objects.ts';
 import { type GarbageCollectionOptions, garbageCollectionController } from './garbage-collection-controller.ts';
 
-function bench(options: Partial<GarbageCollectionOptions> = {}) {
-  const objects = objectBench();
+function bench(options: Partial<GarbageCollectionOptions> = {}, time: Clock = systemClock) {
+  const objects = objectBench(time);
   const { client, registry, clock, recorder, manager } = objects;
   manager.addController(garbageCollectionController({ client, registry, clock, recorder, ...options }));
   const create = (name: string, owners: readonly OwnerReference[] = [], metadata: Partial<ObjectMeta> = {}) =>
@@ -270,6 +272,22 @@ class Keeping<T extends KubernetesObject> extends MemoryStorage<T> {
     throw new SluiceError('Refused', 'it is published');
   }
 }
+
+test('an owner of a kind that is not followed is looked at again', async () => {
+  const clock = new ManualClock();
+  await using at = bench({}, clock);
+  const { create, names, manager, client } = at;
+  const event = await client.create(eventKind, { metadata: { name: 'e' }, involvedObject: {} });
+  await create('a', [refer(event)]);
+  await manager.start();
+  await manager.idle();
+  await client.delete(eventKind, { name: 'e' });
+  await manager.idle();
+  expect(await names()).toEqual(['a']);
+  await clock.advanceAsync(10 * 60_000);
+  await manager.idle();
+  expect(await names()).toEqual([]);
+});
 
 test('what may not be deleted stays, and people hear of it once', async () => {
   await using at = bench();

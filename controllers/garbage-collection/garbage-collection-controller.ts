@@ -82,7 +82,9 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     if (solid.length > 0) {
       const gone = new Set([...waiting, ...absent.map(({ reference }) => reference)]);
       if (gone.size > 0) await setOwners(kind, object, (reference) => (gone.has(reference) ? undefined : reference));
-      return undefined;
+      // Nobody tells of the end of an owner whose kind is not followed, or that came and goes before it is.
+      const isFollowed = solid.some(({ uid }) => graph.get(uid) !== undefined);
+      return isFollowed ? undefined : { requeueAfter: RETRY, reason: 'the next look at an owner that is not followed' };
     }
     const [open] = unclear;
     if (open !== undefined) {

@@ -17,7 +17,7 @@ export function createdObject<T extends KubernetesObject>(
   now: number,
   uuid: () => string,
 ): T {
-  const { deletionTimestamp: _never, generateName: _used, ...metadata } = object.metadata;
+  const { deletionTimestamp: _never, ...metadata } = object.metadata;
   const { status: _ignored, ...content } = object;
   return {
     ...(kind.hasStatus ? content : object),
@@ -146,8 +146,8 @@ function keptOwners(old: Stored, object: KubernetesObject): Pick<ObjectMeta, 'ma
   return { managedFields: managedFields?.length === 0 ? undefined : managedFields };
 }
 
-/** What generation counts: everything besides metadata and status. */
+/** What generation counts: everything besides metadata and status. The version says in which words it is told. */
 function content(object: KubernetesObject): object {
-  const { metadata: _metadata, status: _status, ...rest } = object;
+  const { apiVersion: _version, metadata: _metadata, status: _status, ...rest } = object;
   return rest;
 }

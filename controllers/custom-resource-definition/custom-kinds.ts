@@ -1,0 +1,127 @@
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { mapLimited } from '../../src/git/map-limited.ts';
+import { isConditionTrue } from '../../src/resource/condition.ts';
+import type { Kind } from '../../src/resource/kind.ts';
+import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
+import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object.ts';
+import { isHeld } from '../../src/resource/object-rules.ts';
+import type { ObjectStorage } from '../../src/resource/object-storage.ts';
+import type { Registry } from '../../src/resource/registry.ts';
+import type { RequestContext } from '../../src/resource/request-context.ts';
+import { sameValue } from '../../src/resource/same-value.ts';
+import { customKind } from '../../src/resource/schema/custom-kind.ts';
+import { VersionView } from './version-view.ts';
+
+export interface CustomKindsOptions {
+  readonly registry: Registry;
+  /** Opens the durable objects of a kind, with what is there already. */
+  readonly openStorage: (kind: Kind) => ObjectStorage;
+  readonly closeStorage: (kind: Kind) => void;
+}
+
+/** A definition while its kind is served. */
+interface Served {
+  readonly spec: CustomResourceDefinition['spec'];
+  readonly isClosing: boolean;
+  readonly objects: ObjectStorage;
+  readonly views: readonly VersionView[];
+}
+
+/** Stands in the place of the version where objects are kept, so that they stay where they are when versions come and go. */
+const ANY_VERSION = '*';
+/** Deletions that wait for the storage together, so that they share its syncs. */
+const AT_ONCE = 64;
+
+/** The kinds that users define, as they are served. All versions of a kind show the same objects. */
+export class CustomKinds {
+  readonly #options: CustomKindsOptions;
+  readonly #served = new Map<string, Served>();
+
+  constructor(options: CustomKindsOptions) {
+    this.#options = options;
+  }
+
+  /** Serves what was served when the process ended, so that nobody finds the kinds missing meanwhile. */
+  restore(definitions: Iterable<Stored<CustomResourceDefinition>>): void {
+    for (const definition of definitions) {
+      if (!isConditionTrue(definition.status?.conditions, 'Established')) continue;
+      try {
+        this.serve(definition);
+      } catch (error) {
+        // Stored by another version of this program; the controller tries again and tells why.
+        if (!isSluiceError(error)) throw error;
+      }
+    }
+  }
+
+  isServed(name: string): boolean {
+    return this.#served.has(name);
+  }
+
+  /** Kinds that are not of a definition itself. */
+  others(name: string): Kind[] {
+    const own = new Set(this.#served.get(name)?.views.map((view) => view.kind));
+    return this.#options.registry.kinds().filter((kind) => !own.has(kind));
+  }
+
+  /**
+   * Serves the kind of a definition, whose names must be free, as it is defined now: in each version that is to be served. One that is
+   * being deleted takes no new objects.
+   */
+  serve(definition: CustomResourceDefinition): void {
+    const { metadata, spec } = definition;
+    const known = this.#served.get(metadata.name);
+    const isClosing = metadata.deletionTimestamp !== undefined;
+    if (known !== undefined && known.isClosing === isClosing && sameValue(known.spec, spec)) return;
+    const kinds = spec.versions.filter(({ served }) => served).map(({ name }) => customKind(definition, name));
+    const version = spec.versions.find(({ storage }) => storage)?.name ?? '';
+    const stored = storedKind(customKind(definition, version), kinds);
+    const { registry, openStorage } = this.#options;
+    // The very same storage goes on, since others may be about to write to it.
+    const objects = known?.objects ?? openStorage(stored);
+    objects.redefine(stored);
+    for (const { kind } of known?.views ?? []) registry.unregister(kind);
+    const storedAs = apiVersionOf({ group: spec.group, version });
+    const views = kinds.map((kind) => new VersionView({ kind, objects, storedAs, isClosing }));
+    for (const view of views) registry.register(view);
+    this.#served.set(metadata.name, { spec, isClosing, objects, views });
+  }
+
+  /** Asks for the deletion of all objects of a definition; returns how many stay for the time being. */
+  async removeObjects(name: string, context: RequestContext): Promise<number> {
+    const { objects } = this.#served.get(name) ?? {};
+    if (objects === undefined) return 0;
+    let left = 0;
+    await mapLimited(objects.objects(), AT_ONCE, async (object) => {
+      try {
+        const { uid } = object.metadata;
+        const last = await objects.delete(context, keyOf(object), { uid });
+        if (isHeld(objects.kind, last)) left += 1;
+      } catch (error) {
+        // Somebody was faster.
+        if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'Conflict')) throw error;
+      }
+    });
+    return left + objects.objects().filter(({ metadata }) => metadata.deletionTimestamp === undefined).length;
+  }
+
+  /** Serves the kind no longer. */
+  withdraw(name: string): void {
+    const served = this.#served.get(name);
+    if (served === undefined) return;
+    this.#served.delete(name);
+    for (const { kind } of served.views) this.#options.registry.unregister(kind);
+    this.#options.closeStorage(served.objects.kind);
+  }
+}
+
+/** The kind under which objects are kept; they are found by the fields of every version. */
+function storedKind(kind: Kind, versions: readonly Kind[]): Kind {
+  const fields = [kind, ...versions].flatMap(({ selectableFields }) => selectableFields);
+  return {
+    ...kind,
+    version: ANY_VERSION,
+    apiVersion: apiVersionOf({ group: kind.group, version: ANY_VERSION }),
+    selectableFields: [...new Map(fields.map((field) => [field.path, field])).values()],
+  };
+}
