@@ -31,6 +31,27 @@ describe('Controller', () => {
     await manager.stop();
   });
 
+  test('work that does not heed its abort is told as stuck, until it ends', async () => {
+    const { clock, manager, create } = managerBench();
+    const end = Promise.withResolvers<void>();
+    manager.addController({
+      name: 'test',
+      sources: [widgetSource],
+      reconcileTimeout: 1000,
+      reconcile: () => end.promise.then(() => ({})),
+    });
+    await create('a');
+    await manager.start();
+    await clock.advanceAsync(1000);
+    expect(manager.stuck()).toEqual([]);
+    await clock.advanceAsync(61_000);
+    expect(manager.stuck()).toEqual(['test default/a']);
+    end.resolve();
+    await settle();
+    expect(manager.stuck()).toEqual([]);
+    await manager.stop();
+  });
+
   test('an error is tried again after a growing pause, with the count of failures', async () => {
     const { clock, manager, create, records } = managerBench();
     const failures: number[] = [];

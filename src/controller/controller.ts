@@ -31,6 +31,9 @@ const SHORTEST_REQUEUE = 50;
 /** Milliseconds that aborted work has to end when the controller stops. */
 const ABORT_PATIENCE = 5000;
 
+/** Milliseconds after which work that was told to end counts as stuck. */
+const STUCK_AFTER = 60_000;
+
 /** Reconciliations of one worker after which the event loop gets a turn. */
 const ROUNDS_WITHOUT_PAUSE = 16;
 
@@ -76,7 +79,8 @@ export class Controller<Request = ObjectKey> {
   readonly #queue: WorkQueue<Request>;
   readonly #stop = new AbortController();
   readonly #failing = new Map<string, FailingItem>();
-  readonly #running = new Set<AbortController>();
+  /** What is being worked on, and since when. */
+  readonly #running = new Map<AbortController, { readonly key: string; readonly since: number }>();
   #tracked = 0;
   #unsubscribe: (() => void)[] = [];
   #workers: Promise<void>[] = [];
@@ -132,7 +136,8 @@ export class Controller<Request = ObjectKey> {
     const workers = Promise.all(this.#workers).then(() => ended.abort());
     await Promise.race([workers, sleep(clock, grace, ended.signal)]);
     if (ended.signal.aborted) return;
-    for (const running of this.#running) running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
+    for (const running of this.#running.keys())
+      running.abort(new SluiceError('Unavailable', 'the controller is stopping'));
     await Promise.race([workers, sleep(clock, ABORT_PATIENCE, ended.signal)]);
     if (ended.signal.aborted) return;
     onError(new SluiceError('Timeout', `${this.#running.size} reconciliations do not heed their abort`), this.name);
@@ -152,6 +157,13 @@ export class Controller<Request = ObjectKey> {
 
   failing(): FailingItem[] {
     return [...this.#failing.values()];
+  }
+
+  /** Keys whose work was told to end and has not: their workers are lost to the others. */
+  stuck(): string[] {
+    const { reconcileTimeout = 120_000 } = this.#options;
+    const latest = this.#host.clock.now() - reconcileTimeout - STUCK_AFTER;
+    return [...this.#running.values()].filter(({ since }) => since < latest).map(({ key }) => key);
   }
 
   metrics(): WorkQueueMetrics {
@@ -177,7 +189,7 @@ export class Controller<Request = ObjectKey> {
     const { reconcileTimeout = 120_000 } = this.#options;
     const key = this.#keyOf(request);
     const running = new AbortController();
-    this.#running.add(running);
+    this.#running.set(running, { key, since: clock.now() });
     const cancel = clock.schedule(reconcileTimeout, () =>
       running.abort(new SluiceError('Timeout', `${this.name} took longer than ${reconcileTimeout} ms for ${key}`)),
     );

@@ -188,6 +188,11 @@ export class Manager {
     return this.#controllers.flatMap((controller) => controller.failing());
   }
 
+  /** What was told to end and has not, as `controller key`. */
+  stuck(): string[] {
+    return this.#controllers.flatMap((controller) => controller.stuck().map((key) => `${controller.name} ${key}`));
+  }
+
   /** The numbers of each controller's queue, by the controller's name. */
   metrics(): ReadonlyMap<string, WorkQueueMetrics> {
     return new Map(this.#controllers.map((controller) => [controller.name, controller.metrics()]));

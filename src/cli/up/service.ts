@@ -51,6 +51,10 @@ export class Service {
     this.#options = options;
     this.#heartbeat = new Heartbeat(() => session.clock.now(), 60_000);
     this.#health.add('livez', 'loop', this.#heartbeat.check);
+    this.#health.add('livez', 'workers', () => {
+      const stuck = this.manager.stuck();
+      if (stuck.length > 0) throw new Error(`stuck: ${stuck.slice(0, 5).join(', ')}`);
+    });
     this.#health.add('readyz', 'controllers', () => {
       if (!this.#started) throw new Error('they start');
     });
