@@ -1,7 +1,8 @@
 // Benchmarks: `npm run bench -- <name>`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
+import { api } from './api.ts';
 import { lifecycle } from './lifecycle.ts';
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { lifecycle };
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { api, lifecycle };
 
 const names = process.argv.slice(2);
 for (const name of names.length === 0 ? Object.keys(BENCHMARKS) : names) {

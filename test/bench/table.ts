@@ -10,11 +10,17 @@ export function printTable(head: readonly string[], rows: readonly (readonly str
 }
 
 export function median(values: readonly number[]): number {
+  return percentile(values, 0.5);
+}
+
+/** The value that so many of all, from 0 up to 1, are below. */
+export function percentile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  return sorted[Math.floor(sorted.length * part)] ?? Number.NaN;
 }
 
 export function milliseconds(value: number): string {
+  if (value < 1) return `${value.toFixed(2)} ms`;
   return value < 10 ? `${value.toFixed(1)} ms` : `${value.toFixed(0)} ms`;
 }
 

@@ -1,0 +1,75 @@
+import {
+  type Aim,
+  CONFIG_MAPS,
+  configMap,
+  draft,
+  kilobytes,
+  type Latencies,
+  latencyRow,
+  type Pair,
+  REVISIONS,
+  within,
+} from './api-rows.ts';
+import { ratio } from './table.ts';
+
+const WATCHERS = 1000;
+const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
+
+/** How long it takes until watchers know, and what a watch costs. */
+export async function watchRows(pair: Pair): Promise<string[][]> {
+  const { client } = pair.sluice;
+  let number = 0;
+  const create = () => client.send('POST', CONFIG_MAPS, configMap(`watched-${number++}`));
+  const createDraft = () => client.send('POST', REVISIONS, draft(`watched-${number++}`));
+  const label = () =>
+    client.send('PATCH', `${REVISIONS}/bench.watched.w1`, { metadata: { labels: { n: `${number++}` } } }, MERGE_PATCH);
+  await client.send('POST', REVISIONS, draft('watched'));
+  const one = { watchers: 1, rounds: 50 };
+  const many = { watchers: WATCHERS, rounds: 30, aim: within(50) };
+  const job = `until ${WATCHERS} watchers know of`;
+  const map = await watchRow(pair, 'until a watcher knows of a new ConfigMap', CONFIG_MAPS, create, one);
+  const revision = await watchRow(pair, 'until a watcher knows of a new draft', REVISIONS, createDraft, one);
+  const maps = await watchRow(pair, `${job} a new ConfigMap`, CONFIG_MAPS, create, many);
+  const revisions = await watchRow(pair, `${job} a draft's new label`, REVISIONS, label, many);
+  const { ours, floor } = maps.memory;
+  const memory = ['memory a watch', kilobytes(ours), '', kilobytes(floor), '', ratio(ours, floor), '', ''];
+  return [map.row, revision.row, maps.row, revisions.row, memory];
+}
+
+interface WatchJob {
+  readonly watchers: number;
+  readonly rounds: number;
+  readonly aim?: Aim;
+}
+
+/** One event after the other to all watchers, from the request that causes it; the floor writes the same line to as many. */
+async function watchRow(
+  { sluice, floor }: Pair,
+  job: string,
+  path: string,
+  cause: () => Promise<unknown>,
+  { watchers, rounds, aim }: WatchJob,
+) {
+  const { metadata } = JSON.parse((await sluice.client.send('GET', `${path}?limit=1`)).toString());
+  const before = [await sluice.memory(), await floor.memory()] as const;
+  const watches = await sluice.client.watch(`${path}?watch=true&resourceVersion=${metadata.resourceVersion}`, watchers);
+  const floorWatches = await floor.client.watch('/watch', watchers);
+  await watches.quiet(1000);
+  const memory = {
+    ours: ((await sluice.memory()) - before[0]) / watchers,
+    floor: ((await floor.memory()) - before[1]) / watchers,
+  };
+  try {
+    for (let round = 0; round < 5; round++) await watches.latency(cause);
+    await floor.client.send('PUT', '/line', watches.line);
+    const times: Latencies = { ours: [], floor: [] };
+    for (let round = 0; round < rounds; round++) {
+      times.ours.push(await watches.latency(cause));
+      times.floor.push(await floorWatches.latency(() => floor.client.send('POST', '/', configMap('any'))));
+    }
+    return { row: latencyRow(job, times, aim), memory };
+  } finally {
+    watches.close();
+    floorWatches.close();
+  }
+}
