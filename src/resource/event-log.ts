@@ -53,7 +53,7 @@ export interface FollowOptions<T extends KubernetesObject> {
 
 /** The events of one kind that are in memory, and who waits for more. */
 interface Topic {
-  readonly entries: LogEntry[];
+  entries: LogEntry[];
   /** The newest version that is not in memory any more. */
   forgotten: bigint;
   readonly unselective: Set<WatchBuffer>;
@@ -76,6 +76,7 @@ export class EventLog {
   readonly #journal: EventJournal | undefined;
   readonly #topics = new Map<string, Topic>();
   readonly #start: bigint;
+  readonly #unkept = new Set<LogEntry>();
   #version: bigint;
   #closed = false;
 
@@ -108,7 +109,16 @@ export class EventLog {
     this.#version = version;
     const entry = { version, change };
     this.#journal?.note(topic, entry, keep);
+    if (!keep) this.#unkept.add(entry);
     this.publish(topic, entry);
+  }
+
+  /** From here on, watches that begin in the past are not told what was not to be kept: whoever watched then has heard of it. */
+  forgetUnkept(): void {
+    for (const log of this.#topics.values()) {
+      log.entries = log.entries.filter((entry) => !this.#unkept.has(entry));
+    }
+    this.#unkept.clear();
   }
 
   /** A version for a change that `publish` is called with once it is durable. */

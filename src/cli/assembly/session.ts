@@ -1,7 +1,7 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
@@ -14,6 +14,7 @@ import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
 import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
 import { ObjectSet } from './object-set.ts';
+import type { OpenFailure } from './open-failure.ts';
 import { PackageMemory } from './package-memory.ts';
 import { policyOf } from './session-policy.ts';
 import { upstreamAddresses } from './upstreams.ts';
@@ -32,12 +33,6 @@ export interface SessionOptions {
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
   readonly onWarning?: (text: string) => void;
-}
-
-/** A repository that could not be opened. */
-export interface OpenFailure {
-  readonly repository: string;
-  readonly error: unknown;
 }
 
 const PATIENCE = 10_000;
@@ -173,6 +168,7 @@ export class Session {
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
+    this.log.forgetUnkept();
   }
 
   /** Passes a note on, once. */
@@ -188,9 +184,4 @@ export class Session {
     await this.store.close();
     await this.objects.close();
   }
-}
-
-/** One line for a repository that could not be opened. */
-export function describeFailure({ repository, error }: OpenFailure): string {
-  return `repository ${repository}: ${messageOf(error)}`;
 }
