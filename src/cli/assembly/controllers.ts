@@ -11,15 +11,20 @@ import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { Judgement } from '../../package/revision-store.ts';
+import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
 
-export const CONTROLLERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+/** They move packages. */
+const MOVERS = ['repository', 'revision', 'proposal', 'approval', 'delivery'] as const;
+const CONTROLLERS: readonly string[] = [...MOVERS, ...HOUSEKEEPERS];
 
 export interface ControllerChoice {
   /** Besides those that are built in. */
   readonly resolvers: readonly Resolver[];
   readonly disabled: readonly string[];
+  /** Run the housekeepers too. */
+  readonly housekeeping: boolean;
 }
 
 export interface ControllerSettings extends ControllerChoice {
@@ -30,9 +35,15 @@ export interface ControllerSettings extends ControllerChoice {
 /** Throws InvalidInput for a name that no controller has. */
 export function checkDisabled(names: readonly string[]): void {
   for (const name of names) {
-    if ((CONTROLLERS as readonly string[]).includes(name)) continue;
+    if (CONTROLLERS.includes(name)) continue;
     throw new SluiceError('InvalidInput', `there is no controller "${name}"; there are ${CONTROLLERS.join(', ')}`);
   }
+}
+
+/** Names of the controllers that run. */
+export function chosenControllers({ disabled, housekeeping }: Omit<ControllerChoice, 'resolvers'>): string[] {
+  const names = housekeeping ? CONTROLLERS : MOVERS;
+  return names.filter((name) => !disabled.includes(name));
 }
 
 /** Puts all controllers that are not switched off into a manager. */
@@ -43,7 +54,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const resolvers = [ipam.resolver, ...choice.resolvers];
   const claimantsOf = ({ revision, content }: Judgement) =>
     revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content));
-  const options: Readonly<Record<(typeof CONTROLLERS)[number], () => ControllerOptions>> = {
+  const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
         ...{ client, store, clock, dataFolder },
@@ -60,5 +71,6 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
     delivery: () => deliveryController({ client, store, clock, dataFolder }),
   };
-  for (const name of CONTROLLERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
+  for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
+  if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);
 }

@@ -49,6 +49,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
       log,
       resolvers: [],
       disabled: [],
+      housekeeping: options.serve === true,
       serve: options.serve === true ? 'default' : undefined,
     },
     async (session) => {

@@ -1,7 +1,7 @@
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
-import { CONTROLLERS, checkDisabled } from '../assembly/controllers.ts';
+import { checkDisabled, chosenControllers } from '../assembly/controllers.ts';
 import { loadResolvers } from '../assembly/load-resolvers.ts';
 import type { Session } from '../assembly/session.ts';
 import { actorOf } from '../program/actor.ts';
@@ -36,13 +36,14 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const log = options.log === 'json' ? jsonSink(terminal) : textSink(terminal);
   const folder = folderOf(options, environment);
   const actor = actorOf(options, environment);
+  const housekeeping = options.untilIdle !== true;
   return runService(
-    { folder, actor, terminal, log, resolvers, disabled, serve: serveOf(options) },
+    { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve: serveOf(options) },
     async (session) => {
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
       }
-      tellStart(session, log, disabled);
+      tellStart(session, log, chosenControllers({ disabled, housekeeping }));
     },
     async (running) => {
       if (options.untilIdle !== true) {
@@ -60,14 +61,13 @@ function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | 
   return listen === false || untilIdle === true ? undefined : 'default';
 }
 
-function tellStart(session: Session, log: LogSink, disabled: readonly string[]): void {
+function tellStart(session: Session, log: LogSink, controllers: readonly string[]): void {
   const repositories = session.repositories().length;
   const targets = session.objects.of(deliveryTargetKind).length;
-  const names = CONTROLLERS.filter((name) => !disabled.includes(name)).join(', ');
   const message =
     repositories === 0
       ? 'no repository is registered yet; in another terminal: sluice repo reg <address>, or start with --config'
-      : `${repositories} repositories, ${targets} delivery targets; controllers ${names}`;
+      : `${repositories} repositories, ${targets} delivery targets; controllers ${controllers.join(', ')}`;
   const subject = session.folder.shown;
   log({
     at: session.clock.now(),

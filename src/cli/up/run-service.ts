@@ -20,6 +20,8 @@ export interface RunOptions {
   readonly log: LogSink;
   readonly resolvers: readonly Resolver[];
   readonly disabled: readonly string[];
+  /** Run the controllers too that only a server which goes on needs. */
+  readonly housekeeping: boolean;
   /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
   readonly serve: ListenAddress | 'default' | undefined;
 }
@@ -40,7 +42,7 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, serve } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve } = options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims }) => ({ name, claims: [...claims] })),
@@ -56,7 +58,7 @@ export async function runService<Result>(
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
-      const service = new Service({ session, lock, log, resolvers, disabled, serve, onLost });
+      const service = new Service({ session, lock, log, resolvers, disabled, housekeeping, serve, onLost });
       try {
         await service.start();
         const result = await run({ session, service, stop, about });

@@ -3,6 +3,7 @@ import { isPlaceholder } from '../../package/package-revision.ts';
 import { findCondition } from '../../resource/condition.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { HOUSEKEEPERS } from '../assembly/housekeepers.ts';
 import type { Session } from '../assembly/session.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
@@ -25,6 +26,9 @@ export interface WaitReport {
   readonly targets: readonly { readonly name: string; readonly message: string }[];
 }
 
+/** Controllers that look again from time to time, which is not waiting for something. */
+const LOOKING: ReadonlySet<string> = new Set(['repository', 'delivery', ...HOUSEKEEPERS]);
+
 /** So many revisions are explained one by one. */
 const MAX_TOLD = 50;
 
@@ -39,8 +43,7 @@ export async function waitReport(
   for (const row of staying.slice(0, MAX_TOLD)) revisions.push(await explain(session, row, around));
   const timers = service.manager
     .waiting()
-    // Looking again from time to time is not waiting for something.
-    .filter(({ controller }) => controller !== 'repository' && controller !== 'delivery')
+    .filter(({ controller }) => !LOOKING.has(controller))
     .map(({ controller, key, due, reason }) => ({
       what: `${controller} ${key}`,
       due: timestamp(due),

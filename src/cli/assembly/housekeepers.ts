@@ -1,0 +1,48 @@
+import { CustomKinds } from '../../../controllers/custom-resource-definition/custom-kinds.ts';
+import { customResourceDefinitionController } from '../../../controllers/custom-resource-definition/custom-resource-definition-controller.ts';
+import { eventExpiryController } from '../../../controllers/event-expiry/event-expiry-controller.ts';
+import { garbageCollectionController } from '../../../controllers/garbage-collection/garbage-collection-controller.ts';
+import { namespaceController } from '../../../controllers/namespace/namespace-controller.ts';
+import type { Manager } from '../../controller/manager.ts';
+import { customResourceDefinitionKind } from '../../resource/kinds/custom-resource-definition.ts';
+import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import type { Session } from './session.ts';
+
+/** Controllers that keep the objects of a server in order; a run that ends by itself has no use for them. */
+export const HOUSEKEEPERS = ['custom-resource-definition', 'namespace', 'garbage-collection', 'event-expiry'] as const;
+
+/** Puts the housekeepers that are not switched off into a manager. */
+export function addHousekeepers(manager: Manager, session: Session, disabled: readonly string[]): void {
+  const { client, clock, registry } = session;
+  const add: Readonly<Record<(typeof HOUSEKEEPERS)[number], () => unknown>> = {
+    'custom-resource-definition': () =>
+      manager.addController(customResourceDefinitionController({ client, clock, kinds: restoredKinds(session) })),
+    namespace: () => manager.addController(namespaceController({ client, clock, registry })),
+    'garbage-collection': () =>
+      manager.addController(
+        garbageCollectionController({
+          ...{ client, clock, registry },
+          mayBeHidden: (kind, { name }) => PACKAGE_KINDS.includes(kind) && !isOpen(session, name),
+        }),
+      ),
+    'event-expiry': () => manager.addController(eventExpiryController({ client, clock })),
+  };
+  for (const name of HOUSEKEEPERS) if (!disabled.includes(name)) add[name]();
+}
+
+/** The kinds of users, those that were served last time already so. */
+function restoredKinds({ registry, objects }: Session): CustomKinds {
+  const kinds = new CustomKinds({
+    registry,
+    openStorage: (kind) => objects.add(kind),
+    closeStorage: (kind) => objects.remove(kind),
+  });
+  kinds.restore(objects.of(customResourceDefinitionKind));
+  return kinds;
+}
+
+/** Whether the repository of a package is open: names of packages begin with that of their repository, which has no dots. */
+function isOpen({ store }: Session, packageName: string): boolean {
+  const name = packageName.split('.', 1)[0];
+  return store.repositories().some(({ repository }) => repository === name);
+}
