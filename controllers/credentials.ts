@@ -10,14 +10,14 @@ const TOKEN_USER = 'x-access-token';
 /**
  * How to get the credentials that an object refers to, asked again for every request, so that a renewed Secret counts at once.
  * A Secret holds `username` and `password`, or `bearerToken` (or `token`), which is sent as a password. Undefined without a
- * reference. The messages name keys, never values.
+ * reference, which a reference without a name is too. The messages name keys, never values.
  */
 export function credentialsOf(
   client: Client,
   owner: KubernetesObject,
   secretRef: { readonly name: string } | undefined,
 ): (() => Promise<GitCredentials>) | undefined {
-  if (secretRef === undefined) return undefined;
+  if (secretRef === undefined || secretRef.name === '') return undefined;
   const { namespace = DEFAULT_NAMESPACE, name } = owner.metadata;
   const secret = { namespace, name: secretRef.name };
   return () => secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);

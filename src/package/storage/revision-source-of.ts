@@ -71,7 +71,9 @@ function upstreamOf(object: RevisionObject, task: Task): UpstreamReference {
   if (upstreamRef.git === undefined)
     throw invalid(object, path, undefined, 'upstreamRef.name of a package revision, or git, is required');
   const { repo, ref, directory, secretRef } = upstreamRef.git;
-  return { git: { repo, ref, directory, ...(secretRef === undefined ? {} : { secretRef }) } };
+  // Clients written in Go send an empty name for none.
+  const isNamed = secretRef !== undefined && secretRef.name !== '';
+  return { git: { repo, ref, directory, ...(isNamed ? { secretRef } : {}) } };
 }
 
 /** The part of a task that its type names. */

@@ -62,6 +62,7 @@ export const directorySchema = z
   .transform((text) => normalizeDirectory(text) ?? text)
   .describe('Folder inside the repository; / is its root.');
 
+/** Clients written in Go send an empty name for none. */
 export const secretRefSchema = z
-  .object({ name: z.string().min(1).describe('Name of a Secret in the same namespace.') })
+  .object({ name: z.string().describe('Name of a Secret in the same namespace; empty for none.') })
   .describe('Credentials: a Secret with username and password (or token).');
