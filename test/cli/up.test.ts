@@ -1,53 +1,25 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
 import { sluice } from '../support/cli.ts';
+import { Up } from '../support/up.ts';
 
-const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 let cli: CliFixture;
-const children = new Set<ChildProcess>();
+const running = new Set<Up>();
 beforeEach(async () => {
   cli = await cliFixture();
 });
 afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  children.clear();
+  for (const up of running) up.child.kill('SIGKILL');
+  running.clear();
   await cli[Symbol.asyncDispose]();
 });
 
-/** A running `up`, and what it has said so far. */
-class Up {
-  readonly child: ChildProcess;
-  output = '';
-
-  constructor(...words: string[]) {
-    const args = [binary, 'up', '--data', cli.data, ...words];
-    this.child = spawn(process.execPath, args, { env: { ...process.env, NO_COLOR: '1' } });
-    children.add(this.child);
-    for (const stream of [this.child.stdout, this.child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
-        this.output += chunk.toString();
-      });
-    }
-  }
-
-  async said(pattern: RegExp): Promise<void> {
-    const end = Date.now() + 30_000;
-    while (!pattern.test(this.output)) {
-      if (Date.now() > end || this.child.exitCode !== null) throw new Error(`${pattern} was not said:\n${this.output}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-  }
-
-  async end(signal: NodeJS.Signals): Promise<number | null> {
-    this.child.kill(signal);
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'close');
-    return this.child.exitCode;
-  }
+function start(...words: string[]): Up {
+  const up = new Up(cli.data, ...words);
+  running.add(up);
+  return up;
 }
 
 async function config(text: string): Promise<string> {
@@ -62,7 +34,7 @@ const repository = (name: string, path: string) =>
 
 describe('up', () => {
   test('shares the data folder with commands in other terminals, and alone with another up', async () => {
-    const up = new Up();
+    const up = start();
     await up.said(/no repository is registered yet/);
     expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
@@ -92,7 +64,7 @@ describe('up', () => {
 
   test('after kill -9 the next one takes over', async () => {
     await cli.run('repo', 'reg', cli.bare('packages.git'));
-    const killed = new Up();
+    const killed = start();
     await killed.said(/1 repositories/);
     await killed.end('SIGKILL');
     await access(join(cli.data, 'up.lock'));

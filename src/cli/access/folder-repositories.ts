@@ -2,7 +2,8 @@ import { timestamp } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object.ts';
-import type { OpenFailure, Session } from '../assembly/session.ts';
+import type { OpenFailure } from '../assembly/open-failure.ts';
+import type { Session } from '../assembly/session.ts';
 import type { Repositories } from './repositories.ts';
 
 /** Repositories of a session, which are opened when they are needed. */

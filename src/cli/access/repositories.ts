@@ -1,6 +1,6 @@
 import type { Repository } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object.ts';
-import type { OpenFailure } from '../assembly/session.ts';
+import type { OpenFailure } from '../assembly/open-failure.ts';
 
 /** The repositories behind a client, as far as a command has to see to them: a server does most of it by itself. */
 export interface Repositories {

@@ -1,7 +1,7 @@
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Access } from '../access/access.ts';
 import { openAccess } from '../access/open-access.ts';
-import { describeFailure } from '../assembly/session.ts';
+import { describeFailure } from '../assembly/open-failure.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
 

@@ -1,0 +1,212 @@
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type CliFixture, type CliResult, cliFixture, runCli } from '../../src/cli/testing.ts';
+import { Up } from '../support/up.ts';
+
+let cli: CliFixture;
+let up: Up;
+beforeAll(async () => {
+  cli = await cliFixture();
+  await mkdir(cli.data);
+  // Until the server makes it by itself at its start.
+  const config = join(cli.folder, 'default.yaml');
+  await writeFile(config, 'apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n');
+  up = new Up(cli.data, '--config', config);
+  await up.said(/kubectl --kubeconfig/);
+});
+afterAll(async () => {
+  up.child.kill('SIGKILL');
+  await cli[Symbol.asyncDispose]();
+});
+
+const kubeconfig = () => join(cli.data, 'kubeconfig');
+/** A command line that names the server itself, away from the data folder. */
+const remote = (...words: string[]) => runCli([...words, '--kubeconfig', kubeconfig()], { SLUICE_USER: 'anna' });
+
+async function ok(result: Promise<CliResult>, stdout?: string): Promise<CliResult> {
+  const given = await result;
+  expect(given).toMatchObject({ code: 0, ...(stdout === undefined ? {} : { stdout }) });
+  return given;
+}
+
+/** Pulls a draft into a new folder. */
+async function pulled(name: string, into: string, run = cli.run): Promise<string> {
+  const folder = join(cli.folder, into);
+  await ok(run('rpkg', 'pull', name, folder));
+  return folder;
+}
+
+describe('a running up is asked by commands on its data folder', () => {
+  const name = 'packages.net.upf.v1';
+
+  test('which is told by -v', async () => {
+    const { stderr } = await ok(cli.run('repo', 'get', '-v'));
+    expect(stderr).toMatch(/^using https:\/\/127\.0\.0\.1:\d+ \("sluice up" on \S+\)$/m);
+  });
+
+  test('repositories: reg waits until packages can be used; a bad one is told at once', async () => {
+    const reg = await ok(
+      cli.run('repo', 'reg', cli.bare('packages.git'), '--description', 'all'),
+      'packages created\n',
+    );
+    expect(reg.stderr).toBe('0 package revisions found\n');
+    expect((await ok(cli.run('repo', 'get'))).stdout).toMatch(/^packages +git +Package +True /m);
+    const again = await cli.run('repo', 'reg', join(cli.folder, 'packages.git'), '--name', 'other');
+    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('Repository conflict with existing') });
+    const gone = await cli.run('repo', 'reg', join(cli.folder, 'gone.git'));
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('gone is registered, but cannot be used') });
+    await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
+    expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
+  });
+
+  test('init, pull, push: what others changed is not overwritten', async () => {
+    await ok(cli.run('rpkg', 'init', 'net/upf', '--repository', 'packages', '--workspace', 'v1'), `${name} created\n`);
+    const folder = await pulled(name, 'upf');
+    const other = await pulled(name, 'other');
+    const metadata = load(await readFile(join(folder, '.KptRevisionMetadata'), 'utf8'));
+    // As porchctl writes and reads it.
+    expect(metadata).toMatchObject({
+      kind: 'KptRevisionMetadata',
+      metadata: { name, namespace: 'default', resourceVersion: expect.stringMatching(/^\d+$/) },
+    });
+    const kptfile = await readFile(join(folder, 'Kptfile'), 'utf8');
+    const gated = kptfile.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: Tested\n');
+    await writeFile(join(folder, 'Kptfile'), gated);
+    await rm(join(folder, 'README.md'));
+    await ok(cli.run('rpkg', 'push', name, folder, '--reason', 'tests: 100% ☂'), `${name} pushed\n`);
+    await ok(cli.run('rpkg', 'push', name, folder), `${name} is unchanged\n`);
+    const late = await cli.run('rpkg', 'push', name, other);
+    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('has moved since it was pulled') });
+    expect(late.stderr).toContain('(asked: https://127.0.0.1:');
+    expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/anna \(api\).*tests: 100% ☂/);
+  });
+
+  test('gates, conditions that are given again, approval', async () => {
+    const refused = await cli.run('rpkg', 'propose', name);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see: sluice why ${name}`) });
+    const set = () => cli.run('rpkg', 'condition', 'set', name, 'Tested', 'True', '--message', 'ran all');
+    await ok(set(), `${name} condition Tested is True\n`);
+    const folder = await pulled(name, 'tested');
+    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: upf\n');
+    await ok(cli.run('rpkg', 'push', name, folder));
+    // The same words, and the content is another one.
+    expect((await cli.run('rpkg', 'propose', name)).code).toBe(1);
+    await ok(set());
+    await ok(cli.run('rpkg', 'propose', name, '--reason', 'it is time'), `${name} proposed\n`);
+    await ok(cli.run('rpkg', 'propose', name), `${name} is already proposed\n`);
+    const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
+    await ok(cli.run('rpkg', 'approve', name, '--as', 'boss'), `${name} approved\n`);
+    expect((await cli.run('rpkg', 'approve', name)).stderr).toContain('only Proposed packages can be approved');
+    expect(cli.git('packages.git', 'tag')).toBe('net/upf/v1');
+    const { stdout } = await cli.run('rpkg', 'history', name, '-o', 'json');
+    expect((JSON.parse(stdout) as unknown[])[0]).toMatchObject({ by: 'boss', action: 'approve' });
+  });
+
+  test('copy, diff, clone, upgrade, reject, deletion', async () => {
+    const copy = 'packages.net.upf.v2';
+    await ok(cli.run('rpkg', 'copy', name, '--workspace', 'v2'), `${copy} created\n`);
+    await ok(cli.run('rpkg', 'diff', copy), '');
+    await ok(cli.run('rpkg', 'clone', name, 'edge', '--repository', 'packages'), 'packages.edge.v1 created\n');
+    const folder = await pulled(copy, 'copy');
+    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: smf\n');
+    await ok(cli.run('rpkg', 'push', copy, folder));
+    const diff = await cli.run('rpkg', 'diff', copy);
+    expect(diff).toMatchObject({ code: 1, stdout: expect.stringContaining('-  name: upf\n+  name: smf\n') });
+    for (const one of [copy, 'packages.edge.v1']) {
+      await ok(cli.run('rpkg', 'condition', 'set', one, 'Tested', 'True', '--message', 'ran all'));
+      await ok(cli.run('rpkg', 'propose', one));
+      await ok(cli.run('rpkg', 'reject', one), `${one} no longer proposed for approval\n`);
+      await ok(cli.run('rpkg', 'propose', one));
+      await ok(cli.run('rpkg', 'approve', one));
+    }
+    const found = await ok(cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--discover', 'upstream'));
+    expect(found.stdout).toMatch(/^packages\.edge\.v1 +packages +v2$/m);
+    await ok(
+      cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--workspace', 'v2'),
+      'packages.edge.v1 upgraded to packages.edge.v2\n',
+    );
+    const both = await cli.run('rpkg', 'del', 'packages.edge.v2', copy);
+    expect(both).toMatchObject({ code: 1, stdout: 'packages.edge.v2 deleted\n' });
+    expect(both.stderr).toContain('must be proposed for deletion');
+    await ok(cli.run('rpkg', 'propose-delete', copy), `${copy} proposed for deletion\n`);
+    await ok(cli.run('rpkg', 'reject', copy), `${copy} no longer proposed for deletion\n`);
+    await ok(cli.run('rpkg', 'propose-delete', copy));
+    await ok(cli.run('rpkg', 'del', copy), `${copy} deleted\n`);
+  });
+
+  test('what somebody pushed to the repository is read when it is asked for', async () => {
+    const head = cli.git('packages.git', 'rev-parse', 'net/upf/v1^{}');
+    cli.git('packages.git', 'update-ref', 'refs/heads/drafts/net/upf/v9', head);
+    const sync = await ok(cli.run('repo', 'sync', '--all'));
+    expect(sync.stdout).toMatch(/^packages synced \(\d+ package revisions\)\n$/);
+    await ok(cli.run('rpkg', 'del', 'packages.net.upf.v9'));
+  });
+});
+
+describe('a server is asked by its kubeconfig', () => {
+  test('and acts for its user, or for whom --as names', async () => {
+    const name = 'packages.web.v1';
+    await ok(remote('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1'), `${name} created\n`);
+    const as = await remote('rpkg', 'propose', name, '--as', 'carl');
+    expect(as.stderr).toContain('User "carl" cannot');
+    await ok(remote('rpkg', 'propose', name), `${name} proposed\n`);
+    expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/admin \(api\) +propose/);
+  });
+
+  test('KUBECONFIG counts only if nothing else is named, and namespaces are apart', async () => {
+    const environment = { KUBECONFIG: kubeconfig(), SLUICE_USER: 'anna' };
+    const get = await ok(runCli(['rpkg', 'get', '-o', 'name', '-v'], environment));
+    expect(get.stdout).toContain('packages.web.v1\n');
+    expect(get.stderr).toContain('context "sluice" of');
+    const other = await runCli(['rpkg', 'get', '--data', join(cli.folder, 'none')], environment);
+    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no data folder') });
+    expect((await ok(runCli(['rpkg', 'get', '-n', 'empty'], environment))).stderr).toContain('No resources found');
+    expect((await ok(runCli(['rpkg', 'get', '-n', 'empty', '-A', '-o', 'name'], environment))).stdout).toBe(get.stdout);
+  });
+
+  test('folders that were pulled in the data folder and from the server are the same', async () => {
+    const name = 'packages.both.v1';
+    await ok(remote('rpkg', 'init', 'both', '--repository', 'packages', '--workspace', 'v1'));
+    const folder = await pulled(name, 'both', remote);
+    await writeFile(join(folder, 'a.yaml'), 'a: b\n');
+    await ok(cli.run('rpkg', 'push', name, folder), `${name} pushed\n`);
+    await writeFile(join(folder, 'image'), Buffer.from([0xff, 0xd8, 0]));
+    const binary = await remote('rpkg', 'push', name, folder);
+    expect(binary).toMatchObject({ code: 1, stderr: expect.stringContaining('image is a binary file') });
+  });
+
+  test('what a server does not show is asked of a data folder', async () => {
+    for (const words of [
+      ['why', 'packages.web.v1'],
+      ['rpkg', 'history', 'packages.web.v1'],
+    ])
+      expect(await remote(...words)).toMatchObject({ code: 1, stderr: expect.stringContaining('--data') });
+  });
+
+  test('a kubeconfig that leads nowhere is told with what to do', async () => {
+    const none = await runCli(['rpkg', 'get', '--kubeconfig', join(cli.folder, 'none')]);
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no kubeconfig at') });
+    const wrong = join(cli.folder, 'wrong');
+    const text = await readFile(kubeconfig(), 'utf8');
+    await writeFile(wrong, text.replace(/(server: https:\/\/127\.0\.0\.1:)\d+/, '$11'));
+    const unreachable = await runCli(['rpkg', 'get', '--kubeconfig', wrong]);
+    expect(unreachable).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing listens at .*\/wrong/) });
+    await writeFile(wrong, text.replace(/token: \S+/, 'token: sluice_x'));
+    const stranger = await runCli(['repo', 'get', '--kubeconfig', wrong]);
+    expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('does not accept the credentials') });
+    const context = await runCli(['repo', 'get', '--kubeconfig', kubeconfig(), '--context', 'other']);
+    expect(context).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no context "other"') });
+    expect((await runCli(['repo', 'get', '--context', 'other', '--data', cli.data])).code).toBe(2);
+  });
+});
+
+test('after the server has ended the same folder goes on without it', async () => {
+  const folder = await pulled('packages.both.v1', 'goes-on');
+  await writeFile(join(folder, 'b.yaml'), 'b: c\n');
+  expect(await up.end('SIGINT')).toBe(0);
+  await ok(cli.run('rpkg', 'push', 'packages.both.v1', folder), 'packages.both.v1 pushed\n');
+  expect((await cli.run('repo', 'get', '-v')).stderr).toContain(`using the data folder ${cli.data}`);
+});
