@@ -85,7 +85,8 @@ function collect(
     causes.push({ field, message: REQUIRED_VALUE, path });
     return;
   }
-  const shown = secret ? '(not shown)' : showValue(value);
+  // Of a map whose key has no form the key is shown.
+  const shown = secret ? '(not shown)' : showValue(issue.code === 'invalid_key' ? path.at(-1) : value);
   if (issue.code === 'invalid_value') {
     const supported = issue.values.map((known) => JSON.stringify(known)).join(', ');
     causes.push({ field, message: `Unsupported value: ${shown}: supported values: ${supported}`, path });

@@ -57,7 +57,7 @@ describe('defineKind', () => {
   });
 
   test('wants metadata and a name, unless one is generated or derived', () => {
-    expect(causesOf(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata: Required value']);
+    expect(causesOf(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(causesOf(() => widgetKind.parse({ metadata: {}, spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(widgetKind.parse({ metadata: { generateName: 'a-' }, spec: {} }).object.metadata.name).toBe('');
     const spec = { packageName: 'p', repository: 'r', workspaceName: 'w' };

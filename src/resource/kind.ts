@@ -180,7 +180,7 @@ export function defineKind<
   function parse(value: unknown): Parsed<T> {
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       throw invalidObject(subject, [invalidValue([], value, 'expected object')]);
-    const candidate: Record<string, unknown> = { apiVersion, kind, ...value };
+    const candidate: Record<string, unknown> = { apiVersion, kind, metadata: {}, ...value };
     const { result, judged } = parseWithoutNulls(schema, candidate);
     if (!result.success) {
       const causes = causesOf(result.error.issues, judged, sensitive);

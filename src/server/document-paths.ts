@@ -8,11 +8,15 @@ import { SUBRESOURCE_VERBS } from './served-resources.ts';
 
 /** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
 export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandler {
-  return async ({ path, request }) => {
+  return async ({ path, query, request }) => {
     const document = documents.find(path, request.headers.accept);
     if (document === undefined) return undefined;
-    const { contentType, etag } = document;
-    const headers = { ETag: etag, Vary: 'Accept, Accept-Encoding' };
+    const { contentType, etag, hash } = document;
+    const headers = {
+      ...{ ETag: etag, Vary: 'Accept, Accept-Encoding' },
+      // Under an address with its hash a document never changes.
+      ...(query.get('hash') === hash ? { 'Cache-Control': 'public, immutable, max-age=31536000' } : {}),
+    };
     if (request.headers['if-none-match'] === etag) return { status: 304, contentType, body: '', headers };
     if (!takesGzip(request)) return { status: 200, contentType, body: document.body, headers };
     return {

@@ -140,7 +140,11 @@ describe('kinds', () => {
     const involvedObject = { kind: 'ConfigMap', name: 'x', namespace: place.namespace, apiVersion: 'v1' };
     const event = { metadata: { name: 'event' }, involvedObject, reason: 'Tested', type: 'Normal', count: 1 };
     expect(made(await place.api.post(place.path('events'), event))).toMatchObject({ reason: 'Tested', count: 1 });
-    const elsewhere = { ...event, metadata: { name: 'e2' }, involvedObject: { ...involvedObject, namespace: 'other' } };
+    const elsewhere = {
+      ...event,
+      metadata: { name: 'e2', namespace: place.namespace },
+      involvedObject: { ...involvedObject, namespace: 'other' },
+    };
     expect(await place.api.post(place.path('events'), elsewhere)).toEqual(failure(422, 'Invalid'));
     const selector = 'involvedObject.name%3Dx,reason%3DTested,type%3DNormal';
     expect(made(await place.api.list(`${place.path('events')}?fieldSelector=${selector}`)).items).toHaveLength(1);

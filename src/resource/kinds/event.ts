@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type FieldCause, invalidValue } from '../invalid-object.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import type { ObjectMeta } from '../object.ts';
 import { objectReferenceSchema } from './object-reference.ts';
@@ -10,6 +11,11 @@ interface Times {
   readonly firstTimestamp?: string | null | undefined;
   readonly lastTimestamp?: string | null | undefined;
   readonly eventTime?: string | null | undefined;
+}
+
+interface EventPlace {
+  readonly metadata: ObjectMeta;
+  readonly involvedObject: { readonly namespace?: string | undefined };
 }
 
 /** The last time that an event tells, RFC 3339; recorders of the newer sort know series only. */
@@ -58,6 +64,7 @@ export const eventKind = defineKind({
     reportingComponent: z.string().optional().describe('Name of the controller that reported the event.'),
     reportingInstance: z.string().optional().describe('Which instance of the controller reported it.'),
   },
+  check: namespaceCauses,
   selectableFields: [
     { path: 'involvedObject.apiVersion' },
     { path: 'involvedObject.kind' },
@@ -100,3 +107,10 @@ export const eventKind = defineKind({
 });
 
 export type Event = ObjectOf<typeof eventKind>;
+
+/** An event lies where its object lies, so that who may see the one may see the other. */
+function namespaceCauses({ metadata, involvedObject }: EventPlace): FieldCause[] {
+  const { namespace = '' } = involvedObject;
+  if (namespace === '' || metadata.namespace === undefined || namespace === metadata.namespace) return [];
+  return [invalidValue(['involvedObject', 'namespace'], namespace, 'does not match event.namespace')];
+}

@@ -106,7 +106,7 @@ function parser(
 }
 
 function judgeMetadata(given: Json, nameSchema: StructuralSchema | undefined, causes: FieldCause[]): ObjectMeta {
-  const { result, judged } = parseWithoutNulls(METADATA, { metadata: given.metadata });
+  const { result, judged } = parseWithoutNulls(METADATA, { metadata: given.metadata ?? {} });
   if (!result.success) {
     causes.push(...causesOf(result.error.issues, judged, false));
     return { name: '' };

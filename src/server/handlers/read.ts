@@ -34,6 +34,8 @@ function checkVersionOptions(query: URLSearchParams): void {
   };
   if ((query.get('sendInitialEvents') ?? '') !== '')
     refuse('sendInitialEvents', 'Forbidden: sendInitialEvents is forbidden for list');
+  if ((query.get('continue') ?? '') !== '' && version !== '' && version !== '0')
+    throw new SluiceError('BadRequest', 'specifying resource version is not allowed when using continue');
   if (match !== '') {
     if (match !== 'Exact' && match !== 'NotOlderThan')
       refuse(
