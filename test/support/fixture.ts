@@ -32,6 +32,7 @@ export interface Fixture extends AsyncDisposable {
   readonly folder: string;
   readonly clock: Clock;
   readonly store: RevisionStore;
+  readonly registry: Registry;
   /** Asks as anna. */
   readonly client: Client;
   /** Not started. */
@@ -87,6 +88,7 @@ export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
     folder,
     clock,
     store,
+    registry,
     client,
     manager,
     policyFor,
