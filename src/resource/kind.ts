@@ -71,6 +71,8 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly nameRule: NameRule | undefined;
   /** Fields that keep their first value, such as `spec.git.repo`. */
   readonly immutableFields: readonly string[];
+  /** True if whoever replaces an object over the API must say which version of it. Default false. */
+  readonly updatesNeedVersion?: boolean;
 
   /**
    * Judges a value from outside. apiVersion and kind may be missing and are then filled in.

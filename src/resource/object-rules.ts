@@ -9,6 +9,8 @@ import { type DeleteOptions, FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from './st
 /** What every storage of objects as they are written keeps to. All functions are pure. */
 
 const GENERATED_SUFFIX_LENGTH = 5;
+/** So that a generated name is a host name too. */
+const MAX_GENERATED_PREFIX = 63 - GENERATED_SUFFIX_LENGTH;
 
 /** The object that a create stores, without its resourceVersion. `uuid` makes the uid and the end of a generated name. */
 export function createdObject<T extends KubernetesObject>(
@@ -121,7 +123,7 @@ function generatedName(kind: Kind, object: KubernetesObject, uuid: () => string)
   const prefix = object.metadata.generateName;
   if (prefix === undefined)
     throw invalidObject(kind.kind, [invalidValue(['metadata', 'name'], '', 'name or generateName is required')]);
-  return prefix + uuid().replaceAll('-', '').slice(0, GENERATED_SUFFIX_LENGTH);
+  return prefix.slice(0, MAX_GENERATED_PREFIX) + uuid().replaceAll('-', '').slice(0, GENERATED_SUFFIX_LENGTH);
 }
 
 function refuseLateFinalizers(kind: Kind, old: Stored, next: KubernetesObject): void {

@@ -19,7 +19,7 @@ const serverSet = z
 const dropped = z.unknown().transform(() => undefined);
 
 const ownerReference = z.object({
-  apiVersion: z.string().min(1),
+  apiVersion: z.string().regex(/^([^/]+\/)?[^/]+$/, 'must be a version, or a group, "/" and a version'),
   kind: z.string().min(1),
   name: z.string().min(1),
   uid: z.string().min(1),
@@ -56,7 +56,13 @@ export function metadataSchema(nameRule: NameRule | undefined) {
         'annotations must have at most 262144 bytes together',
       )
       .optional(),
-    ownerReferences: z.array(ownerReference).optional(),
+    ownerReferences: z
+      .array(ownerReference)
+      .refine(
+        (owners) => owners.filter(({ controller }) => controller).length < 2,
+        'only one owner can be the controller',
+      )
+      .optional(),
     finalizers: z.array(qualifiedName).optional(),
     managedFields: managedFieldsSchema.optional(),
     // Written by old servers, of no use to us.

@@ -113,9 +113,8 @@ describe('kinds', () => {
     const stored = made(await place.api.post(place.path('secrets'), secret));
     expect(stored).toMatchObject({ type: 'Opaque', data: { a: 'Yw==', b: 'Yg==' } });
     expect(stored).not.toHaveProperty('stringData');
-    expect((await place.api.post(place.path('secrets'), { metadata: { name: 'no' }, data: { a: '%' } })).status).toBe(
-      400,
-    );
+    const noBase64 = await place.api.post(place.path('secrets'), { metadata: { name: 'no' }, data: { a: '%' } });
+    expect([400, 422]).toContain(noBase64.status);
     const type = await place.api.patch(place.path('secrets', 'secret'), { type: 'example.com/other' });
     expect(type).toEqual(failure(422, 'Invalid'));
   });

@@ -55,6 +55,7 @@ export function customKind(definition: CustomResourceDefinition, version: string
     fields: {},
     nameRule: DNS_SUBDOMAIN,
     immutableFields: [],
+    updatesNeedVersion: true,
     schema: wholeObject(given.description ?? '', content),
     parse,
     complete: (input) => parse(input).object,

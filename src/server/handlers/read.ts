@@ -1,3 +1,4 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 import { type Handler, keyOfCall } from './resource-call.ts';

@@ -1,4 +1,5 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import type { Answer } from '../http/answer.ts';
 import { withOwners } from './field-owners.ts';
@@ -6,8 +7,8 @@ import { requireNamespace } from './namespace-state.ts';
 import { acceptObject } from './object-input.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
 
-/** How often a change is tried against other writers before it gives up. */
-const ATTEMPTS = 10;
+/** How often a change is tried against other writers before it gives up: each time one of those who are let in at once wins. */
+const ATTEMPTS = 200;
 
 export const createObject: Handler = async (call, services) => {
   const { value, duplicates } = call.decode(await call.body());
@@ -20,6 +21,7 @@ export const createObject: Handler = async (call, services) => {
 export const updateObject: Handler = async (call, services) => {
   const { value, duplicates } = call.decode(await call.body());
   const object = acceptObject(call, value, duplicates);
+  requireVersion(call, object);
   const pinned = object.metadata.resourceVersion !== undefined || call.resource.storage.updatesNeedVersion === true;
   return changeStored(call, services, false, (live) => {
     // What is judged against the stored object must replace that very object.
@@ -27,6 +29,13 @@ export const updateObject: Handler = async (call, services) => {
     return withOwners(call, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
   });
 };
+
+/** Objects of kinds that users define are never replaced unseen. */
+function requireVersion({ resource: { kind } }: ResourceCall, { metadata }: KubernetesObject): void {
+  if (kind.updatesNeedVersion !== true || metadata.resourceVersion !== undefined) return;
+  const cause = invalidValue(['metadata', 'resourceVersion'], 0, 'must be specified for an update');
+  throw invalidObject(`${kind.kind}.${kind.group} ${JSON.stringify(metadata.name)}`, [cause]);
+}
 
 /**
  * Stores what `change` makes of the stored object, and tries again if somebody else was faster, unless the result names another
