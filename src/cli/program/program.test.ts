@@ -7,10 +7,32 @@ describe('command line', () => {
   test('help names every command, and every command has help with an example', async () => {
     const help = await runCli(['--help']);
     expect(help.code).toBe(0);
-    for (const name of ['up', 'demo', 'repo', 'rpkg', 'why', 'kptfile', 'version', 'completion']) {
+    for (const name of [
+      'up',
+      'demo',
+      'repo',
+      'rpkg',
+      'why',
+      'backup',
+      'restore',
+      'token',
+      'kptfile',
+      'version',
+      'completion',
+    ]) {
       expect(help.stdout).toContain(`  ${name}`);
     }
-    for (const path of ['up', 'why', 'repo reg', 'rpkg push', 'rpkg condition set', 'kptfile gates', 'completion']) {
+    for (const path of [
+      'up',
+      'why',
+      'repo reg',
+      'rpkg push',
+      'rpkg condition set',
+      'kptfile gates',
+      'token create',
+      'restore',
+      'completion',
+    ]) {
       const { code, stdout } = await runCli([...path.split(' '), '--help']);
       expect([path, code, stdout.includes('Examples:')]).toEqual([path, 0, true]);
     }
@@ -23,6 +45,13 @@ describe('command line', () => {
       expect(stderr).toMatch(/^error: /);
     }
     expect((await runCli(['wyh'])).stderr).toContain('why');
+  });
+
+  test('the help of groups that work on servers tells the order in which places count', async () => {
+    for (const group of ['rpkg', 'repo']) {
+      const { stdout } = await runCli([group, '--help']);
+      expect(stdout).toMatch(/^ {2}--kubeconfig .*\n {2}--data.*\n {2}\$KUBECONFIG.*\n {2}\.sluice/m);
+    }
   });
 
   test('errors have a next step and no stack, unless asked for', async () => {
@@ -69,6 +98,8 @@ describe('command line', () => {
     expect(complete('sluice up --log ""')).toBe('text json');
     expect(complete('sluice kptfile lint ""')).toBe('');
     expect(complete('sluice kptfile condition se')).toBe('set');
+    expect(complete('sluice rpkg approve --kube')).toBe('--kubeconfig');
+    expect(complete('sluice token create ci -o t')).toBe('token');
   });
 
   test('completion of other shells names the commands; an unknown shell is refused', async () => {

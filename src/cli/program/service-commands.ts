@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Invocation } from './invocation.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './options.ts';
 
-/** `sluice up`, `demo`, `version` and `completion`. */
+/** `sluice up`, `demo`, `backup`, `restore`, `token`, `version` and `completion`. */
 export function addServiceCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const up = program
     .command('up')
@@ -44,6 +44,53 @@ cannot be used or a controller failed.`,
     );
   examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice').action(async (options) => {
     finish(await (await import('../commands/demo.ts')).demo(options, invocation));
+  });
+
+  const backup = program
+    .command('backup')
+    .description('copy all objects that are not packages into a file, also while "sluice up" runs')
+    .argument('<file>', 'where the copy is to be')
+    .option('--force', 'replace a file that is there')
+    .addHelpText(
+      'after',
+      `
+Packages live in their Git repositories: back those up too. Keys, certificates and tokens of the server are not in it; a new
+data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
+    );
+  examples(withData(backup), 'sluice backup objects-2026-01-31.db').action(async (file, options) => {
+    finish(await (await import('../commands/backup.ts')).backup(file, options, invocation));
+  });
+
+  const restore = program
+    .command('restore')
+    .description('put a backup in the place of all objects that are not packages')
+    .argument('<file>', 'what "sluice backup" wrote')
+    .addHelpText(
+      'after',
+      `
+Stop "sluice up" first. The backup is judged before anything changes, and the objects of before are kept in a file beside.
+Packages live in their Git repositories and stay as they are.`,
+    );
+  examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {
+    finish(await (await import('../commands/restore.ts')).restore(file, options, invocation));
+  });
+
+  const token = program.command('token').description('access to the server for others');
+  const create = token
+    .command('create')
+    .description('make a token for a user, and print a kubeconfig with it')
+    .argument('<name>', 'name of the user, as roles name it')
+    .option('--group <name>', 'group of the user; can be given several times', several)
+    .option('--expires <duration>', 'how long it is good for, such as 720h (default: for ever)')
+    .addHelpText(
+      'after',
+      '\nThe token is shown this once; <data>/tokens.csv keeps its hash, and taking its line out ends it.',
+    );
+  examples(
+    withOutput(withData(create), ['kubeconfig', 'token']),
+    'sluice token create ci --group deployers --expires 720h > ci.kubeconfig',
+  ).action(async (name, options) => {
+    finish(await (await import('../commands/token-create.ts')).tokenCreate(name, options, invocation));
   });
 
   const version = program.command('version').description('versions of sluice, Node.js and Git');

@@ -1,0 +1,118 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Received, sendJson, sendStatus, WireServer } from '../../kubernetes/testing.ts';
+import { runCli } from '../testing.ts';
+
+const PACKAGES = '/apis/porch.kpt.dev/v1alpha1/namespaces/team/packagerevisions';
+const FILES = '/apis/porch.kpt.dev/v1alpha1/namespaces/team/packagerevisionresources';
+const name = 'blueprints.upf.v1';
+
+/** A server that answers as Porch does: commits in no status, no sub-resource for conditions, gates left to its clients. */
+let server: WireServer;
+let folder: string;
+let revision: Record<string, unknown>;
+let files: Record<string, unknown>;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-foreign-'));
+  const metadata = {
+    name,
+    namespace: 'team',
+    uid: 'u',
+    resourceVersion: 'a1',
+    creationTimestamp: '2026-01-01T00:00:00Z',
+  };
+  const spec = { packageName: 'upf', repository: 'blueprints', workspaceName: 'v1' };
+  revision = {
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevision',
+    metadata,
+    spec: { ...spec, lifecycle: 'Proposed', readinessGates: [{ conditionType: 'Tested' }] },
+    status: { publishTimestamp: null, conditions: [{ type: 'Tested', status: 'False' }] },
+  };
+  files = {
+    apiVersion: 'porch.kpt.dev/v1alpha1',
+    kind: 'PackageRevisionResources',
+    metadata,
+    spec: { ...spec, resources: { Kptfile: 'kind: Kptfile\n', 'a.yaml': 'a: 1\n' } },
+  };
+  server = new WireServer();
+  server.handle = (request, response) => {
+    const { method, path, body } = request;
+    if (path === '/version') return sendJson(response, 200, { gitVersion: 'v1.33.1' });
+    if (path.endsWith('/repositories')) return sendJson(response, 200, { metadata: {}, items: [] });
+    const target = path.startsWith(FILES) ? files : revision;
+    const known =
+      path === `${FILES}/${name}` || path === `${PACKAGES}/${name}` || path === `${PACKAGES}/${name}/approval`;
+    if (!known) return sendStatus(response, 404, 'NotFound', `${path.split('/').at(-1)} not found`);
+    if (method === 'GET') return sendJson(response, 200, target);
+    const next = JSON.parse(body);
+    if (next.metadata.resourceVersion !== (target.metadata as { resourceVersion: string }).resourceVersion)
+      return sendStatus(response, 409, 'Conflict', 'the object has been modified');
+    const result = { result: { items: [{ image: 'set-labels:v1', exitCode: 0 }] } };
+    const stored = { ...next, metadata: { ...next.metadata, resourceVersion: 'a2' } };
+    if (target === revision) revision = stored;
+    else files = { ...stored, status: { renderStatus: result } };
+    return sendJson(response, 200, path.startsWith(FILES) ? files : revision);
+  };
+  await server.start();
+  const { server: address } = server.access();
+  const config = {
+    clusters: [{ name: 'c', cluster: { server: address } }],
+    users: [{ name: 'anna', user: { token: 's3cr3t' } }],
+    contexts: [{ name: 'c', context: { cluster: 'c', user: 'anna', namespace: 'team' } }],
+    'current-context': 'c',
+  };
+  await writeFile(join(folder, 'kubeconfig'), JSON.stringify(config));
+});
+afterEach(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true });
+});
+
+const run = (...words: string[]) => runCli([...words, '--kubeconfig', join(folder, 'kubeconfig')]);
+const writes = () => server.received.filter(({ method }: Received) => method !== 'GET');
+
+test('where the server leaves gates to its clients, closed ones are not passed', async () => {
+  const refused = await run('rpkg', 'approve', name);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('readiness conditions not met') });
+  expect(refused.stderr).toContain('(asked: http://127.0.0.1:');
+  expect(writes()).toEqual([]);
+  expect(await run('rpkg', 'condition', 'set', name, 'Tested', 'True')).toMatchObject({ code: 0, stderr: '' });
+  expect(await run('rpkg', 'approve', name, '--reason', 'all is well')).toMatchObject({ stdout: `${name} approved\n` });
+  expect(writes().map(({ method, path }) => `${method} ${path}`)).toEqual([
+    `PUT ${PACKAGES}/${name}`,
+    `PUT ${PACKAGES}/${name}/approval`,
+  ]);
+  expect(JSON.parse(writes()[1]?.body ?? '')).toMatchObject({ spec: { lifecycle: 'Published' } });
+});
+
+test('what porchctl pulled is pushed, what functions said is told, and a lost race is a conflict', async () => {
+  const pulled = join(folder, 'upf');
+  expect((await run('rpkg', 'pull', name, pulled)).stderr).toContain('2 files, version a1');
+  await writeFile(join(pulled, 'b.yaml'), 'b: 1\n');
+  const push = await run('rpkg', 'push', name, pulled);
+  expect(push).toMatchObject({ stdout: `${name} pushed\n` });
+  expect(push.stderr).toBe('[RUNNING] "set-labels:v1"\n[PASS] "set-labels:v1"\n');
+  expect((files.spec as { resources: object }).resources).toEqual({
+    Kptfile: 'kind: Kptfile\n',
+    'a.yaml': 'a: 1\n',
+    'b.yaml': 'b: 1\n',
+  });
+  expect(await readFile(join(pulled, '.KptRevisionMetadata'), 'utf8')).toContain('resourceVersion: a2');
+  files = { ...files, metadata: { ...(files.metadata as object), resourceVersion: 'a3' } };
+  const late = await run('rpkg', 'push', name, pulled);
+  expect(late).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('has moved since it was pulled (from a2 to a3)'),
+  });
+});
+
+test('commits that the server does not tell cannot be asked for; no answer shows the token', async () => {
+  const results = [await run('rpkg', 'reject', name, '--commit', 'abc'), await run('rpkg', 'get', 'blueprints.ufp.v1')];
+  expect(results[0]).toMatchObject({ code: 1, stderr: expect.stringContaining('does not tell the commit') });
+  expect(results[1]).toMatchObject({ code: 1, stderr: expect.stringContaining('"blueprints.ufp.v1" not found') });
+  expect(JSON.stringify(results)).not.toContain('s3cr3t');
+});

@@ -1,0 +1,47 @@
+import { resolve } from 'node:path';
+import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { restore as restoreDatabase } from '../../resource/sqlite/restore.ts';
+import { folderOf } from '../access/place.ts';
+import { createDataFolder, type DataFolder, exists } from '../assembly/data-folder.ts';
+import { ProcessLock } from '../assembly/process-lock.ts';
+import { printable } from '../output/printable.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+
+/** How long, in milliseconds, a command that writes objects at the moment is waited for. */
+const WRITE_PATIENCE = 10_000;
+
+/** `sluice restore`: refused while `up` runs, and keeps one from starting until it is done. */
+export async function restore(file: string, options: DataOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal, environment } = invocation;
+  const folder = folderOf(options, environment);
+  const backup = resolve(file);
+  if (!(await exists(backup))) throw new SluiceError('NotFound', `there is no file ${backup}`);
+  await createDataFolder(folder);
+  const since = timestamp(systemClock.now());
+  const upLock = await takeUpLock(folder, since);
+  try {
+    const lock = await ProcessLock.acquire(folder.databaseLock, { since, patience: WRITE_PATIENCE });
+    try {
+      const hadObjects = await exists(folder.database);
+      const aside = `${folder.database}.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;
+      restoreDatabase({ backup, database: folder.database, aside });
+      terminal.line(`${printable(file)} restored into ${printable(folder.path)}`);
+      if (hadObjects) terminal.note(`the objects of before are in ${printable(aside)}`);
+      return 0;
+    } finally {
+      await lock.release();
+    }
+  } finally {
+    await upLock.release();
+  }
+}
+
+async function takeUpLock(folder: DataFolder, since: string): Promise<ProcessLock> {
+  try {
+    return await ProcessLock.acquire(folder.upLock, { since });
+  } catch (error) {
+    if (!isSluiceError(error, 'Busy')) throw error;
+    throw new SluiceError('Busy', `stop "sluice up" on ${folder.path} first: ${error.message}`, { cause: error });
+  }
+}
