@@ -42,8 +42,8 @@ test('the same event again is a count, also for another recorder after a restart
     involvedObject: { apiVersion: 'test.sluice.dev/v1', kind: 'Widget', name: 'web', namespace: 'team', uid: 'u1' },
     type: 'Normal',
     message: 'all gates are open',
-    firstTimestamp: '1970-01-01T00:00:00Z',
-    lastTimestamp: '1970-01-01T00:00:10Z',
+    firstTimestamp: '1970-01-01T00:00:00.000Z',
+    lastTimestamp: '1970-01-01T00:00:10.000Z',
     source: { component: 'controller:test' },
   });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, timestamp } from '../foundation/clock.ts';
+import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client.ts';
 import { eventKind } from '../resource/kinds/event.ts';
@@ -44,7 +44,8 @@ export class EventRecorder {
       return;
     }
     this.#backlog += 1;
-    const now = timestamp(this.#options.clock.now());
+    // With milliseconds: kubectl tells events in the order of their times.
+    const now = new Date(this.#options.clock.now()).toISOString();
     this.#last = this.#last.then(async () => {
       try {
         await this.#write(object, type, reason, cut(message), now);

@@ -9,6 +9,8 @@ import { checkPreconditions, notFound, resourceName } from '../../resource/objec
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { ListOptions, ListResult, Storage, Verb, WatchEvent, WatchOptions } from '../../resource/storage.ts';
+import { askedBefore } from '../asked-before.ts';
+import type { Lifecycle } from '../kernel/types.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import { notSupported } from './not-supported.ts';
@@ -17,6 +19,9 @@ import { BINARY_FILES_ANNOTATION, resourcesObject, unreadableObject, withoutFile
 import { entryOf, type RevisionEntry } from './revision-entry.ts';
 
 type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
+
+/** What `kubectl apply` adds. It is a copy of the files and is not kept, so kubectl warns each time that it is missing. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** Texts that one list may hold together, in bytes of UTF-8 as far as they are ASCII. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
@@ -99,6 +104,14 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#warnOfIgnored(context, stored, object);
     const change = { texts: new Map(Object.entries(spec.resources ?? {})) };
     const { revision } = entry;
+    // Whoever applies the same files again and again does not take away what controllers made of them, nor ask for an edit of what
+    // is published.
+    if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, change.texts))) {
+      context.warn?.(
+        `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
+      );
+      return this.#read(entry);
+    }
     const after = await this.#revisions.table.write(context, revision.name, undefined, () =>
       this.#store.update(revision.name, { change, expectedCommit: revision.commit }, context),
     );
@@ -164,7 +177,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 
   #warnOfIgnored(context: RequestContext, stored: Stored<RevisionObject>, { metadata }: Resources): void {
-    const { [BINARY_FILES_ANNOTATION]: _binary, ...annotations } = metadata.annotations ?? {};
+    const { [BINARY_FILES_ANNOTATION]: _binary, [LAST_APPLIED]: _applied, ...annotations } = metadata.annotations ?? {};
     const same =
       sameValue(metadata.labels ?? {}, stored.metadata.labels ?? {}) && Object.keys(annotations).length === 0;
     if (!same)
@@ -172,4 +185,10 @@ export class PackageResourcesStorage implements Storage<Resources> {
         'labels and annotations of packagerevisionresources are ignored; write them to the package revision',
       );
   }
+}
+
+/** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be told from them. */
+function isApplied({ annotations, managedFields = [] }: Resources['metadata'], lifecycle: Lifecycle): boolean {
+  if (annotations?.[LAST_APPLIED] !== undefined) return true;
+  return lifecycle !== 'Draft' && managedFields.some(({ operation }) => operation === 'Apply');
 }

@@ -80,6 +80,7 @@ function tasksOf(revision: PackageRevision): unknown[] {
 
 function objectMetadata(revision: PackageRevision) {
   const { record } = revision;
+  const { ownerReferences = [], finalizers = [] } = record ?? {};
   const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
   const annotations = {
     ...record?.annotations,
@@ -91,10 +92,8 @@ function objectMetadata(revision: PackageRevision) {
   return {
     ...(Object.keys(labels).length === 0 ? {} : { labels }),
     ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-    ...(record?.ownerReferences === undefined
-      ? {}
-      : { ownerReferences: record.ownerReferences as unknown as OwnerReference[] }),
-    ...(record?.finalizers === undefined ? {} : { finalizers: record.finalizers }),
+    ...(ownerReferences.length === 0 ? {} : { ownerReferences: ownerReferences as unknown as OwnerReference[] }),
+    ...(finalizers.length === 0 ? {} : { finalizers }),
     ...(record?.deletionTimestamp === undefined ? {} : { deletionTimestamp: record.deletionTimestamp }),
   };
 }

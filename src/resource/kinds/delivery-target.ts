@@ -35,7 +35,7 @@ export const deliveryTargetKind = defineKind({
   kind: 'DeliveryTarget',
   plural: 'deliverytargets',
   shortNames: ['dt'],
-  categories: ['sluice'],
+  categories: ['sluice', 'all'],
   description: 'A branch and folder into which the manifests of published packages are committed.',
   spec: z
     .object({

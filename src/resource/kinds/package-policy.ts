@@ -16,7 +16,7 @@ export const packagePolicyKind = defineKind({
   kind: 'PackagePolicy',
   plural: 'packagepolicies',
   shortNames: ['pp'],
-  categories: ['sluice'],
+  categories: ['sluice', 'all'],
   description: 'Rules for the packages that it selects: gates, who may give verdicts, who may approve.',
   spec: z
     .object({

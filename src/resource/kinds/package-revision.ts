@@ -81,7 +81,8 @@ export const packageRevisionKind = defineKind({
   version: 'v1alpha1',
   kind: 'PackageRevision',
   plural: 'packagerevisions',
-  categories: ['kpt'],
+  shortNames: ['rpkg'],
+  categories: ['kpt', 'all'],
   description: 'One version of a package: a draft, a proposal or a published revision.',
   serverNamed: true,
   spec: z

@@ -32,7 +32,7 @@ export const repositoryKind = defineKind({
   kind: 'Repository',
   plural: 'repositories',
   shortNames: ['repo'],
-  categories: ['kpt'],
+  categories: ['kpt', 'all'],
   description: 'A Git repository whose packages Sluice manages.',
   nameRule: DNS_LABEL,
   spec: z

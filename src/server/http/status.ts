@@ -101,12 +101,14 @@ function detailsOf(error: SluiceError, subject: StatusSubject | undefined): Stat
   const given = (typeof error.details === 'object' ? error.details : null) as
     | (StatusDetails & { readonly causes?: unknown })
     | null;
-  const about = ABOUT_OBJECTS.has(error.code) ? subject : undefined;
+  const causes = Array.isArray(given?.causes) ? given.causes.slice(0, MAX_CAUSES).map(causeOf) : [];
+  // kubectl shows the message of an invalid object only where there is nothing else to show.
+  const isUnexplained = error.code === 'InvalidInput' && causes.length === 0;
+  const about = ABOUT_OBJECTS.has(error.code) && !isUnexplained ? subject : undefined;
   const retryAfterSeconds = given?.retryAfterSeconds ?? (error.code === 'TooManyRequests' ? 1 : undefined);
   const name = given?.name ?? about?.name ?? '';
   const group = given?.group ?? about?.group ?? '';
   const kind = given?.kind ?? (error.code === 'InvalidInput' ? about?.kind : undefined) ?? about?.resource ?? '';
-  const causes = Array.isArray(given?.causes) ? given.causes.slice(0, MAX_CAUSES).map(causeOf) : [];
   if (name === '' && kind === '' && causes.length === 0 && retryAfterSeconds === undefined) return undefined;
   return {
     ...(name === '' ? {} : { name }),
