@@ -17,7 +17,7 @@ import { type OwnerLookup, sortOwners } from './sort-owners.ts';
 
 const GARBAGE_COLLECTION_ACTOR = 'controller:garbage-collection';
 
-export interface GarbageCollectionOptions extends Pick<OwnerLookup, 'mayBeHidden'> {
+export interface GarbageCollectionOptions extends Pick<OwnerLookup, 'mayBeHidden' | 'memory'> {
   readonly client: Client;
   readonly registry: Pick<Registry, 'storages' | 'kindOf' | 'onChange'>;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ const AT_ONCE = 32;
  * the garbage collector of Kubernetes.
  */
 export function garbageCollectionController(options: GarbageCollectionOptions): ControllerOptions<ObjectIdentity> {
-  const { registry, clock, mayBeHidden } = options;
+  const { registry, clock, mayBeHidden, memory } = options;
   const client = options.client.as({ name: GARBAGE_COLLECTION_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: GARBAGE_COLLECTION_ACTOR });
   const events = new TellOnce(recorder);
@@ -44,6 +44,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
   const lookup: OwnerLookup = {
     ...{ client, registry, graph },
     ...(mayBeHidden === undefined ? {} : { mayBeHidden }),
+    ...(memory === undefined ? {} : { memory }),
   };
 
   return {

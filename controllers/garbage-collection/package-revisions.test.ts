@@ -56,6 +56,33 @@ test('drafts go with their owner; what is published stays until its deletion is 
   expect(await isThere(at, published.name)).toBe(false);
 });
 
+test('drafts of a repository that comes from another server stay, since their owners were never here', async () => {
+  await using at = await fixture();
+  const { client, registry, clock, manager } = at;
+  await at.register('r');
+  const known = new Set<string>();
+  const memory = {
+    isFor: ({ kind }: { readonly kind: string }) => kind === 'PackageRevision',
+    knows: (uid: string) => known.has(uid),
+    remember: (uid: string) => void known.add(uid),
+  };
+  await client.create(configMapKind, { metadata: { name: 'owner' } });
+  const [foreign, own] = [await at.draft('r/a/v1'), await at.draft('r/b/v1')];
+  for (const { name } of [foreign, own]) await owned(at, name, 'owner');
+  const revision = await client.get(packageRevisionKind, { name: foreign.name });
+  const [reference] = revision.metadata.ownerReferences ?? [];
+  if (reference === undefined) throw new Error('the draft has no owner');
+  const ownerReferences = [{ ...reference, uid: '00000000-0000-4000-8000-000000000000' }];
+  await client.update(packageRevisionKind, { ...revision, metadata: { ...revision.metadata, ownerReferences } });
+  manager.addController(garbageCollectionController({ client, registry, clock, memory }));
+  await manager.start();
+  await manager.idle();
+  expect([...known]).toEqual([reference.uid]);
+  await client.delete(configMapKind, { name: 'owner' });
+  await manager.idle();
+  expect([await isThere(at, foreign.name), await isThere(at, own.name)]).toEqual([true, false]);
+});
+
 test('orphaned drafts forget their owner in Git too', async () => {
   await using at = await fixture();
   const { client, registry, clock, manager } = at;

@@ -4,12 +4,24 @@ import type { ObjectKey, OwnerReference, Stored } from '../../src/resource/objec
 import type { Registry } from '../../src/resource/registry.ts';
 import { awaitsDependents, type OwnerGraph, ownersOf } from './owner-graph.ts';
 
+/**
+ * Which owners have been here. Some objects outlive the server that their owners were on, as packages do in Git: there an owner that
+ * nobody has ever seen is no owner that is gone.
+ */
+export interface OwnerMemory {
+  /** Whether it is needed for the owners of this object. */
+  isFor(dependent: Stored): boolean;
+  knows(uid: string): boolean;
+  remember(uid: string): void;
+}
+
 export interface OwnerLookup {
   readonly client: Client;
   readonly registry: Pick<Registry, 'kindOf'>;
   readonly graph: OwnerGraph;
   /** True where an object that is not found may be there all the same, such as a package of a repository that is not open. */
   readonly mayBeHidden?: (kind: Kind, key: ObjectKey) => boolean;
+  readonly memory?: OwnerMemory;
 }
 
 /** An owner that is not there, or of which that cannot be told. */
@@ -48,7 +60,7 @@ export async function sortOwners(object: Stored, lookup: OwnerLookup): Promise<S
 async function findOwner(
   object: Stored,
   reference: OwnerReference,
-  { client, registry, graph, mayBeHidden }: OwnerLookup,
+  { client, registry, graph, mayBeHidden, memory }: OwnerLookup,
 ): Promise<Stored | (MissingOwner & { readonly isAbsent: boolean })> {
   const { namespace } = object.metadata;
   const { name, uid } = reference;
@@ -67,7 +79,11 @@ async function findOwner(
     return missing('OwnerRefInvalidNamespace', false, `ownerRef ${what}, uid ${uid}, does not exist in namespace ""`);
   const key = { name, ...(kind.namespaced ? { namespace } : {}) };
   const owner = await client.find(kind, key);
-  if (owner?.metadata.uid === uid) return owner;
+  const remembers = memory?.isFor(object) === true ? memory : undefined;
+  if (owner?.metadata.uid === uid) {
+    remembers?.remember(uid);
+    return owner;
+  }
   const elsewhere = graph.get(uid);
   if (kind.namespaced && elsewhere !== undefined && elsewhere.metadata.namespace !== namespace) {
     const place = JSON.stringify(namespace);
@@ -79,5 +95,7 @@ async function findOwner(
   }
   if (owner === undefined && mayBeHidden?.(kind, key) === true)
     return missing('OwnerHidden', false, `its owner ${what} cannot be seen at present`);
+  if (remembers !== undefined && !graph.wasDeleted(uid) && !remembers.knows(uid))
+    return missing('OwnerHidden', false, `its owner ${what}, uid ${uid}, was never on this server; it stays`);
   return gone;
 }

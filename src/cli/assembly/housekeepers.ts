@@ -2,6 +2,7 @@ import { CustomKinds } from '../../../controllers/custom-resource-definition/cus
 import { customResourceDefinitionController } from '../../../controllers/custom-resource-definition/custom-resource-definition-controller.ts';
 import { eventExpiryController } from '../../../controllers/event-expiry/event-expiry-controller.ts';
 import { garbageCollectionController } from '../../../controllers/garbage-collection/garbage-collection-controller.ts';
+import type { OwnerMemory } from '../../../controllers/garbage-collection/sort-owners.ts';
 import { namespaceController } from '../../../controllers/namespace/namespace-controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/custom-resource-definition.ts';
@@ -23,6 +24,7 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
         garbageCollectionController({
           ...{ client, clock, registry },
           mayBeHidden: (kind, { name }) => PACKAGE_KINDS.includes(kind) && !isOpen(session, name),
+          memory: ownerMemory(session),
         }),
       ),
     'event-expiry': () => manager.addController(eventExpiryController({ client, clock })),
@@ -39,6 +41,17 @@ function restoredKinds({ registry, objects }: Session): CustomKinds {
   });
   kinds.restore(objects.of(customResourceDefinitionKind));
   return kinds;
+}
+
+/** Owners of packages: whoever opens a repository of another server must not find all its drafts orphaned. */
+function ownerMemory({ objects }: Session): OwnerMemory {
+  const notes = objects.database.notes('owners');
+  const packages = new Set(PACKAGE_KINDS.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+  return {
+    isFor: ({ apiVersion, kind }) => packages.has(`${apiVersion} ${kind}`),
+    knows: (uid) => notes.get(uid) !== undefined,
+    remember: (uid) => notes.set(uid, ''),
+  };
 }
 
 /** Whether the repository of a package is open: names of packages begin with that of their repository, which has no dots. */
