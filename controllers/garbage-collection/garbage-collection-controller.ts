@@ -102,8 +102,7 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     let judged = object;
     const foreground = ownerWaits && graph.hasDependents(object.metadata.uid);
     // Where everybody waits for the next one in a circle, one must let go.
-    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents))
-      judged = await setOwners(kind, object, (reference) => ({ ...reference, blockOwnerDeletion: false }));
+    if (foreground && graph.dependents(object.metadata.uid).some(awaitsDependents)) judged = await letGo(kind, object);
     const { uid, resourceVersion } = judged.metadata;
     await client.delete(kind, keyOf(judged), {
       ...{ uid, resourceVersion, reason: 'all its owners are gone' },
@@ -115,6 +114,12 @@ export function garbageCollectionController(options: GarbageCollectionOptions): 
     await untilSeen();
     // Each dependent that goes or lets go wakes us again.
     if (!graph.isBlocked(object.metadata.uid)) await dropFinalizer(kind, object, FOREGROUND_FINALIZER);
+    else if (graph.waitsForItself(object.metadata.uid)) await letGo(kind, object);
+  }
+
+  /** Its owners need not wait for it any more. */
+  function letGo(kind: Kind, object: Stored): Promise<Stored> {
+    return setOwners(kind, object, (reference) => ({ ...reference, blockOwnerDeletion: false }));
   }
 
   async function endOrphan(kind: Kind, object: Stored): Promise<void> {

@@ -75,6 +75,22 @@ export class OwnerGraph {
     return this.#blocking.has(uid);
   }
 
+  /** True for an object that waits for dependents which, over others that wait too, wait for it. */
+  waitsForItself(uid: string): boolean {
+    const seen = new Set<string>();
+    const next = [uid];
+    for (let owner = next.pop(); owner !== undefined; owner = next.pop()) {
+      for (const dependent of this.#blocking.get(owner) ?? []) {
+        if (dependent === uid) return true;
+        const object = this.#objects.get(dependent);
+        if (seen.has(dependent) || object === undefined || !awaitsDependents(object)) continue;
+        seen.add(dependent);
+        next.push(dependent);
+      }
+    }
+    return false;
+  }
+
   #unlink(uid: string): void {
     const object = this.#objects.get(uid);
     if (object === undefined) return;
