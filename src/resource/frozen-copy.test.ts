@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
 import { frozenCopy } from './frozen-copy.ts';
+import { deepFreeze } from './object.ts';
 
-test('copies what is frozen only at its surface, and shares what it made itself', () => {
+test('copies what is frozen only at its surface, and shares what is frozen at every depth', () => {
   const inner = { list: [1] };
   const made = frozenCopy(Object.freeze({ inner }));
+  const flawed = deepFreeze({ at: { odd: undefined } });
+  expect(Object.keys(frozenCopy({ flawed }).flawed.at)).toEqual([]);
   inner.list.push(2);
   expect(made).toEqual({ inner: { list: [1] } });
   expect(Object.isFrozen(made.inner.list)).toBe(true);

@@ -1,19 +1,22 @@
-/** Objects known to be frozen at every depth: those that were made here. */
-const deeplyFrozen = new WeakSet<object>();
-
 /**
- * A deeply frozen copy without undefined properties, as if it had gone through JSON. What came out of this function
- * before is not copied again: objects that were read are shared.
+ * A deeply frozen copy without undefined properties, as if it had gone through JSON. Parts that are so already are shared, not
+ * copied: what was read from a storage costs nothing to write again.
  */
 export function frozenCopy<T>(value: T): T {
   return copy(value) as T;
 }
 
 function copy(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || deeplyFrozen.has(value)) return value;
-  const result = Array.isArray(value) ? value.map(copy) : copyFields(value);
-  deeplyFrozen.add(Object.freeze(result));
-  return result;
+  if (isSettled(value)) return value;
+  return Object.freeze(Array.isArray(value) ? value.map(copy) : copyFields(value as object));
+}
+
+/** True for what a copy could not tell from itself: frozen at every depth, and nothing undefined. */
+function isSettled(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (!Object.isFrozen(value)) return false;
+  if (Array.isArray(value)) return value.every(isSettled);
+  return Object.values(value).every((inner) => inner !== undefined && isSettled(inner));
 }
 
 function copyFields(value: object): Record<string, unknown> {

@@ -8,9 +8,15 @@ import type { Selection } from './storage.ts';
 export type IndexKey = string;
 
 const nameKey = (name: string): IndexKey => `name:${name}`;
-const namespaceKey = (namespace: string): IndexKey => `namespace:${namespace}`;
+const NAMESPACE = 'namespace:';
+const namespaceKey = (namespace: string): IndexKey => NAMESPACE + namespace;
 const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value}`;
 const fieldKey = (path: string, value: string): IndexKey => `field:${path}=${value}`;
+
+/** The namespace that a key means; undefined for all other keys. */
+export function namespaceOf(key: IndexKey): string | undefined {
+  return key.startsWith(NAMESPACE) ? key.slice(NAMESPACE.length) : undefined;
+}
 
 /** Where the parts of an object that it is found by are read. */
 export interface Indexed {

@@ -24,9 +24,9 @@ test('an index equals a plain map, whatever order things come and go in', () => 
     fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
       const index = new ObjectIndex<string>();
       const model = new Map<string, { id: string; tags: readonly string[] }>();
-      const wanted = (tag?: string) =>
+      const wanted = (tag?: string, namespace = '') =>
         [...model.values()]
-          .filter(({ tags }) => tag === undefined || tags.includes(tag))
+          .filter(({ id, tags }) => (tag === undefined || tags.includes(tag)) && id.startsWith(namespace))
           .map(({ id }) => id)
           .sort(([...a], [...b]) => (a.join('').replace('/', '\0') < b.join('').replace('/', '\0') ? -1 : 1));
       for (const { key: where, remove, tags, look } of steps) {
@@ -43,6 +43,8 @@ test('an index equals a plain map, whatever order things come and go in', () => 
       }
       expect(index.select()).toEqual(wanted());
       for (const tag of ['t1', 't2', 't3', 't4']) expect(index.select(tag)).toEqual(wanted(tag));
+      for (const namespace of ['a', 'a-b', 'b', 'c'])
+        expect(index.select(`namespace:${namespace}`)).toEqual(wanted(undefined, `${namespace}/`));
       expect(index.size).toBe(model.size);
     }),
   );

@@ -7,7 +7,7 @@ import { frozenCopy } from './frozen-copy.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey } from './index-key.ts';
 import type { Kind } from './kind.ts';
 import { ListPages } from './list-pages.ts';
-import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from './object.ts';
+import { deepFreeze, type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from './object.ts';
 import { ObjectIndex } from './object-index.ts';
 import {
   checkPreconditions,
@@ -84,9 +84,9 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     for (const object of this.objects()) this.#put(object);
   }
 
-  /** Takes objects in that were stored before. */
+  /** Takes objects in that were stored before, and freezes them. */
   load(objects: Iterable<T>): void {
-    for (const object of objects) this.#put(frozenCopy(object) as Stored<T>);
+    for (const object of objects) this.#put(deepFreeze(object) as Stored<T>);
   }
 
   /** The object of a key as it is now; undefined if there is none. */

@@ -1,8 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../foundation/clock.ts';
 import type { EventJournal, LogEntry, LoggedChange } from '../event-log.ts';
-import { frozenCopy } from '../frozen-copy.ts';
-import type { KubernetesObject, Stored } from '../object.ts';
+import { deepFreeze, type KubernetesObject, type Stored } from '../object.ts';
 
 export interface JournalTableOptions {
   readonly clock: Clock;
@@ -187,5 +186,5 @@ function textOf(object: KubernetesObject | undefined): string | null {
 }
 
 function objectOf(text: unknown): Stored | undefined {
-  return typeof text === 'string' ? (frozenCopy(JSON.parse(text)) as Stored) : undefined;
+  return typeof text === 'string' ? (deepFreeze(JSON.parse(text)) as Stored) : undefined;
 }
