@@ -83,6 +83,10 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   complete(input: Input): T;
   /** What forbids to replace `old` by `next`, two valid objects; empty if nothing does. Absent if everything may change. */
   checkUpdate?(old: T, next: T): readonly FieldCause[];
+  /** Puts into an object that is about to be stored for the first time, with its name, what the server alone says of it. */
+  onCreate?(object: T): T;
+  /** What users of this version are warned with. Absent if they need not be. */
+  readonly deprecation?: string;
   /**
    * True for an object that must stay after its deletion was asked for, whatever its finalizers are. Absent if nothing but those
    * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize` only.
@@ -145,6 +149,7 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
     old: DefinedObject<Spec, Status, Fields>,
     next: DefinedObject<Spec, Status, Fields>,
   ) => readonly FieldCause[];
+  readonly onCreate?: (object: DefinedObject<Spec, Status, Fields>) => DefinedObject<Spec, Status, Fields>;
   readonly deletionHold?: (object: DefinedObject<Spec, Status, Fields>) => boolean;
   readonly forbidsDeletion?: (object: DefinedObject<Spec, Status, Fields>) => string | undefined;
   readonly printerColumns?: readonly PrinterColumn<DefinedObject<Spec, Status, Fields>>[];
@@ -219,6 +224,7 @@ export function defineKind<
     immutableFields,
     parse,
     complete: (input) => parse(input).object,
+    ...(definition.onCreate === undefined ? {} : { onCreate: definition.onCreate }),
     ...(definition.deletionHold === undefined ? {} : { deletionHold: definition.deletionHold }),
     ...(definition.forbidsDeletion === undefined ? {} : { forbidsDeletion: definition.forbidsDeletion }),
     ...(judgesUpdates && {

@@ -21,7 +21,7 @@ export function createdObject<T extends KubernetesObject>(
 ): T {
   const { deletionTimestamp: _never, ...metadata } = object.metadata;
   const { status: _ignored, ...content } = object;
-  return {
+  const made = {
     ...(kind.hasStatus ? content : object),
     metadata: {
       ...metadata,
@@ -31,6 +31,7 @@ export function createdObject<T extends KubernetesObject>(
       ...(object.spec === undefined ? {} : { generation: 1 }),
     },
   } as T;
+  return kind.onCreate?.(made) ?? made;
 }
 
 /** The object that an update stores, with the old resourceVersion. */

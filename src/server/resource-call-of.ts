@@ -44,6 +44,8 @@ export function resourceCall(
   const warn = (text: string) => {
     if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
   };
+  const { deprecation } = resource.kind;
+  if (deprecation !== undefined) warn(deprecation);
   return {
     ...{ info, query, resource, user, decode },
     userAgent: request.headers['user-agent'] ?? '',

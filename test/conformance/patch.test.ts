@@ -81,21 +81,25 @@ describe('merge patch', () => {
 
 describe('strategic merge patch', () => {
   test('merges what stands in lists by what it is', async () => {
-    const owner = (uid: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name: uid, uid });
-    await create('strategic', {}, { finalizers: ['example.com/a'], ownerReferences: [owner('u1')] });
-    const patch = { metadata: { finalizers: ['example.com/b'], ownerReferences: [owner('u2')] } };
+    const owner = async (name: string) => {
+      const { metadata } = made(await place.api.post(place.path('configmaps'), configMap(name)));
+      return { apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid };
+    };
+    const [first, second] = [await owner('owner-one'), await owner('owner-two')];
+    await create('strategic', {}, { finalizers: ['example.com/a'], ownerReferences: [first] });
+    const patch = { metadata: { finalizers: ['example.com/b'], ownerReferences: [second] } };
     const patched = made(await place.api.patch(path('strategic'), patch, STRATEGIC_PATCH));
     expect(patched.metadata.finalizers).toEqual(expect.arrayContaining(['example.com/a', 'example.com/b']));
     expect(patched.metadata.ownerReferences).toHaveLength(2);
     const removal = {
       metadata: {
         '$deleteFromPrimitiveList/finalizers': ['example.com/a', 'example.com/b'],
-        ownerReferences: [{ uid: 'u1', $patch: 'delete' }],
+        ownerReferences: [{ uid: first.uid, $patch: 'delete' }],
       },
     };
     const removed = made(await place.api.patch(path('strategic'), removal, STRATEGIC_PATCH));
     expect(removed.metadata.finalizers ?? []).toEqual([]);
-    expect(removed.metadata.ownerReferences).toEqual([owner('u2')]);
+    expect(removed.metadata.ownerReferences).toEqual([second]);
   });
 
   test('replaces a map if it says so', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineKind } from '../kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
+import { sizeCauses } from './data-size.ts';
 import { sealedCauses } from './sealed-data.ts';
 
 /** A key of a ConfigMap or Secret: what may be a file name. */
@@ -21,6 +22,7 @@ export const configMapKind = defineKind({
     data: z.record(dataKeySchema, z.string()).optional().describe('Texts by name.'),
     binaryData: z.record(dataKeySchema, z.string()).optional().describe('Values in base64.'),
   },
+  check: ({ data, binaryData }) => sizeCauses('data', data, binaryData),
   checkUpdate: (old, next) => sealedCauses(old, next, ['data', 'binaryData']),
   printerColumns: [
     NAME_COLUMN,

@@ -237,7 +237,10 @@ describe('what client-go writes', () => {
 });
 
 test('a namespace is cluster-scoped and needs nothing but a name', () => {
-  expect(namespaceKind.parse({ metadata: { name: 'a' } }).object.metadata).toEqual({ name: 'a' });
+  expect(namespaceKind.parse({ metadata: { name: 'a' } }).object.metadata).toEqual({
+    name: 'a',
+    labels: { 'kubernetes.io/metadata.name': 'a' },
+  });
   expect(namespaceKind.namespaced).toBe(false);
   expect(causesOf(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
 });
@@ -304,4 +307,14 @@ describe('field owners', () => {
     expect(causesOf(() => parse([{ ...owner, fieldsV1: [] }]))[0]).toContain('expected object');
     expect(causesOf(() => parse([owner, {}]))[0]).toContain('managedFields[1].operation');
   });
+});
+
+test('ConfigMaps and Secrets are no place for files', () => {
+  const large = 'x'.repeat(1024 * 1024);
+  expect(causesOf(() => configMapKind.parse({ metadata: { name: 'a' }, data: { a: large, b: 'x' } }))[0]).toContain(
+    'Too long: may not be more than 1048576 bytes',
+  );
+  const encoded = Buffer.from(`${large}x`).toString('base64');
+  expect(causesOf(() => secretKind.parse({ metadata: { name: 'a' }, data: { a: encoded } }))[0]).toContain('Too long');
+  expect(configMapKind.parse({ metadata: { name: 'a' }, data: { a: large } }).unknownFields).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { DNS_LABEL } from '../name-rules.ts';
-import { DEFAULT_NAMESPACE } from '../object.ts';
+import { DEFAULT_NAMESPACE, type ObjectMeta } from '../object.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
 
@@ -10,6 +10,8 @@ export const NAMESPACE_FINALIZER = 'kubernetes';
 
 /** Clients count on them. */
 export const SYSTEM_NAMESPACES: readonly string[] = [DEFAULT_NAMESPACE, 'kube-system'];
+
+const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 export const namespaceKind = defineKind({
   group: '',
@@ -35,6 +37,8 @@ export const namespaceKind = defineKind({
       conditions: conditionsSchema.optional(),
     })
     .describe('What is known of the namespace.'),
+  normalize: named,
+  onCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
   // What an earlier version stored has no finalizers.
   deletionHold: ({ spec }) => (spec?.finalizers ?? []).length > 0,
   forbidsDeletion: ({ metadata }) =>
@@ -48,3 +52,10 @@ export const namespaceKind = defineKind({
 });
 
 export type Namespace = ObjectOf<typeof namespaceKind>;
+
+/** A namespace has its name as a label too, by which others select namespaces; unless the name is still to be made. */
+function named<T extends { readonly metadata: ObjectMeta }>(namespace: T): T {
+  const { metadata } = namespace;
+  if (metadata.name === '') return namespace;
+  return { ...namespace, metadata: { ...metadata, labels: { ...metadata.labels, [NAME_LABEL]: metadata.name } } };
+}

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { dataKeySchema } from './config-map.ts';
+import { sizeCauses } from './data-size.ts';
 import { sealedCauses } from './sealed-data.ts';
 
 export const secretKind = defineKind({
@@ -28,6 +29,7 @@ export const secretKind = defineKind({
     const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
     return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
   },
+  check: ({ data }) => sizeCauses('data', undefined, data),
   immutableFields: ['type'],
   checkUpdate: (old, next) => sealedCauses(old, next, ['data']),
   selectableFields: [{ path: 'type' }],

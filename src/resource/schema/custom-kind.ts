@@ -56,6 +56,9 @@ export function customKind(definition: CustomResourceDefinition, version: string
     nameRule: DNS_SUBDOMAIN,
     immutableFields: [],
     updatesNeedVersion: true,
+    ...(found.deprecated === true
+      ? { deprecation: found.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated` }
+      : {}),
     schema: wholeObject(given.description ?? '', content),
     parse,
     complete: (input) => parse(input).object,

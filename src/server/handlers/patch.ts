@@ -4,6 +4,7 @@ import { serverSideApply } from '../../resource/apply/server-side-apply.ts';
 import { invalidValue } from '../../resource/invalid-object.ts';
 import type { Kind } from '../../resource/kind.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import { isJsonObject, ownValue } from '../../resource/own-property.ts';
 import { applyJsonPatch } from '../../resource/patch/json-patch.ts';
 import { applyMergePatch, type MergePatch } from '../../resource/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../resource/patch/strategic-merge-patch.ts';
@@ -58,6 +59,7 @@ function applied(call: ResourceCall, { clock }: Services, text: string): Change 
   if ((call.query.get('fieldManager') ?? '') === '')
     throw invalidOptions('PatchOptions', 'fieldManager', 'Required value: is required for apply patch');
   const { value, duplicates } = decodeYaml(text);
+  requireType(value);
   const request = {
     ...writePlace(call),
     applied: value,
@@ -70,6 +72,14 @@ function applied(call: ResourceCall, { clock }: Services, text: string): Change 
     const base = applyNeverRemoves ? withoutApplied(live, request.manager) : live;
     return acceptObject(call, serverSideApply({ ...request, live: base }).object, duplicates);
   };
+}
+
+/** What is applied says what it is, so that a file that is sent to the wrong place is noticed. */
+function requireType(value: unknown): void {
+  if (!isJsonObject(value)) return;
+  for (const field of ['apiVersion', 'kind'])
+    if (typeof ownValue(value, field) !== 'string')
+      throw new SluiceError('BadRequest', `the ${field} of what is applied is missing`);
 }
 
 /** The object as if this manager had applied nothing to it yet, so that nothing it leaves out now is taken away. */
