@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -9,11 +9,7 @@ let cli: CliFixture;
 let up: Up;
 beforeAll(async () => {
   cli = await cliFixture();
-  await mkdir(cli.data);
-  // Until the server makes it by itself at its start.
-  const config = join(cli.folder, 'default.yaml');
-  await writeFile(config, 'apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n');
-  up = new Up(cli.data, '--config', config);
+  up = new Up(cli.data);
   await up.said(/kubectl --kubeconfig/);
 });
 afterAll(async () => {
@@ -201,6 +197,21 @@ describe('a server is asked by its kubeconfig', () => {
     expect(context).toMatchObject({ code: 2, stderr: expect.stringContaining('there is no context "other"') });
     expect((await runCli(['repo', 'get', '--context', 'other', '--data', cli.data])).code).toBe(2);
   });
+});
+
+test('beside it objects are backed up and not restored, and others get tokens', async () => {
+  const file = join(cli.folder, 'backup.db');
+  await ok(cli.run('backup', file));
+  expect(await cli.run('restore', file)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('stop "sluice up"'),
+  });
+  const { stdout } = await ok(cli.run('token', 'create', 'ci', '--group', 'readers'));
+  const config = join(cli.folder, 'ci.kubeconfig');
+  await writeFile(config, stdout);
+  const get = async () => runCli(['rpkg', 'get', '-o', 'name', '--kubeconfig', config]);
+  // The server looks at the file once a second.
+  await expect.poll(async () => (await get()).stderr, { timeout: 10_000 }).toContain('User "ci" cannot list');
 });
 
 test('after the server has ended the same folder goes on without it', async () => {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object.ts';
 import type { Access } from '../access/access.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
@@ -40,23 +41,28 @@ export function rpkgGet(names: readonly string[], options: GetOptions, invocatio
 }
 
 async function select(access: Access, names: readonly string[], options: GetOptions, invocation: Invocation) {
-  let failed = 0;
-  if (names.length > 0) for (const name of names) await findRevision(access, name);
-  else if (options.repository !== undefined) await access.repositories.open(options.repository);
-  else failed = await openAll(access, invocation);
-  const [only] = names;
-  const { items } = await access.client.list(packageRevisionKind, {
-    fieldSelector: fieldSelectorOf(options, names.length === 1 ? only : undefined),
+  const filter = {
+    fieldSelector: fieldSelectorOf(options),
     ...(options.allNamespaces === true ? {} : { namespace: access.namespace }),
     ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
-  });
-  const wanted = new Set(names);
-  return { items: names.length === 0 ? items : items.filter(({ metadata }) => wanted.has(metadata.name)), failed };
+  };
+  if (names.length > 0) {
+    const named: Stored<PackageRevision>[] = [];
+    for (const name of new Set(names)) named.push(await findRevision(access, name));
+    const items = named.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    if (filter.fieldSelector === '' && options.selector === undefined) return { items, failed: 0 };
+    const { items: selected } = await access.client.list(packageRevisionKind, filter);
+    const wanted = new Set(names);
+    return { items: selected.filter(({ metadata }) => wanted.has(metadata.name)), failed: 0 };
+  }
+  let failed = 0;
+  if (options.repository !== undefined) await access.repositories.open(options.repository);
+  else failed = await openAll(access, invocation);
+  return { items: (await access.client.list(packageRevisionKind, filter)).items, failed };
 }
 
-function fieldSelectorOf(options: GetOptions, name: string | undefined): string {
+function fieldSelectorOf(options: GetOptions): string {
   const fields: [string, string | undefined][] = [
-    ['metadata.name', name],
     ['spec.repository', options.repository],
     ['spec.packageName', options.name],
     ['spec.workspaceName', options.workspace],
