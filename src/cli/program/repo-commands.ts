@@ -23,7 +23,10 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .command('reg')
     .alias('register')
     .description('register a Git repository')
-    .argument('<address>', 'https:// or file:// URL, or the path of a bare repository')
+    .argument(
+      '<address>',
+      'https:// or file:// URL, the path of a bare repository, or sluice:///<name>.git for one that Sluice keeps',
+    )
     .option('--name <name>', 'name of the repository (default: the last part of the address)')
     .option('--branch <branch>', 'branch that published packages are on', 'main')
     .option('--create-branch', 'create the branch if it is not there')
