@@ -2,7 +2,10 @@ import type { Event } from '../../resource/kinds/event.ts';
 import type { LogEntry } from './log-entry.ts';
 
 /** Told better by the change of the revision itself, or, where nothing changed, by `sluice why`. */
-const NOT_TOLD: ReadonlySet<string> = new Set(['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved']);
+const NOT_TOLD: ReadonlySet<string> = new Set([
+  ...['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved'],
+  ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened'],
+]);
 
 /** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
 export function narrateEvent(event: Event, now: number): LogEntry | undefined {

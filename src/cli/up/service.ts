@@ -1,17 +1,20 @@
 import { join } from 'node:path';
 import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
+import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
+import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
 import type { ProcessLock } from '../assembly/process-lock.ts';
 import type { Session } from '../assembly/session.ts';
+import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
-import type { LogSink } from './log-entry.ts';
+import type { LogEntry, LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent } from './narrate-event.ts';
 import type { ServedApi } from './serve-api.ts';
@@ -41,6 +44,7 @@ export class Service {
   readonly #health = new HealthChecks();
   readonly #heartbeat: Heartbeat;
   readonly #stopping = new AbortController();
+  readonly #events: EventRecorder;
   #started = false;
   #api: ServedApi | undefined;
   #metrics: Metrics | undefined;
@@ -49,6 +53,14 @@ export class Service {
   constructor(options: ServiceOptions) {
     const { session } = options;
     this.#options = options;
+    const { client, clock } = session;
+    const onError = (error: unknown) => this.#warn('Error', 'events', messageOf(error));
+    this.#events = new EventRecorder({
+      client: client.as({ name: 'sluice' }, 'api'),
+      clock,
+      component: 'sluice',
+      onError,
+    });
     this.#heartbeat = new Heartbeat(() => session.clock.now(), 60_000);
     this.#health.add('livez', 'loop', this.#heartbeat.check);
     this.#health.add('livez', 'workers', () => {
@@ -74,7 +86,10 @@ export class Service {
     const now = () => session.clock.now();
     this.#unsubscribe.push(
       session.store.subscribe((changes) => {
-        for (const entry of narrateChanges(changes, now())) log(entry);
+        for (const entry of narrateChanges(changes, now())) {
+          log(entry);
+          this.#recordStep(entry);
+        }
         for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
       this.manager.informer(eventKind).addHandler((event) => {
@@ -86,6 +101,17 @@ export class Service {
     await this.manager.start();
     this.#started = true;
     if (this.#options.serve !== undefined) await this.#serve(this.#options.serve);
+  }
+
+  /** Controllers record what they do; people do not. */
+  #recordStep(entry: LogEntry): void {
+    const event = eventOfStep(entry);
+    const revision = event === undefined ? undefined : this.#options.session.store.find(entry.subject);
+    if (event === undefined || revision === undefined) return;
+    const { apiVersion, kind } = packageRevisionKind;
+    const { namespace } = this.#options.session.store.repository(revision.key.repository);
+    const metadata = { name: revision.name, namespace, uid: revision.uid };
+    this.#events.record({ apiVersion, kind, metadata }, 'Normal', event.reason, event.message);
   }
 
   /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */
@@ -160,6 +186,7 @@ export class Service {
     this.#stopping.abort();
     await this.#api?.stop();
     await this.manager.stop(grace);
+    await this.#events.flush();
   }
 
   #note(record: ReconcileRecord): void {

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { eventOfStep } from './event-of-step.ts';
+
+test.each([
+  ['Proposed', { from: 'Draft', by: 'anna' }, 'Proposed'],
+  ['Published', { from: 'Proposed', by: 'anna' }, 'Approved'],
+  ['Draft', { from: 'Proposed', by: 'anna' }, 'Rejected'],
+  ['DeletionProposed', { from: 'Published', by: 'anna' }, 'DeletionProposed'],
+  ['Published', { from: 'DeletionProposed', by: 'anna' }, 'DeletionRejected'],
+  ['GateOpened', { by: 'anna' }, 'GateOpened'],
+  ['Published', { from: 'Proposed', by: 'controller:approval' }, undefined],
+  ['GateOpened', { by: 'resolver:ipam' }, undefined],
+  ['Published', { by: 'anna' }, undefined],
+  ['Edited', { by: 'anna' }, undefined],
+  ['Removed', {}, undefined],
+])('%s with %o is the event %s', (event, fields, reason) => {
+  const entry = { at: 0, level: 'info', event, subject: 'packages.web.v1', message: 'said', fields } as const;
+  expect(eventOfStep(entry)).toEqual(reason === undefined ? undefined : { reason, message: 'said' });
+});

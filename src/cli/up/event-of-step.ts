@@ -1,0 +1,28 @@
+import type { LogEntry } from './log-entry.ts';
+
+/** What an event says of a revision. */
+export interface StepEvent {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One CamelCase word for each step that a person may take, by where it leads. */
+const REASONS: Readonly<Record<string, string>> = {
+  Draft: 'Rejected',
+  Proposed: 'Proposed',
+  Published: 'Approved',
+  DeletionProposed: 'DeletionProposed',
+};
+
+/**
+ * The event for what a person did to a revision: a step of its life, or a gate that was opened. Undefined for what was only found,
+ * and for what controllers did, since they tell of it themselves.
+ */
+export function eventOfStep({ event, message, fields = {} }: LogEntry): StepEvent | undefined {
+  const { by, from } = fields;
+  if (typeof by !== 'string' || /^(controller|resolver):/.test(by)) return undefined;
+  if (event === 'GateOpened') return { reason: event, message };
+  if (from === undefined) return undefined;
+  const reason = from === 'DeletionProposed' ? 'DeletionRejected' : REASONS[event];
+  return reason === undefined ? undefined : { reason, message };
+}
