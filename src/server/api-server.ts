@@ -64,7 +64,9 @@ export class ApiServer {
   /** Answers one request. Never rejects. */
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const exchange = new Exchange(request, response, randomUUID(), this.#options.clock.now());
-    response.once('close', () => exchange.aborted.abort());
+    response.once('close', () => {
+      if (!response.writableFinished) exchange.aborted.abort();
+    });
     const { answer, status } = await this.#inTime(exchange, this.#answer(exchange)).then(
       (given) => ({ answer: given, status: undefined }),
       (error: unknown) => this.#failed(exchange, error),

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { RequestContext } from '../resource/request-context.ts';
+import { widgetKind } from '../resource/testing.ts';
 import { createWidget, send, startTestServer, type TestServer, WIDGETS } from './testing.ts';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+
+const CONTEXT: RequestContext = { actor: { name: 'test' }, face: 'api' };
 
 let api: TestServer;
 
@@ -110,4 +114,28 @@ describe('forms', () => {
     const plain = await api.fetch(WIDGETS, { headers: { 'accept-encoding': 'identity' } });
     expect(plain.headers.get('content-encoding')).toBeNull();
   });
+});
+
+test('long lists come in parts, to those who read them and to those who leave', async () => {
+  const storage = api.registry.storage(widgetKind);
+  const spec = { size: 1, note: 'x'.repeat(500) };
+  for (let number = 0; number < 2500; number += 1)
+    await storage.create(
+      CONTEXT,
+      widgetKind.complete({ metadata: { name: `w${number}`, namespace: 'default' }, spec }),
+    );
+  const { items } = await storage.list(CONTEXT);
+  const wanted = { kind: 'WidgetList', apiVersion: 'test.sluice.dev/v1', items };
+  for (const encoding of ['identity', 'gzip']) {
+    const response = await api.fetch(WIDGETS, { headers: { 'accept-encoding': encoding } });
+    expect(response.headers.get('content-length')).toBeNull();
+    expect(response.headers.get('content-encoding')).toBe(encoding === 'gzip' ? 'gzip' : null);
+    expect(await json(response)).toMatchObject(wanted);
+  }
+  expect(await json(api.fetch(`${WIDGETS}?pretty=true`))).toMatchObject(wanted);
+  const head = await api.fetch(WIDGETS, { method: 'HEAD' });
+  expect([head.status, await head.text()]).toEqual([200, '']);
+  const left = await api.fetch(WIDGETS);
+  await left.body?.cancel();
+  expect(await json(api.fetch(`${WIDGETS}/w7`))).toMatchObject({ metadata: { name: 'w7' } });
 });

@@ -14,6 +14,11 @@ export class GenerationCache<Value> {
     this.#weigh = weigh;
   }
 
+  /** What is remembered; nothing changes by that. */
+  peek(key: object): Value | undefined {
+    return this.#young.get(key) ?? this.#old.get(key);
+  }
+
   get<Key extends object>(key: Key, make: (key: Key) => Value): Value {
     const young = this.#young.get(key);
     if (young !== undefined) return young;

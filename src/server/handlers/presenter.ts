@@ -4,6 +4,7 @@ import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import type { ListResult } from '../../resource/storage.ts';
 import { type Answer, encodedAnswer } from '../http/answer.ts';
 import type { Representation } from '../http/media-type.ts';
+import { JSON_TYPE } from '../http/request-body.ts';
 import { partialMetadata } from '../tables/partial-metadata.ts';
 import { bookmarkTable, type IncludeObject, includeObjectOf, tableOf } from '../tables/table.ts';
 import { GenerationCache } from './generation-cache.ts';
@@ -16,6 +17,11 @@ export interface View extends Representation {
 
 /** Characters of JSON that are remembered: the lists and events of a few thousand objects. */
 const JSON_BUDGET = 16 * 1024 * 1024;
+
+/** Objects in a list from which on it is sent in parts. */
+const PARTS_FROM = 2000;
+/** Characters of a part: enough to be worth sending, and made within about a millisecond. */
+const PART_LENGTH = 256 * 1024;
 
 /** Writes objects as their readers want them. What is stored is turned into text once, whoever reads it. */
 export class Presenter {
@@ -44,9 +50,24 @@ export class Presenter {
       as === 'partial'
         ? { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1' }
         : { kind: `${kind.kind}List`, apiVersion: kind.apiVersion };
+    const start = `${JSON.stringify({ ...head, metadata }).slice(0, -1)},"items":[`;
+    if (items.length > PARTS_FROM && view.encoding === 'json')
+      return { status: 200, contentType: JSON_TYPE, body: this.#parts(view, start, items) };
     const texts = items.map((item) => this.json(view, item));
-    const start = JSON.stringify({ ...head, metadata }).slice(0, -1);
-    return encodedAnswer(200, `${start},"items":[${texts.join(',')}]}\n`, view.encoding);
+    return encodedAnswer(200, `${start}${texts.join(',')}]}\n`, view.encoding);
+  }
+
+  /** A list that is too long to be remembered, some objects at a time. */
+  *#parts(view: View, start: string, items: readonly Stored[]): Generator<string> {
+    let part = start;
+    for (const [index, item] of items.entries()) {
+      const known = view.as === 'object' ? (this.#json.peek(item) ?? JSON.stringify(item)) : this.json(view, item);
+      part += index === 0 ? known : `,${known}`;
+      if (part.length < PART_LENGTH) continue;
+      yield part;
+      part = '';
+    }
+    yield `${part}]}\n`;
   }
 
   /** The JSON of one object. `later` leaves out what a watch has told already. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { constants, gzip } from 'node:zlib';
+import { constants, createGzip, gzip } from 'node:zlib';
 import { dump } from 'js-yaml';
 import { acceptedTypes, type Representation } from './media-type.ts';
 import { JSON_TYPE, YAML_TYPE } from './request-body.ts';
@@ -9,7 +10,8 @@ import { JSON_TYPE, YAML_TYPE } from './request-body.ts';
 export interface Answer {
   readonly status: number;
   readonly contentType: string;
-  readonly body: string | Uint8Array;
+  /** Text in parts is made while it is sent: nobody waits for all of it, and it is never in memory as a whole. */
+  readonly body: string | Uint8Array | Iterable<string>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -20,6 +22,10 @@ export interface StreamedAnswer {
 
 /** Smaller answers are sent faster than they are compressed. */
 const GZIP_FROM = 128 * 1024;
+
+const FAST = { level: constants.Z_BEST_SPEED };
+/** Milliseconds that a client may take nothing of a body in parts. */
+const STUCK_AFTER = 60_000;
 
 const compress = promisify(gzip);
 
@@ -44,24 +50,37 @@ export function encodedAnswer(status: number, json: string, encoding: Representa
 
 /** The answer with its JSON laid out over many lines. */
 export function prettyAnswer(answer: Answer): Answer {
-  if (answer.contentType !== JSON_TYPE || typeof answer.body !== 'string') return answer;
-  return { ...answer, body: `${JSON.stringify(JSON.parse(answer.body), null, 2)}\n` };
+  const { body, contentType } = answer;
+  if (contentType !== JSON_TYPE || body instanceof Uint8Array) return answer;
+  const text = typeof body === 'string' ? body : [...body].join('');
+  return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
 }
 
 /** Writes an answer. A client that is gone is no failure. */
 export async function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
-  let body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
-  if (body.length >= GZIP_FROM && headers['Content-Encoding'] === undefined && takesGzip(request)) {
-    body = await compress(body, { level: constants.Z_BEST_SPEED });
-    headers['Content-Encoding'] = 'gzip';
-    headers.Vary = 'Accept-Encoding';
-  }
-  headers['Content-Length'] = body.length;
   // A body that was not read to its end would be taken for the next request; better to part.
   if (!request.complete) headers.Connection = 'close';
+  const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  const isWhole = body instanceof Uint8Array;
+  const zips = !(isWhole && body.length < GZIP_FROM) && headers['Content-Encoding'] === undefined && takesGzip(request);
+  if (zips) Object.assign(headers, { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' });
+  const sent = isWhole && zips ? await compress(body, FAST) : body;
   if (response.destroyed) return;
-  response.writeHead(answer.status, headers).end(body);
+  if (sent instanceof Uint8Array) response.writeHead(status, { ...headers, 'Content-Length': sent.length }).end(sent);
+  else await sendParts(response.writeHead(status, headers), sent, zips);
+}
+
+/** As fast as the client takes it; others have their turn between the parts. */
+async function sendParts(response: ServerResponse, parts: Iterable<string>, zips: boolean): Promise<void> {
+  response.setTimeout(STUCK_AFTER, () => response.destroy());
+  try {
+    if (zips) await pipeline(parts, createGzip(FAST), response);
+    else await pipeline(parts, response);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
 }
 
 export function takesGzip(request: IncomingMessage): boolean {
