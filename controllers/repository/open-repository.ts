@@ -23,7 +23,6 @@ export class OpenRepository {
   readonly repository: PackageRepository;
   readonly #options: OpenRepositoryOptions;
   readonly #wanted: string;
-  #packageCount: number | undefined;
   #syncedAt = 0;
   #nextSync = 0;
   #savedAt = 0;
@@ -48,9 +47,7 @@ export class OpenRepository {
   ): Promise<OpenRepository> {
     let self: OpenRepository | undefined;
     const repository = await open((changes) => {
-      if (self === undefined) return;
-      self.#packageCount = undefined;
-      options.store.announce(changes);
+      if (self !== undefined) options.store.announce(changes);
     });
     try {
       // The store announces all revisions at once; before, nobody hears of them.
@@ -104,9 +101,8 @@ export class OpenRepository {
 
   facts(): NonNullable<RepositoryReport['facts']> {
     const { index } = this.repository;
-    this.#packageCount ??= new Set(Array.from(index.all(), ({ key }) => key.package)).size;
     return {
-      packageCount: this.#packageCount,
+      packageCount: index.packageCount,
       gitCommitHash: index.mainHead,
       syncedAt: this.#syncedAt,
       nextSyncAt: this.#nextSync,

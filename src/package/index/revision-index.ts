@@ -96,6 +96,10 @@ export class RevisionIndex {
     return this.#rows.values();
   }
 
+  get packageCount(): number {
+    return this.#namesByPackage.size;
+  }
+
   /** All revisions of one package. */
   ofPackage(packageName: string): PackageRevision[] {
     const names = this.#namesByPackage.get(packageName) ?? [];
@@ -127,12 +131,15 @@ export class RevisionIndex {
   /** What differs between the refs given and those that the index stands for. */
   diff(refs: readonly { name: string; oid: Oid }[]): RefChange[] {
     const changes: RefChange[] = [];
-    const seen = new Set<string>();
+    let known = 0;
     for (const { name, oid } of refs) {
-      seen.add(name);
       const before = this.#refs.get(name);
+      if (before !== undefined) known += 1;
       if (before !== oid) changes.push({ name, before, after: oid });
     }
+    // This is asked every second or so, and hardly ever is one gone.
+    if (known === this.#refs.size) return changes;
+    const seen = new Set(refs.map(({ name }) => name));
     for (const [name, before] of this.#refs) {
       if (!seen.has(name)) changes.push({ name, before, after: undefined });
     }
