@@ -8,6 +8,8 @@ test.each([
   ['DeletionProposed', { from: 'Published', by: 'anna' }, 'DeletionProposed'],
   ['Published', { from: 'DeletionProposed', by: 'anna' }, 'DeletionRejected'],
   ['GateOpened', { by: 'anna' }, 'GateOpened'],
+  ['Condition', { by: 'anna', status: 'True' }, 'ConditionMet'],
+  ['Condition', { by: 'anna', status: 'False' }, undefined],
   ['Published', { from: 'Proposed', by: 'controller:approval' }, undefined],
   ['GateOpened', { by: 'resolver:ipam' }, undefined],
   ['Published', { by: 'anna' }, undefined],

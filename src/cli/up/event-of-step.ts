@@ -15,13 +15,14 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The event for what a person did to a revision: a step of its life, or a gate that was opened. Undefined for what was only found,
+ * The event for what a person did to a revision: a step of its life, or a condition that is True by now. Undefined for what was only found,
  * and for what controllers did, since they tell of it themselves.
  */
 export function eventOfStep({ event, message, fields = {} }: LogEntry): StepEvent | undefined {
-  const { by, from } = fields;
+  const { by, from, status } = fields;
   if (typeof by !== 'string' || /^(controller|resolver):/.test(by)) return undefined;
   if (event === 'GateOpened') return { reason: event, message };
+  if (event === 'Condition' && status === 'True') return { reason: 'ConditionMet', message };
   if (from === undefined) return undefined;
   const reason = from === 'DeletionProposed' ? 'DeletionRejected' : REASONS[event];
   return reason === undefined ? undefined : { reason, message };

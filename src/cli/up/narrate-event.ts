@@ -4,7 +4,7 @@ import type { LogEntry } from './log-entry.ts';
 /** Told better by the change of the revision itself, or, where nothing changed, by `sluice why`. */
 const NOT_TOLD: ReadonlySet<string> = new Set([
   ...['Proposed', 'Approved', 'Resolved', 'NotProposed', 'NotApproved'],
-  ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened'],
+  ...['Rejected', 'DeletionProposed', 'DeletionRejected', 'GateOpened', 'ConditionMet'],
 ]);
 
 /** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
