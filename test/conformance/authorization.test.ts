@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { configMap, eventually, failure, made, pathOf, usePlace } from './support/place.ts';
+import { eventually } from '../support/api/eventually.ts';
+import { configMap, failure, made, pathOf, usePlace } from './support/place.ts';
 
 const place = usePlace();
 const RBAC = 'rbac.authorization.k8s.io/v1';

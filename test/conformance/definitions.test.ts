@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { eventually, failure, gone, made, pathOf, usePlace } from './support/place.ts';
+import { eventually } from '../support/api/eventually.ts';
+import { failure, gone, made, pathOf, usePlace } from './support/place.ts';
 import { definition, randomGroup, served, useWidgets, version } from './support/widgets.ts';
 
 const place = usePlace();

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { eventually } from '../support/api/eventually.ts';
 import type { KubeObject } from '../support/api/kube-api.ts';
-import { configMap, eventually, failure, gone, made, usePlace } from './support/place.ts';
+import { configMap, failure, gone, made, usePlace } from './support/place.ts';
 
 const place = usePlace();
 const HOLD = 'conformance.example.com/hold';

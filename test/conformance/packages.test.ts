@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { eventually } from '../support/api/eventually.ts';
 import { JSON_PATCH, KubeApi, type KubeObject } from '../support/api/kube-api.ts';
-import { eventually, failure, made, usePlace } from './support/place.ts';
+import { failure, made, usePlace } from './support/place.ts';
 
 const PORCH = 'porch.kpt.dev/v1alpha1';
 const REPOSITORY = 'packages';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject } from 'vitest';
+import { eventually } from '../../support/api/eventually.ts';
 import { type Answer, KubeApi, type KubeObject } from '../../support/api/kube-api.ts';
 
 /** A namespace for the tests of one file, on the server that is judged. */
@@ -57,17 +58,6 @@ export function made<Body = KubeObject>(answer: Answer<Body>): Body {
 export function failure(code: number, reason: string, more: object = {}) {
   const status = { apiVersion: 'v1', kind: 'Status', status: 'Failure', metadata: {}, code, reason, ...more };
   return expect.objectContaining({ status: code, body: expect.objectContaining(status) });
-}
-
-/** Waits until something holds that the server does in its own time. */
-export async function eventually<Value>(ask: () => Promise<Value>, holds: (value: Value) => boolean): Promise<Value> {
-  const end = Date.now() + 30_000;
-  for (;;) {
-    const value = await ask();
-    if (holds(value)) return value;
-    if (Date.now() > end) throw new Error(`it did not come to pass: ${JSON.stringify(value).slice(0, 2000)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 /** Waits until an object is gone. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll } from 'vitest';
-import { eventually, made, type Place, pathOf } from './place.ts';
+import { eventually } from '../../support/api/eventually.ts';
+import { made, type Place, pathOf } from './place.ts';
 
 /** The kind that a test file defines for itself. */
 export interface Widgets {
