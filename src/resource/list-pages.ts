@@ -7,6 +7,8 @@ import type { ListOptions, ListResult } from './storage.ts';
 /** What a page is cut from: the entries of one state, in order, and where the next page begins. */
 interface Snapshot<Entry> {
   readonly entries: readonly Entry[];
+  /** Whoever asks for the rest may have rights in this namespace alone; undefined for all. */
+  readonly namespace: string | undefined;
   readonly resourceVersion: string;
   readonly madeAt: number;
 }
@@ -46,8 +48,11 @@ export class ListPages<Entry, T extends KubernetesObject> {
       options.continue === undefined || options.continue === '' ? undefined : this.#readToken(options.continue);
     const snapshot =
       token === undefined
-        ? { entries: find(), resourceVersion, madeAt: this.#clock.now() }
+        ? { entries: find(), namespace: options.namespace, resourceVersion, madeAt: this.#clock.now() }
         : this.#held(token.snapshot);
+    // Tokens can be guessed, and rights were judged for the namespace that is asked for now.
+    if (snapshot.namespace !== options.namespace)
+      throw new SluiceError('BadRequest', 'continue key is not valid: it belongs to a list of another namespace');
     const limit = options.limit === undefined || options.limit <= 0 ? Number.POSITIVE_INFINITY : options.limit;
     const items: Stored<T>[] = [];
     let at = token?.position ?? 0;

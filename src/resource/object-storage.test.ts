@@ -55,3 +55,21 @@ test('a kind can be redefined: its objects are found by the new fields', async (
   expect(storage.subResources).toEqual(['status']);
   expect(() => storage.redefine({ ...widgetKind, kind: 'Gadget' })).toThrow(/cannot be redefined/);
 });
+
+test('the rest of a list is told to nobody who asks in another namespace, with a token that is made up', async () => {
+  const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
+  for (const namespace of ['mine', 'theirs'])
+    for (const name of ['a', 'b'])
+      await storage.create(context, widgetKind.complete({ metadata: { name, namespace }, spec: {} }));
+  await storage.list(context, { limit: 1 });
+  const own = await storage.list(context, { namespace: 'mine', limit: 1 });
+  const [instance] = Buffer.from(own.continue ?? '', 'base64url')
+    .toString('latin1')
+    .split(':');
+  const forged = Buffer.from(`${instance}:1:2`).toString('base64url');
+  await expect(storage.list(context, { namespace: 'mine', continue: forged })).rejects.toMatchObject({
+    code: 'BadRequest',
+  });
+  const rest = await storage.list(context, { namespace: 'mine', continue: own.continue });
+  expect(rest.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['mine/b']);
+});
