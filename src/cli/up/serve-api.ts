@@ -14,6 +14,7 @@ import { selfSubjectReview, tokenReview } from '../../server/authentication/iden
 import { TokenAuthenticator } from '../../server/authentication/token-authenticator.ts';
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
+import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
 import { createBootstrapObjects } from '../../server/authorization/create-bootstrap-objects.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
 import { RbacAuthorizer } from '../../server/authorization/rbac-authorizer.ts';
@@ -98,7 +99,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: noEscalation(authorizer),
+    admit: ownRightsOnly(authorizer),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -184,10 +185,13 @@ async function lastPort(kubeconfig: string): Promise<number> {
   }
 }
 
-/** Nobody gives away by roles and bindings what he does not hold. */
-function noEscalation(authorizer: RbacAuthorizer): Admission {
-  return ({ user, operation, kind, object, old }) => {
-    if (operation === 'delete' || !isRbacKind(kind)) return;
+/** Nobody gives away by roles what he does not hold, or has the server reach what he may not. */
+function ownRightsOnly(authorizer: RbacAuthorizer): Admission {
+  return (planned) => {
+    const { user, operation, kind, object, old } = planned;
+    if (operation === 'delete') return;
+    checkGitLocation(planned, authorizer);
+    if (!isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);
   };

@@ -32,9 +32,13 @@ const VIEW: readonly PolicyRule[] = [
 /** Conditions can be written into the Kptfile as well, so this is no further right; policies say who may give which. */
 const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
 
-/** Policies decide who may approve, so who works on packages may not change them. */
+/**
+ * Policies decide who may approve; they select repositories by label, and an annotation of a repository switches its gates off. So who
+ * works on packages changes neither.
+ */
+const GUARDED = ['packagepolicies', 'repositories'];
 const EDITABLE = PACKAGE_RULES.map(
-  ([group, resources]) => [group, resources.filter((resource) => resource !== 'packagepolicies')] as const,
+  ([group, resources]) => [group, resources.filter((resource) => !GUARDED.includes(resource))] as const,
 );
 
 const EDIT: readonly PolicyRule[] = [
@@ -43,7 +47,7 @@ const EDIT: readonly PolicyRule[] = [
   rule('', ['configmaps', 'events', 'secrets', 'serviceaccounts'], WRITE),
   rule('porch.kpt.dev', PACKAGES, WRITE),
   GIVE_CONDITIONS,
-  ...EDITABLE.map(([group, resources]) => rule(group, resources, WRITE)),
+  ...EDITABLE.flatMap(([group, resources]) => (resources.length === 0 ? [] : rule(group, resources, WRITE))),
   rule('coordination.k8s.io', ['leases'], WRITE),
 ];
 
@@ -51,6 +55,7 @@ const ADMIN: readonly PolicyRule[] = [
   ...EDIT,
   rule('porch.kpt.dev', ['packagerevisions/approval'], ['patch', 'update']),
   rule('sluice.dev', ['packagepolicies'], WRITE),
+  rule('config.porch.kpt.dev', ['repositories'], WRITE),
   rule(RBAC_GROUP, ['roles', 'rolebindings'], [...READ, ...WRITE]),
   rule('authorization.k8s.io', ['localsubjectaccessreviews'], ['create']),
 ];

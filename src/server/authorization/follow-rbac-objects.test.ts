@@ -113,7 +113,8 @@ test('what the usual roles allow', async () => {
   expect(allowed('update', 'packagerevisions')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
   expect(allowed('update', 'packagerevisions/approval')).toEqual(['root', 'admin', 'sluice:approver']);
   expect(allowed('patch', 'packagerevisionresources')).toEqual(['root', 'admin', 'edit', 'sluice:package-editor']);
-  expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin', 'edit']);
+  expect(allowed('create', 'repositories', 'config.porch.kpt.dev')).toEqual(['root', 'admin']);
+  expect(allowed('update', 'deliverytargets', 'sluice.dev')).toEqual(['root', 'admin', 'edit']);
   expect(allowed('update', 'packagepolicies', 'sluice.dev')).toEqual(['root', 'admin']);
   expect(allowed('get', 'secrets', '')).toEqual(['root', 'admin', 'edit']);
   expect(allowed('create', 'rolebindings', RBAC_GROUP)).toEqual(['root', 'admin']);

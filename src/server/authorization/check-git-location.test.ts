@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+import type { Kind } from '../../resource/kind.ts';
+import { configMapKind } from '../../resource/kinds/config-map.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import type { KubernetesObject } from '../../resource/object.ts';
+import { checkGitLocation } from './check-git-location.ts';
+import { authorizerOf, binding, clusterRole, user } from './testing.ts';
+
+const ANNA = { kind: 'User', name: 'anna' };
+const REMOTE = 'https://git.example.com/a.git';
+
+const { authorizer } = authorizerOf(
+  clusterRole('writer', [
+    { verbs: ['*'], apiGroups: ['config.porch.kpt.dev', 'sluice.dev'], resources: ['repositories', 'deliverytargets'] },
+  ]),
+  clusterRole('one', [
+    {
+      ...{ verbs: ['use'], apiGroups: ['sluice.dev'], resources: ['localrepositories'] },
+      resourceNames: ['sluice:///team-a.git'],
+    },
+    { verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'] },
+  ]),
+  binding('a', 'writers', 'ClusterRole/writer', ANNA),
+  binding('a', 'ones', 'ClusterRole/one', ANNA),
+);
+
+function object(kind: Kind, git: object, namespace = 'a'): KubernetesObject {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'x', namespace }, spec: { git } };
+}
+
+function check(kind: Kind, git: object, old?: object, who = user('anna')): void {
+  const stored = old === undefined ? undefined : (object(kind, old) as never);
+  const write = { user: who, kind, subResource: '', object: object(kind, git), old: stored } as const;
+  checkGitLocation({ ...write, operation: old === undefined ? 'create' : 'update' }, authorizer);
+}
+
+const KINDS = [repositoryKind, deliveryTargetKind].map((kind) => kind as unknown as Kind);
+
+test('an address on the machine of the server takes a right of its own, whatever its form', () => {
+  for (const kind of KINDS)
+    for (const repo of ['/srv/git/a.git', 'file:///srv/git/a.git', 'sluice:///team-b.git'])
+      expect(() => check(kind, { repo }), repo).toThrow(
+        expect.objectContaining({
+          code: 'Refused',
+          message: expect.stringContaining(`the verb "use" on localrepositories.sluice.dev "${repo}"`),
+        }),
+      );
+});
+
+test('that right may be given for one address, in one namespace', () => {
+  for (const kind of KINDS) {
+    check(kind, { repo: 'sluice:///team-a.git' });
+    check(kind, { repo: '/srv/git/a.git' }, undefined, user('root', 'system:masters'));
+    const elsewhere = object(kind, { repo: 'sluice:///team-a.git' }, 'b');
+    const write = { user: user('anna'), operation: 'create', kind, subResource: '', object: elsewhere } as const;
+    expect(() => checkGitLocation({ ...write, old: undefined }, authorizer)).toThrow();
+  }
+});
+
+test('a Secret is sent to an address by those only who may read it', () => {
+  for (const kind of KINDS) {
+    check(kind, { repo: REMOTE });
+    check(kind, { repo: REMOTE, secretRef: { name: '' } });
+    check(kind, { repo: REMOTE, secretRef: { name: 'mine' } });
+    expect(() => check(kind, { repo: REMOTE, secretRef: { name: 'theirs' } })).toThrow(
+      /the Secret a\/theirs is sent to spec\.git\.repo/,
+    );
+  }
+});
+
+test('what stays as it was is not judged again; a Secret that goes to another address is', () => {
+  const theirs = { repo: REMOTE, secretRef: { name: 'theirs' } };
+  for (const kind of KINDS) {
+    check(kind, theirs, theirs);
+    check(kind, { repo: '/srv/a.git' }, { repo: '/srv/a.git' });
+    expect(() => check(kind, { ...theirs, repo: 'https://evil.example.com/a.git' }, theirs)).toThrow();
+    expect(() => check(kind, { repo: '/srv/b.git' }, { repo: '/srv/a.git' })).toThrow();
+  }
+});
+
+test('other kinds may have such fields', () => {
+  check(configMapKind as unknown as Kind, { repo: '/srv/git/a.git' });
+});

@@ -1,0 +1,53 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { localPath } from '../../git/open-location.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { resourceName } from '../../resource/object-rules.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import type { PlannedWrite } from '../handlers/resource-call.ts';
+import { permission } from '../require-allowed.ts';
+import type { Authorizer } from './authorizer.ts';
+
+type GitObject = { readonly spec?: { readonly git?: GitLocation | undefined } | undefined } | undefined;
+
+interface GitLocation {
+  readonly repo: string;
+  readonly secretRef?: { readonly name: string } | undefined;
+}
+
+/** What a role allows with the verb `use`; the addresses are its names. No URL leads there. */
+const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' } as const;
+
+/**
+ * Judges a create or update of an object that says where Sluice reads and writes Git, after the write itself was authorised: Sluice
+ * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path or a
+ * repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
+ * single addresses. A Secret is sent to the address, so it takes the right to read it. What stays as it was is not judged again.
+ */
+export function checkGitLocation({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): void {
+  if (![repositoryKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
+  const git = (object as GitObject)?.spec?.git;
+  if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
+  const { name, namespace = '' } = object.metadata;
+  const check = (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
+    if (authorizer.authorize(permission(user, verb, { ...about, namespace, name: what })).allowed) return;
+    const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
+    throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
+  };
+  if (localPath(git.repo) !== undefined) {
+    const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
+    const way = 'use an https:// address, or ask for a role with that right';
+    check(
+      'use',
+      LOCAL_REPOSITORIES,
+      git.repo,
+      `spec.git.repo is on the machine of the server and takes ${right}; ${way}`,
+    );
+  }
+  const secret = git.secretRef?.name ?? '';
+  if (secret !== '') {
+    const way = 'name one that you may read, or ask somebody who may read it to write this';
+    const why = `the Secret ${namespace}/${secret} is sent to spec.git.repo, and User ${JSON.stringify(user.name)} cannot read it`;
+    check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
+  }
+}
