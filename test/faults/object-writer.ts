@@ -1,0 +1,54 @@
+// Writes objects into a database until it is killed, and says of each write when it began and when it was done.
+// Arguments: the database, a name for this life.
+import { writeSync } from 'node:fs';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { EventLog } from '../../src/resource/event-log.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { ObjectDatabase } from '../../src/resource/sqlite/object-database.ts';
+
+const [path = '', life = ''] = process.argv.slice(2);
+/** Each lane has keys of its own and writes one of them at a time. */
+const LANES = 8;
+const KEYS = 5;
+
+const tell = (line: object) => writeSync(1, `${JSON.stringify(line)}\n`);
+const context = { actor: { name: 'writer' }, face: 'api' } as const;
+
+tell({ opening: life });
+const database = ObjectDatabase.open({ path, clock: systemClock });
+const log = new EventLog({ clock: systemClock, journal: database.journal });
+database.attach(log);
+const storage = database.storage(configMapKind, log);
+
+let count = 0;
+
+async function lane(number: number): Promise<never> {
+  for (;;) {
+    const name = `k-${number}-${Math.floor(Math.random() * KEYS)}`;
+    const key = { namespace: 'default', name };
+    const live = storage.find(key);
+    const removes = live !== undefined && Math.random() < 0.3;
+    if (!removes) count += 1;
+    const mark = removes ? '' : `${life}-${count}`;
+    const object = configMapKind.complete({
+      metadata: { ...key, ...(live && { resourceVersion: live.metadata.resourceVersion }) },
+      data: { mark, filler: 'x'.repeat(Math.floor(Math.random() * 2000)) },
+    });
+    tell({ begin: name, mark });
+    try {
+      const { metadata } = await (removes
+        ? storage.delete(context, key)
+        : live === undefined
+          ? storage.create(context, object)
+          : storage.update(context, object));
+      tell({ done: name, mark, version: metadata.resourceVersion });
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable')) throw error;
+      tell({ failed: name, mark, message: error.message });
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+await Promise.all(Array.from({ length: LANES }, (_, number) => lane(number)));

@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { CrashedDatabase } from '../faults/crash-database.ts';
+import type { KubeApi } from '../support/api/kube-api.ts';
+import { RunningUp } from '../support/api/running-up.ts';
+
+const SHORT = process.env.SLUICE_SOAK === 'short';
+const LIVES = SHORT ? 300 : 2000;
+/** Each database has so many lives behind it in the end. */
+const LIVES_OF_ONE = 30;
+const SERVER_ROUNDS = SHORT ? 4 : 30;
+const CLIENTS = 20;
+
+test(`the database, killed ${LIVES} times while it writes`, async () => {
+  const databases = Array.from({ length: Math.ceil(LIVES / LIVES_OF_ONE) }).values();
+  let acknowledged = 0;
+  let lives = 0;
+  // Two at once, for two processors.
+  const lane = async () => {
+    for (const _ of databases) {
+      const folder = await mkdtemp(join(tmpdir(), 'sluice-crash-'));
+      const database = new CrashedDatabase(folder);
+      for (let life = 0; life < LIVES_OF_ONE; life += 1) {
+        acknowledged += await database.live();
+        lives += 1;
+      }
+      await rm(folder, { recursive: true });
+    }
+  };
+  await Promise.all([lane(), lane()]);
+  expect(lives).toBeGreaterThanOrEqual(LIVES);
+  console.log(`killed ${lives} times, ${acknowledged} acknowledged writes`);
+});
+
+test('the whole server, killed while clients write and watch', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-crash-'));
+  /** What clients were told last of each object, and what they have asked for since. */
+  const told = new Map<string, number>();
+  const asked = new Map<string, number>();
+  const path = (name: string) => `/api/v1/namespaces/default/configmaps${name === '' ? '' : `/${name}`}`;
+  let version = '';
+  let newest = 0n;
+  for (let round = 0; round < SERVER_ROUNDS; round += 1) {
+    await using up = await RunningUp.start(join(folder, 'data'));
+    const list = (await up.api.list(path(''))).body;
+    expect(BigInt(list.metadata.resourceVersion), `round ${round}: versions begin anew`).toBeGreaterThanOrEqual(newest);
+    const values = new Map(list.items.map(({ metadata, data }) => [metadata.name, Number((data as { n: string }).n)]));
+    for (const [name, value] of told) {
+      expect(values.get(name), `round ${round}: ${name} lost a write`).toBeGreaterThanOrEqual(value);
+      expect(values.get(name), `round ${round}: ${name} has what nobody wrote`).toBeLessThanOrEqual(
+        asked.get(name) ?? 0,
+      );
+    }
+    if (version !== '') await followed(up.api, path(''), version, values, BigInt(list.metadata.resourceVersion));
+    version = list.metadata.resourceVersion;
+    for (const [name, value] of values) told.set(name, value);
+    const clients = Array.from({ length: CLIENTS }, (_, index) =>
+      count(up.api, path(''), `c${index}`, told, asked, (resourceVersion) => {
+        expect(resourceVersion).toBeGreaterThan(BigInt(version));
+        if (resourceVersion > newest) newest = resourceVersion;
+      }),
+    );
+    setTimeout(() => up.child.kill('SIGKILL'), 100 + Math.random() * 400);
+    await Promise.all(clients);
+  }
+  expect(told.size).toBe(CLIENTS);
+  await rm(folder, { recursive: true });
+});
+
+/** Counts one object up until the server is gone. */
+async function count(
+  api: KubeApi,
+  path: string,
+  name: string,
+  told: Map<string, number>,
+  asked: Map<string, number>,
+  onVersion: (resourceVersion: bigint) => void,
+): Promise<void> {
+  for (;;) {
+    const next = Math.max(told.get(name) ?? 0, asked.get(name) ?? 0) + 1;
+    asked.set(name, next);
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { n: `${next}` } };
+    let answer: Awaited<ReturnType<KubeApi['apply']>>;
+    try {
+      answer = await api.apply(`${path}/${name}`, 'counter', body, '&force=true');
+    } catch {
+      return;
+    }
+    expect(answer.status, answer.text).toBeLessThan(300);
+    told.set(name, next);
+    onVersion(BigInt(answer.body.metadata.resourceVersion));
+  }
+}
+
+/** What a watch from before the kill tells leads to the present state. */
+async function followed(
+  api: KubeApi,
+  path: string,
+  from: string,
+  values: ReadonlyMap<string, number>,
+  until: bigint,
+): Promise<void> {
+  using watch = await api.watch(`${path}?resourceVersion=${from}&allowWatchBookmarks=true&timeoutSeconds=3`);
+  const seen = new Map<string, number>();
+  let last = BigInt(from);
+  for (const { type, object } of await watch.rest()) {
+    expect(type).not.toBe('ERROR');
+    if (type === 'BOOKMARK') continue;
+    expect(BigInt(object.metadata.resourceVersion)).toBeGreaterThan(last);
+    last = BigInt(object.metadata.resourceVersion);
+    expect(last).toBeLessThanOrEqual(until);
+    seen.set(object.metadata.name, Number((object.data as { n: string }).n));
+  }
+  expect(seen.size).toBeGreaterThan(0);
+  for (const [name, value] of seen) expect(values.get(name)).toBe(value);
+}
