@@ -1,0 +1,210 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
+import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testing.ts';
+import { RunningUp } from '../support/api/running-up.ts';
+import { buildGoProgram, type GoProgram } from '../support/go-program.ts';
+
+/** Compiling both programs for the first time takes some three minutes of two processors, and others use those too. */
+const BUILDS_WITHIN = 900_000;
+const RUNS_WITHIN = 180_000;
+
+let fixture: CliFixture;
+let up: RunningUp;
+beforeAll(async () => {
+  fixture = await cliFixture();
+  up = await RunningUp.start(fixture.data);
+});
+afterAll(async () => {
+  await up.end();
+  await fixture[Symbol.asyncDispose]();
+});
+
+/** The path of a program, or the end of the test. */
+function need({ skip }: TestContext, { path, missing }: GoProgram): string {
+  return path ?? skip(missing);
+}
+
+function run(program: string, args: readonly string[]): Promise<CliResult> {
+  // A home of its own: clients keep what they discovered of a server there.
+  const env = { ...process.env, KUBECONFIG: up.folder.kubeconfig, HOME: fixture.folder };
+  const options = { env, timeout: RUNS_WITHIN, maxBuffer: 1 << 26 };
+  return new Promise((resolve) => {
+    execFile(program, args, options, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+      resolve({ code, stdout, stderr });
+    });
+  });
+}
+
+describe('client-go and controller-runtime', () => {
+  let clients: GoProgram;
+  beforeAll(async () => {
+    clients = await buildGoProgram('.', 'clients', './clients');
+  }, BUILDS_WITHIN);
+
+  test('do all that programs written in Go do', { timeout: RUNS_WITHIN }, async (context) => {
+    const program = need(context, clients);
+    const repository = fixture.bare('clients.git');
+    const { code, stdout, stderr } = await run(program, ['-kubeconfig', up.folder.kubeconfig, '-git', repository]);
+    expect(stdout.split('\n').filter((line) => line !== '' && !line.startsWith('ok '))).toEqual([]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.split('\n').length).toBeGreaterThan(40);
+    expect(up.ownFailures()).toEqual([]);
+  });
+});
+
+describe('porchctl', () => {
+  let built: GoProgram;
+  beforeAll(async () => {
+    built = await buildGoProgram('porchctl', 'porchctl', 'github.com/nephio-project/porch/cmd/porchctl');
+    if (built.path === undefined) return;
+    for (const name of ['blueprints', 'site']) fixture.bare(`${name}.git`);
+    const auth = ['--repo-basic-username', 'anna', '--repo-basic-password', 'secret'];
+    await works('repo', 'reg', join(fixture.folder, 'blueprints.git'), '--name', 'blueprints', ...auth);
+    await works('repo', 'reg', `file://${join(fixture.folder, 'site.git')}`, '--name', 'site', '--deployment');
+    const areReady = async () => expect((await porchctl('repo', 'get')).stdout).toMatch(/True.*\n.*True/);
+    await vi.waitFor(areReady, { timeout: 20_000, interval: 200 });
+  }, BUILDS_WITHIN);
+
+  const porchctl = (...args: string[]) => run(built.path ?? '', [...args, '--namespace', 'default']);
+
+  /** Runs it to a good end without a word on stderr, and returns what it prints. */
+  async function works(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await porchctl(...args);
+    expect({ code, stderr }, args.join(' ')).toEqual({ code: 0, stderr: '' });
+    return stdout;
+  }
+
+  /** Runs it into an error, and returns what it says of it. */
+  async function fails(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await porchctl(...args);
+    expect({ code, stdout }, args.join(' ')).toEqual({ code: 1, stdout: '' });
+    return stderr;
+  }
+
+  /** A failure of a verb that takes several names. */
+  const told = (name: string, error: string) => `${name} failed (${error})\nError: errors:\n  ${error} \n`;
+
+  async function publish(...names: string[]): Promise<void> {
+    expect(await works('rpkg', 'propose', ...names)).toBe(names.map((name) => `${name} proposed\n`).join(''));
+    expect(await works('rpkg', 'approve', ...names)).toBe(names.map((name) => `${name} approved\n`).join(''));
+  }
+
+  const init = (name: string) =>
+    works('rpkg', 'init', name, '--repository', 'blueprints', '--workspace', 'v1', '--description', 'a package');
+
+  test('registers repositories, with a Secret, and shows them', async (context) => {
+    need(context, built);
+    const [head, blueprints, site] = (await works('repo', 'get')).split('\n');
+    expect(head?.split(/\s{2,}/)).toEqual(
+      'NAME, TYPE, CONTENT, SYNC SCHEDULE, DEPLOYMENT, READY, ADDRESS, AGE'.split(', '),
+    );
+    expect(blueprints).toMatch(/^blueprints +git +Package +True +\/.*blueprints\.git /);
+    expect(site).toMatch(/^site +git +Package +true +True +file:\/\/\/.*site\.git /);
+    const secret = await up.api.get('/api/v1/namespaces/default/secrets/blueprints-auth');
+    expect(secret.body).toMatchObject({ type: 'kubernetes.io/basic-auth', data: { username: 'YW5uYQ==' } });
+    expect(await fails('repo', 'reg', 'file:///x.git', '--name', 'site')).toBe(
+      'Error: repositories.config.porch.kpt.dev "site" already exists \n',
+    );
+  });
+
+  test('makes a package, edits it and leads it to Published', async (context) => {
+    need(context, built);
+    expect(await init('web')).toBe('blueprints.web.v1 created\n');
+    expect(await fails('rpkg', 'init', 'web', '--repository', 'blueprints', '--workspace', 'v2')).toContain(
+      '`init` cannot create a new revision for package "web" that already exists in repo "blueprints"; make subsequent revisions using `copy`',
+    );
+    const folder = join(fixture.folder, 'pulled');
+    await works('rpkg', 'pull', 'blueprints.web.v1', folder);
+    expect(await readFile(join(folder, 'Kptfile'), 'utf8')).toMatch(
+      /status:\n +conditions:\n +- type: Rendered\n +status: "True"\n +reason: RenderSuccess\n$/,
+    );
+    expect(await readFile(join(folder, 'package-context.yaml'), 'utf8')).toContain('data:\n  name: example\n');
+    await writeFile(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n');
+    expect(await works('rpkg', 'push', 'blueprints.web.v1', folder)).toBe('blueprints.web.v1 pushed\n');
+    // The pulled metadata still has the version before the push.
+    expect(await fails('rpkg', 'push', 'blueprints.web.v1', folder)).toBe(
+      'Error: Operation cannot be fulfilled on packagerevisionresources.porch.kpt.dev "blueprints.web.v1": the object has been modified; please apply your changes to the latest version and try again \n',
+    );
+    expect(await works('rpkg', 'pull', 'blueprints.web.v1')).toContain('kind: ConfigMap\n  metadata:\n    name: a\n');
+    expect(await fails('rpkg', 'approve', 'blueprints.web.v1')).toBe(
+      told('blueprints.web.v1', 'cannot change approval from Draft to Published'),
+    );
+    expect(await works('rpkg', 'propose', 'blueprints.web.v1')).toBe('blueprints.web.v1 proposed\n');
+    expect(await works('rpkg', 'reject', 'blueprints.web.v1')).toBe(
+      'blueprints.web.v1 no longer proposed for approval\n',
+    );
+    await publish('blueprints.web.v1');
+    const table = (await works('rpkg', 'get', '--name', 'web')).split('\n').map((line) => line.split(/\s{2,}/));
+    expect(table).toEqual([
+      'NAME, PACKAGE, WORKSPACENAME, REVISION, LATEST, LIFECYCLE, REPOSITORY'.split(', '),
+      'blueprints.web.main, web, main, -1, false, Published, blueprints'.split(', '),
+      'blueprints.web.v1, web, v1, 1, true, Published, blueprints'.split(', '),
+      [''],
+    ]);
+  });
+
+  test('copies, clones, upgrades and deletes', async (context) => {
+    need(context, built);
+    await init('base');
+    await publish('blueprints.base.v1');
+    const clone = ['rpkg', 'clone', 'blueprints.base.v1', 'shop', '--repository', 'site', '--workspace'];
+    expect(await works(...clone, 'w1')).toBe('site.shop.w1 created\n');
+    expect(await works('rpkg', 'pull', 'site.shop.w1')).toContain('    name: shop\n');
+    expect(await fails(...clone, 'w2')).toContain(
+      '`clone` cannot create a new revision for package "shop" that already exists in repo "site"; make subsequent revisions using `copy`',
+    );
+    expect(await works('rpkg', 'copy', 'blueprints.base.v1', '--workspace', 'v2')).toBe('blueprints.base.v2 created\n');
+    expect(await fails('rpkg', 'copy', 'blueprints.base.v1', '--workspace', 'v2')).toContain(
+      'package revision workspaceNames must be unique; package revision with name base in repo blueprints with workspaceName v2 already exists',
+    );
+    await publish('blueprints.base.v2', 'site.shop.w1');
+    expect(await works('rpkg', 'upgrade', '--discover', 'upstream')).toMatch(/site\.shop\.w1 +blueprints +v2\n/);
+    expect(await works('rpkg', 'upgrade', 'site.shop.w1', '--revision', '2', '--workspace', 'w2')).toBe(
+      'site.shop.w1 upgraded to site.shop.w2\n',
+    );
+    expect(await works('rpkg', 'get', 'site.shop.w2', '-o', 'jsonpath={.status.upstreamLock.git.ref}')).toBe('base/v2');
+
+    const published =
+      "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
+    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(told('site.shop.w1', published));
+    expect(await works('rpkg', 'propose-delete', 'blueprints.base.v1')).toBe(
+      'blueprints.base.v1 proposed for deletion\n',
+    );
+    const referenced = 'cannot delete package revision, it is referenced as upstream by: site.shop.main, site.shop.w1';
+    expect(await fails('rpkg', 'del', 'blueprints.base.v1')).toBe(told('blueprints.base.v1', referenced));
+    expect(await works('rpkg', 'reject', 'blueprints.base.v1')).toBe(
+      'blueprints.base.v1 no longer proposed for deletion\n',
+    );
+    await works('rpkg', 'propose-delete', 'site.shop.w1');
+    expect(await works('rpkg', 'del', 'site.shop.w1', 'site.shop.w2')).toBe(
+      'site.shop.w1 deleted\nsite.shop.w2 deleted\n',
+    );
+    const missing = 'packagerevisions.porch.kpt.dev "site.shop.w1" not found';
+    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(told('site.shop.w1', missing));
+  });
+
+  test('sees a gate that is not open', async (context) => {
+    need(context, built);
+    await init('gated');
+    const path = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/blueprints.gated.v1';
+    const gates = { spec: { readinessGates: [{ conditionType: 'example.com/Checked' }] } };
+    expect((await up.api.patch(path, gates)).status).toBe(200);
+    expect(await fails('rpkg', 'propose', 'blueprints.gated.v1')).toBe(
+      told('blueprints.gated.v1', 'readiness conditions not met'),
+    );
+  });
+
+  test('unregisters a repository, and its Secret if it is not kept', async (context) => {
+    need(context, built);
+    fixture.bare('short.git');
+    const auth = ['--repo-basic-username', 'anna', '--repo-basic-password', 'secret'];
+    await works('repo', 'reg', join(fixture.folder, 'short.git'), '--name', 'short', ...auth);
+    await works('repo', 'unreg', 'short');
+    expect((await up.api.get('/api/v1/namespaces/default/secrets/short-auth')).status).toBe(404);
+    expect((await porchctl('repo', 'get')).stdout).not.toContain('short');
+    expect(up.ownFailures()).toEqual([]);
+  });
+});

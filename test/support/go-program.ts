@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** What the go command says when modules are not on this machine and cannot be fetched to it. */
+const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module lookup disabled|(403|5\d\d) [A-Z]/;
+
+/** Ignored by git, and not writable by others as the temporary folder of the system is. */
+const BINARIES = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
+
+export interface GoProgram {
+  /** Path of the program; undefined if it cannot be had here. */
+  readonly path: string | undefined;
+  /** Why not. */
+  readonly missing: string;
+}
+
+/**
+ * Builds a program of a module in `test/go`. What was downloaded, compiled and linked before is used again. Throws with the words
+ * of the compiler if the program is wrong; without Go, or without modules and a way to get them, it is missing.
+ */
+export async function buildGoProgram(module: string, name: string, target: string): Promise<GoProgram> {
+  await mkdir(BINARIES, { recursive: true });
+  const path = join(BINARIES, name);
+  const cwd = fileURLToPath(new URL(`../go/${module}`, import.meta.url));
+  const args = ['build', '-mod=readonly', '-ldflags=-s -w', '-o', path, target];
+  try {
+    await run('go', args, { cwd, maxBuffer: 1 << 26, env: { ...process.env, GOTOOLCHAIN: 'local' } });
+    return { path, missing: '' };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { path: undefined, missing: 'go is not installed' };
+    const { stderr = '' } = error as { stderr?: string };
+    if (/requires go >= /.test(stderr)) return { path: undefined, missing: 'go is too old' };
+    if (NOT_FETCHED.test(stderr)) return { path: undefined, missing: 'modules of Go cannot be fetched' };
+    throw new Error(`go build ${target}:\n${stderr.slice(-4000)}`, { cause: error });
+  }
+}
