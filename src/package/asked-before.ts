@@ -2,6 +2,7 @@ import { conditionsOf, contentOf, gatesOf, readKptfile } from '../../kptfile-sch
 import type { GitRepository, Oid } from '../git/git-repository.ts';
 import { sameValue } from '../resource/same-value.ts';
 import { parseCommitMessage } from './commit-message.ts';
+import { readCommit } from './history.ts';
 import type { PackageRevision } from './package-revision.ts';
 import { textsOf } from './write/replace-texts.ts';
 import { RENDERED } from './write/trivial-render.ts';
@@ -28,11 +29,11 @@ export async function askedBefore(bench: Workbench, revision: PackageRevision, t
   let there = commit === undefined ? undefined : await textsAt(bench.git, commit, revision.path, paths);
   for (let seen = 0; commit !== undefined && there !== undefined && seen < MOST_COMMITS; seen += 1) {
     if (sameTexts(there, texts, paths, sameKptfile)) return true;
-    const { message, parents } = await bench.git.readCommit(commit);
-    commit = parents[0];
-    if (commit === undefined) return false;
+    const made = await readCommit(bench, commit);
+    commit = made?.parents[0];
+    if (made === undefined || commit === undefined) return false;
     const before = await textsAt(bench.git, commit, revision.path, paths);
-    const byController = parseCommitMessage(message).face === 'controller';
+    const byController = parseCommitMessage(made.message).face === 'controller';
     if (!byController && !sameTexts(before, there, paths, sameContent)) return false;
     there = before;
   }

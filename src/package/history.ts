@@ -131,11 +131,11 @@ function isStep(action: string): boolean {
   return (ACTIONS as readonly string[]).includes(action);
 }
 
-async function readCommit(bench: Workbench, oid: Oid): Promise<Commit | undefined> {
+/** A commit of a history; undefined where a shallow or pruned one ends. */
+export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
   try {
     return await bench.git.readCommit(oid);
   } catch (error) {
-    // A shallow or pruned history ends here; what is left is told.
     if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
     throw error;
   }
