@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventJournal, LogEntry, LoggedChange } from '../event-log.ts';
 import { deepFreeze, type KubernetesObject, type Stored } from '../object.ts';
 
@@ -8,8 +9,12 @@ export interface JournalTableOptions {
   /** How many events are kept at most. */
   readonly keep: number;
   readonly readOnly: boolean;
+  /** For messages. */
+  readonly path: string;
   /** Told that there is something to write. */
   readonly onNote: () => void;
+  /** Told why versions could not be marked as used; they are again with the next commit. */
+  readonly onError: (error: unknown) => void;
 }
 
 /** An event may go after this time, in milliseconds, however few there are. */
@@ -36,13 +41,22 @@ export class JournalTable implements EventJournal {
   readonly #raise: StatementSync;
   readonly #set: StatementSync;
   readonly #database: DatabaseSync;
-  #pending: Noted[] = [];
+  readonly #reserved: StatementSync;
+  /** Watchers have heard of these, whatever becomes of the next commit. */
+  #told: Noted[] = [];
+  /** Changes of the transaction under way, which are told once it is durable. */
+  #staged: Noted[] = [];
   #raised = new Map<string, bigint>();
   #count: number;
+  /** By how many the transaction under way changes it. */
+  #counting = 0;
   #sinceTrim = 0;
   /** Versions and when they were reached, in steps, to find what is an hour old without looking at every row. */
   #marks: { readonly version: bigint; readonly at: number }[] = [];
+  /** What the file says. */
   #reservedUpTo: bigint;
+  /** What it says once the transaction under way is durable. */
+  #reserving: bigint | undefined;
   #last: bigint;
 
   constructor(database: DatabaseSync, options: JournalTableOptions) {
@@ -61,11 +75,11 @@ export class JournalTable implements EventJournal {
     for (const row of database.prepare('SELECT topic, version FROM floors').all())
       this.#floors.set(String(row.topic), BigInt(Number(row.version)));
     this.#count = Number(database.prepare('SELECT count(*) AS n FROM events').get()?.n ?? 0);
-    const reserved = database.prepare("SELECT value FROM settings WHERE name = 'reservedVersion'").get();
-    this.start = reserved === undefined ? 0n : BigInt(String(reserved.value));
+    this.#reserved = database.prepare("SELECT value FROM settings WHERE name = 'reservedVersion'");
+    this.start = this.#reservedInFile();
     this.#last = this.start;
     this.#reservedUpTo = this.start;
-    if (!options.readOnly) this.#reserve();
+    if (!options.readOnly) this.#reserveNow();
   }
 
   floor(topic: string): bigint {
@@ -73,68 +87,118 @@ export class JournalTable implements EventJournal {
   }
 
   note(topic: string, entry: LogEntry, keep: boolean): void {
-    if (entry.version > this.#last) this.#last = entry.version;
-    if (keep) this.#pending.push({ topic, entry });
+    this.#giveOut(entry.version);
+    if (keep) this.#told.push({ topic, entry });
     this.#options.onNote();
   }
 
+  /** Takes over a change of the transaction under way. */
+  stage(topic: string, entry: LogEntry): void {
+    this.#last = entry.version;
+    this.#staged.push({ topic, entry });
+  }
+
   forget(topic: string, version: bigint): void {
-    this.#raised.set(topic, version);
-    this.#floors.set(topic, version);
+    this.#giveOut(version);
+    this.#raiseFloor(topic, version);
     this.#options.onNote();
   }
 
   read(topic: string, after: bigint, upTo: bigint, limit: number): LogEntry[] {
-    return this.#read.all(topic, after, upTo, limit).map((row) => ({
+    const written = this.#read.all(topic, after, upTo, limit).map((row) => ({
       version: BigInt(Number(row.version)),
       change: new JournaledChange(row.before, row.after),
     }));
+    // What waits for the next commit comes after all that is written.
+    const waiting = this.#told.filter(
+      ({ topic: other, entry: { version } }) => other === topic && version > after && version <= upTo,
+    );
+    return [...written, ...waiting.map(({ entry }) => entry)].slice(0, limit);
   }
 
-  /** Writes what was noted; inside a transaction. */
+  /** Writes what was noted; inside a transaction. Throws Unavailable if another process has written meanwhile. */
   write(): void {
+    if (this.#reservedInFile() !== this.#reservedUpTo)
+      throw new SluiceError(
+        'Unavailable',
+        `another process writes ${this.#options.path}, and nothing was changed here; stop one of them and start the other one again`,
+      );
     const at = this.#options.clock.now();
-    for (const { topic, entry } of this.#worthKeeping()) {
+    for (const { topic, entry } of this.#worthKeeping([...this.#told, ...this.#staged])) {
       const { before, after } = entry.change;
       this.#insert.run(entry.version, topic, at, textOf(before), textOf(after));
-      this.#count += 1;
+      this.#counting += 1;
       this.#sinceTrim += 1;
     }
     for (const [topic, version] of this.#raised) this.#raise.run(topic, version);
-    if (this.#last + BLOCK / 2n > this.#reservedUpTo) this.#reserve();
+    if (this.#last + BLOCK / 2n > this.#reservedUpTo) this.#reserving = this.#reserve();
     if (this.#sinceTrim >= TRIM_EVERY) this.#trim(at);
   }
 
   /** The transaction that `write` was part of is durable. */
   settle(): void {
-    this.#pending = [];
+    this.#told = [];
+    this.#staged = [];
     this.#raised = new Map();
+    this.#count += this.#counting;
+    this.#counting = 0;
+    this.#reservedUpTo = this.#reserving ?? this.#reservedUpTo;
+    this.#reserving = undefined;
   }
 
-  /** The transaction is rolled back: what it would have shown never happened. */
+  /** The transaction is rolled back: what it would have shown never happened. What was told waits for the next one. */
   drop(): void {
-    this.#pending = [];
+    this.#staged = [];
+    this.#reserving = undefined;
+    this.#counting = 0;
+    // So that it does not grow while nothing can be written.
+    this.#told = this.#worthKeeping(this.#told);
   }
 
   /** Marks the versions that were not used as free again. */
   close(): void {
-    if (!this.#options.readOnly) this.#set.run('reservedVersion', String(this.#last));
+    if (this.#options.readOnly || this.#reservedInFile() !== this.#reservedUpTo) return;
+    this.#set.run('reservedVersion', String(this.#last));
   }
 
-  #reserve(): void {
-    this.#reservedUpTo = this.#last + BLOCK;
-    this.#set.run('reservedVersion', String(this.#reservedUpTo));
+  #reservedInFile(): bigint {
+    return BigInt(String(this.#reserved.get()?.value ?? 0));
+  }
+
+  /** A version that somebody may see before the next commit, which marks versions as used in good time if it is not far. */
+  #giveOut(version: bigint): void {
+    this.#last = version;
+    if (version <= this.#reservedUpTo) return;
+    try {
+      this.#reserveNow();
+    } catch (error) {
+      this.#options.onError(error);
+    }
+  }
+
+  #reserveNow(): void {
+    this.#reservedUpTo = this.#reserve();
+  }
+
+  #reserve(): bigint {
+    const upTo = this.#last + BLOCK;
+    this.#set.run('reservedVersion', String(upTo));
+    return upTo;
+  }
+
+  #raiseFloor(topic: string, version: bigint): void {
+    this.#raised.set(topic, version);
+    this.#floors.set(topic, version);
   }
 
   /** A bulk of changes of one kind is not kept one by one: who watched from before it lists again. */
-  #worthKeeping(): readonly Noted[] {
-    if (this.#pending.length <= BULK) return this.#pending;
+  #worthKeeping(noted: Noted[]): Noted[] {
+    if (noted.length <= BULK) return noted;
     const counts = new Map<string, number>();
-    for (const { topic } of this.#pending) counts.set(topic, (counts.get(topic) ?? 0) + 1);
-    return this.#pending.filter(({ topic, entry }) => {
+    for (const { topic } of noted) counts.set(topic, (counts.get(topic) ?? 0) + 1);
+    return noted.filter(({ topic, entry }) => {
       if ((counts.get(topic) ?? 0) <= BULK) return true;
-      this.#raised.set(topic, entry.version);
-      this.#floors.set(topic, entry.version);
+      this.#raiseFloor(topic, entry.version);
       return false;
     });
   }
@@ -145,7 +209,7 @@ export class JournalTable implements EventJournal {
     this.#marks.push({ version: this.#last, at: now });
     const old = this.#marks.findLast(({ at }) => at < now - KEPT_FOR);
     this.#marks = this.#marks.filter(({ version }) => old === undefined || version > old.version);
-    const surplus = this.#count - this.#options.keep;
+    const surplus = this.#count + this.#counting - this.#options.keep;
     const overfull =
       surplus <= 0
         ? undefined
@@ -160,7 +224,7 @@ export class JournalTable implements EventJournal {
       this.#raise.run(String(topic), Number(version));
     }
     const { changes } = this.#database.prepare('DELETE FROM events WHERE version <= ?').run(upTo);
-    this.#count -= Number(changes);
+    this.#counting -= Number(changes);
   }
 }
 

@@ -2,18 +2,23 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { EventLog } from '../event-log.ts';
 import type { Stored } from '../object.ts';
+import { topicOf } from '../object-storage.ts';
 import type { RequestContext } from '../request-context.ts';
 import { type Widget, widgetKind } from '../testing.ts';
-import { ObjectDatabase } from './object-database.ts';
+import { ObjectDatabase, type ObjectDatabaseOptions } from './object-database.ts';
+
+const FULL = "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT raise(ABORT, 'disk full'); END";
 
 const context: RequestContext = { actor: { name: 'test' }, face: 'api' };
 let folder: string;
 let path: string;
 const clock = new ManualClock();
+const TOPIC = topicOf(widgetKind);
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-objects-'));
@@ -21,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-function open(options: { readOnly?: boolean; keepEvents?: number; window?: number; path?: string } = {}) {
+function open(options: Partial<ObjectDatabaseOptions> & { window?: number } = {}) {
   const database = ObjectDatabase.open({ path, clock, ...options });
   const log = new EventLog({ clock, journal: database.journal, window: options.window ?? 10 });
   database.attach(log);
@@ -116,7 +121,7 @@ test('what cannot be made durable never happened: not in memory, not for watcher
   const { database, log, storage, create } = open();
   const kept = await create('kept');
   const { resourceVersion } = await storage.list(context);
-  sql("CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT raise(ABORT, 'disk full'); END");
+  sql(FULL);
   const changed = { ...kept, spec: { ...kept.spec, color: 'green' as const } };
   const failed = await Promise.allSettled([
     create('lost'),
@@ -190,5 +195,96 @@ test('notes are kept with the next commit, and after a new start', async () => {
   const again = second.database.notes('revisions');
   expect([...again.entries()]).toEqual([['b', 'two']]);
   expect([...second.database.notes('others').entries()]).toEqual([]);
+  second.database.close();
+});
+
+/** What happened elsewhere and is only told here, as with packages in Git. */
+function tell(log: EventLog, name: string): string {
+  let told = '';
+  log.append(TOPIC, (version) => {
+    told = version;
+    const { metadata, ...content } = widget(name);
+    const after = { ...content, metadata: { ...metadata, uid: name, creationTimestamp: '', resourceVersion: version } };
+    return { before: undefined, after };
+  });
+  return told;
+}
+
+test('what was told to watchers is kept once it can be written, also if the next commits fail', async () => {
+  const errors: unknown[] = [];
+  const first = open({ onError: (error) => errors.push(error) });
+  const { resourceVersion } = await first.storage.list(context);
+  sql(FULL);
+  tell(first.log, 'a');
+  await expect(first.create('lost')).rejects.toMatchObject({ code: 'Unavailable' });
+  tell(first.log, 'b');
+  await setImmediate();
+  tell(first.log, 'c');
+  await setImmediate();
+  // Nobody waits for what is only told, so that its failure is told here, once.
+  expect(errors).toMatchObject([{ code: 'Unavailable' }]);
+  sql('DROP TRIGGER full');
+  first.database.close();
+  const second = open();
+  expect(await seen(second.storage, resourceVersion, 3)).toEqual(['ADDED a', 'ADDED b', 'ADDED c']);
+  second.database.close();
+});
+
+test('a watch hears of what memory has forgotten before it was written', async () => {
+  const { database, log, storage } = open({ window: 4 });
+  const { resourceVersion } = await storage.list(context);
+  const names = Array.from({ length: 40 }, (_, index) => `w-${index}`);
+  for (const name of names) tell(log, name);
+  expect(await seen(storage, resourceVersion, 40)).toEqual(names.map((name) => `ADDED ${name}`));
+  database.close();
+});
+
+test('versions that were told before they could be written are not given out again', async () => {
+  const { database, log } = open();
+  let last = '';
+  for (let count = 0; count < 30_000; count += 1) last = tell(log, 'a');
+  const later = ObjectDatabase.open({ path, clock });
+  expect(later.journal.start).toBeGreaterThanOrEqual(BigInt(last));
+  later.close();
+  database.close();
+});
+
+test('versions that a failed commit reserved are not given out before they are reserved again', async () => {
+  const { database, log, create } = open();
+  for (let count = 0; count < 5500; count += 1) log.reserve();
+  sql(FULL);
+  await expect(create('lost')).rejects.toMatchObject({ code: 'Unavailable' });
+  sql('DROP TRIGGER full');
+  for (let count = 0; count < 4700; count += 1) log.reserve();
+  const made = await create('made');
+  const later = ObjectDatabase.open({ path, clock });
+  expect(later.journal.start).toBeGreaterThan(BigInt(made.metadata.resourceVersion));
+  later.close();
+  database.close();
+});
+
+test('the version of an expired kind is not given out again after a new start', () => {
+  const first = open();
+  first.log.expire(TOPIC);
+  const { version } = first.log;
+  first.database.close();
+  const second = open();
+  expect(second.log.version).toBe(version);
+  second.database.close();
+});
+
+test('a process whose lock was taken away writes nothing over what another one wrote', async () => {
+  const first = open();
+  await first.create('a');
+  const second = open();
+  const { resourceVersion } = await second.create('b').then(({ metadata }) => metadata);
+  await expect(first.create('b')).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.stringMatching(/another process writes .*objects\.db/),
+  });
+  first.database.close();
+  const third = ObjectDatabase.open({ path, clock });
+  expect(third.journal.start).toBeGreaterThanOrEqual(BigInt(resourceVersion));
+  third.close();
   second.database.close();
 });

@@ -19,6 +19,8 @@ export interface ObjectDatabaseOptions {
   readonly readOnly?: boolean;
   /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
   readonly keepEvents?: number;
+  /** Told once of each row of failures to write what nobody waits for; it is written with the next commit that succeeds. */
+  readonly onError?: (error: unknown) => void;
 }
 
 interface Write {
@@ -49,18 +51,25 @@ export class ObjectDatabase implements Committer {
   #log: EventLog | undefined;
   #queue: Write[] = [];
   readonly #notes: NoteTable[] = [];
+  readonly #onError: (error: unknown) => void;
   #scheduled = false;
   #closed = false;
+  /** The last commit failed. */
+  #failed = false;
+  #toldFailure = false;
 
   private constructor(options: ObjectDatabaseOptions, database: DatabaseSync) {
     this.#path = options.path;
     this.#clock = options.clock;
     this.#database = database;
+    this.#onError = options.onError ?? (() => undefined);
     this.#journal = new JournalTable(database, {
       clock: options.clock,
       keep: options.keepEvents ?? 100_000,
       readOnly: options.readOnly === true,
+      path: options.path,
       onNote: () => this.#schedule(),
+      onError: (error) => this.#tell(told(error, options.path)),
     });
     this.journal = this.#journal;
     this.#putObject = database.prepare(
@@ -135,10 +144,13 @@ export class ObjectDatabase implements Committer {
   /** Commits what is queued and closes the file. */
   close(): void {
     if (this.#closed) return;
-    if (this.#scheduled) this.#flush();
+    if (this.#scheduled || this.#failed) this.#flush();
     this.#closed = true;
-    this.#journal.close();
-    this.#database.close();
+    try {
+      this.#journal.close();
+    } finally {
+      this.#database.close();
+    }
   }
 
   #objectsOf<T>(topic: string): T[] {
@@ -170,11 +182,18 @@ export class ObjectDatabase implements Committer {
       this.#journal.write();
       this.#database.exec('COMMIT');
     } catch (error) {
-      this.#rollBack(staged);
       const failure = told(error, this.#path);
-      for (const { reject } of writes) reject(failure);
+      try {
+        this.#rollBack(staged);
+      } finally {
+        for (const { reject } of writes) reject(failure);
+      }
+      if (writes.length === 0) this.#tell(failure);
+      this.#failed = true;
       return;
     }
+    this.#failed = false;
+    this.#toldFailure = false;
     this.#journal.settle();
     for (const table of this.#notes) table.settle();
     for (const { topic, entry } of staged) this.#log?.publish(topic, entry);
@@ -196,7 +215,7 @@ export class ObjectDatabase implements Committer {
           const entry = { version, change: make(String(version)) };
           staged.push({ topic, entry, undo });
           this.#store(topic, key, entry);
-          this.#journal.note(topic, entry, true);
+          this.#journal.stage(topic, entry);
         },
       });
       return { value };
@@ -212,11 +231,18 @@ export class ObjectDatabase implements Committer {
     else this.#putObject.run(topic, key, version, JSON.stringify(change.after));
   }
 
+  /** For failures that no writer is told of. */
+  #tell(failure: unknown): void {
+    if (this.#toldFailure) return;
+    this.#toldFailure = true;
+    this.#onError(failure);
+  }
+
   #rollBack(staged: readonly Staged[]): void {
     for (const { undo } of staged.toReversed()) undo();
-    this.#journal.drop();
     // After some errors SQLite has rolled back by itself.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    this.#journal.drop();
   }
 }
 
