@@ -38,6 +38,15 @@ describe('delivery controller', () => {
   const commits = () => Number(gitCli(site, ['rev-list', '--count', 'main']));
   const show = (path: string) => gitCli(site, ['show', `main:${path}`]);
 
+  test('packages of another namespace are not delivered', async () => {
+    await publish(world, 'web');
+    const metadata = { name: 'edge', namespace: 'team' };
+    const git = { repo: site, branch: 'main', directory: 'clusters/edge' };
+    await world.client.create(deliveryTargetKind, { metadata, spec: { selector: { repositories: ['apps'] }, git } });
+    await controller.reconcile({ namespace: 'team', name: 'edge' }, CONTEXT);
+    expect(filesOf(site)).toEqual([]);
+  });
+
   test('commits what is published, says so, and makes no second commit', async () => {
     const name = await publish(world, 'web');
     await create();

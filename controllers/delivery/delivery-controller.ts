@@ -123,11 +123,15 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       return { reason: 'BranchMissing', message };
     }
     const present = await branch.present(head.oid, git.directory);
-    // A repository whose main branch is gone tells nothing about its packages.
-    const repositories = store.repositories().filter(({ index }) => index.mainHead !== undefined);
+    // Rights are given by namespace, so packages of another one are not delivered. A repository whose main branch is gone tells
+    // nothing about its packages.
+    const repositories = store
+      .repositories()
+      .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
     const settings = settingsOf(target);
     const unreadable = unreadableOwners(settings.name, present, new Set(repositories.map((one) => one.repository)));
-    const wanted = await wantedRevisions.of(target, repositories, repositoryObjects);
+    const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
+    const wanted = await wantedRevisions.of(target, repositories, objects);
     const lost = settings.allowOutOfBand ? [] : lostRevisions(settings.name, present, repositories, wanted.revisions);
     const kept = new Set(lost.map(packageKey));
     const revisions = [...wanted.revisions.filter((revision) => !kept.has(packageKey(revision))), ...lost];

@@ -36,7 +36,8 @@ export interface PackageRepositoryOptions {
   readonly cacheFile?: string;
   readonly clock: Clock;
   readonly identity?: { readonly name: string; readonly email: string };
-  policyFor(revision: PackageRevision): EffectivePolicy;
+  /** What the policies of the repository's namespace say about one of its revisions. */
+  policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   dependentsOf(revision: PackageRevision): string[];
   /** Told of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
@@ -99,7 +100,7 @@ export class PackageRepository implements Workbench {
   }
 
   policyFor(revision: PackageRevision): EffectivePolicy {
-    return this.#options.policyFor(revision);
+    return this.#options.policyFor(revision, this.namespace);
   }
 
   dependentsOf(revision: PackageRevision): string[] {

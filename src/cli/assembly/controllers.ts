@@ -58,7 +58,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     repository: () =>
       repositoryController({
         ...{ client, store, clock, dataFolder },
-        policyFor: (revision) => policyOf(objects, revision),
+        policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
       }),
     revision: () =>

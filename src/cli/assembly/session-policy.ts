@@ -3,11 +3,14 @@ import type { EffectivePolicy } from '../../package/policy.ts';
 import { effectivePolicy } from '../../package/policy-objects.ts';
 import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
 import type { ObjectSet } from './object-set.ts';
 
-/** What the policies say about a revision at this moment. */
-export function policyOf(objects: ObjectSet, revision: PackageRevision): EffectivePolicy {
-  const repository = objects.find(repositoryKind, { namespace: DEFAULT_NAMESPACE, name: revision.key.repository });
-  return effectivePolicy(revision, repository, objects.of(packagePolicyKind));
+/**
+ * What the policies say at this moment about a revision of a repository in this namespace. Rights are given by namespace, so neither
+ * a policy nor a repository of another one has a say.
+ */
+export function policyOf(objects: ObjectSet, revision: PackageRevision, namespace: string): EffectivePolicy {
+  const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
+  const policies = objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === namespace);
+  return effectivePolicy(revision, repository, policies);
 }

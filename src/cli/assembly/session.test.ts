@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 import { explainDelivery } from '../why/explain-delivery.ts';
@@ -66,6 +67,47 @@ test('packages are not reached under the name of a second object, whose policies
   expect((await cli.run('repo', 'get', 'second')).stdout).toMatch(/^second .* False /m);
   const list = await cli.run('rpkg', 'get', '-o', 'name');
   expect(list).toMatchObject({ code: 1, stdout: 'packagerevision.porch.kpt.dev/packages.net.web.v1\n' });
+});
+
+test('a repository follows the policies of its own namespace, and what is said in others is no matter to it', async () => {
+  const open = await session();
+  const gate = (conditionType: string, namespace: string) =>
+    open.client.create(packagePolicyKind, {
+      metadata: { name: conditionType, namespace },
+      spec: {
+        selector: { repositorySelector: { matchLabels: { tier: 'one' } } },
+        requiredGates: [{ conditionType }],
+      },
+    });
+  try {
+    const git = { repo: cli.bare('team.git') };
+    await open.client.create(repositoryKind, {
+      metadata: {
+        name: 'team',
+        namespace: 'team',
+        labels: { tier: 'one' },
+        annotations: { 'sluice.dev/gates': 'warn' },
+      },
+      spec: { git },
+    });
+    for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
+    await open.openRepository('team');
+    // Somebody else has a repository of that name in his namespace; it is not the one that is open.
+    await open.client.create(repositoryKind, {
+      metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },
+      spec: { git: { repo: cli.bare('other.git') } },
+    });
+    const { name } = await open.store.create(
+      'team',
+      { package: 'web', workspace: 'v1', source: { type: 'init' } },
+      open.context(),
+    );
+    const { policy } = await open.store.judge(name);
+    expect(policy.enforcement).toBe('warn');
+    expect(policy.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['of-team']);
+  } finally {
+    await open.close();
+  }
 });
 
 test('a data folder that cannot be made is told with what to do', async () => {

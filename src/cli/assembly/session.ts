@@ -126,7 +126,7 @@ export class Session {
       clock: this.clock,
       ...(credentials === undefined ? {} : { credentials }),
       ...(signal === undefined ? {} : { signal }),
-      policyFor: (revision) => policyOf(this.objects, revision),
+      policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
       dependentsOf: (revision) => this.store.dependentsOf(revision),
       // What it finds while it opens is announced when it is added.
       onChange: (changes) => {
