@@ -37,6 +37,13 @@ test('an invalid object tells its causes with the reasons of Kubernetes', () => 
   });
 });
 
+test('what is invalid without a field to name is told by its message, which kubectl shows only where nothing else is', () => {
+  const error = new SluiceError('InvalidInput', 'Kptfile: not YAML');
+  const status = failureStatus(error, subject, 'r1');
+  expect(status).toMatchObject({ code: 422, reason: 'Invalid', message: 'Kptfile: not YAML' });
+  expect(status).not.toHaveProperty('details');
+});
+
 test('a defect tells nothing but where the log tells more', () => {
   const status = failureStatus(new TypeError('password hunter2 is not a function'), subject, 'r1');
   expect(status).toMatchObject({ code: 500, reason: 'InternalError' });
