@@ -26,7 +26,7 @@ export class WireReader {
 
   /** The number and the layout of the next field. */
   tag(): { readonly number: number; readonly wireType: WireType } {
-    const tag = Number(this.varint());
+    const tag = this.#length();
     const number = Math.floor(tag / 8);
     const wireType = WIRE_TYPES[tag % 8];
     if (number < 1 || number > MAX_FIELD_NUMBER) throw malformed(`field number ${number} is out of range`);
@@ -36,28 +36,20 @@ export class WireReader {
 
   /** An unsigned number of at most 64 bits. */
   varint(): bigint {
-    // Nearly all numbers fit into four bytes, and those need no big integers.
-    let small = 0;
-    for (let shift = 0; shift < 28; shift += 7) {
-      const byte = this.#byte();
-      small |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return BigInt(small);
-    }
-    let value = BigInt(small);
-    for (let index = 4; index < MAX_VARINT_BYTES; index += 1) {
-      const byte = this.#byte();
-      value |= BigInt(byte & 0x7f) << BigInt(7 * index);
-      if (byte < 0x80) return BigInt.asUintN(64, value);
-    }
-    throw malformed(`a number is longer than ${MAX_VARINT_BYTES} bytes`);
+    const start = this.#at;
+    const small = this.#length();
+    if (Number.isSafeInteger(small)) return BigInt(small);
+    let value = 0n;
+    for (let at = this.#at - 1; at >= start; at -= 1) value = (value << 7n) | BigInt((this.#bytes[at] ?? 0) & 0x7f);
+    return BigInt.asUintN(64, value);
   }
 
   /** A part that tells its length; a view, not a copy. */
   bytes(): Buffer {
-    const length = this.varint();
+    const length = this.#length();
     if (length > this.#bytes.length - this.#at) throw malformed('a field is longer than what is left');
     const start = this.#at;
-    this.#at += Number(length);
+    this.#at += length;
     return this.#bytes.subarray(start, this.#at);
   }
 
@@ -69,16 +61,22 @@ export class WireReader {
 
   /** Passes over the value of a field that nobody asks for. */
   skip(wireType: WireType): void {
-    if (wireType === 'varint') this.varint();
+    if (wireType === 'varint') this.#length();
     else if (wireType === 'bytes') this.bytes();
     else this.#advance(wireType === 'fixed64' ? 8 : 4);
   }
 
-  #byte(): number {
-    const byte = this.#bytes[this.#at];
-    if (byte === undefined) throw malformed('it ends within a field');
-    this.#at += 1;
-    return byte;
+  /** A number without big integers, which are slow: exact as far as it is safe, which is beyond all lengths. */
+  #length(): number {
+    let value = 0;
+    for (let index = 0, scale = 1; index < MAX_VARINT_BYTES; index += 1, scale *= 0x80) {
+      const byte = this.#bytes[this.#at];
+      if (byte === undefined) throw malformed('it ends within a field');
+      this.#at += 1;
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+    }
+    throw malformed(`a number is longer than ${MAX_VARINT_BYTES} bytes`);
   }
 
   #advance(length: number): void {
