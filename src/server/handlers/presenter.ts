@@ -20,8 +20,8 @@ const JSON_BUDGET = 16 * 1024 * 1024;
 
 /** Objects in a list from which on it is sent in parts. */
 const PARTS_FROM = 2000;
-/** Characters of a part: enough to be worth sending, and made within about a millisecond. */
-const PART_LENGTH = 256 * 1024;
+/** Characters of a part: enough to be worth sending, and made within a few milliseconds. */
+const PART_LENGTH = 1024 * 1024;
 
 /** Writes objects as their readers want them. What is stored is turned into text once, whoever reads it. */
 export class Presenter {
