@@ -51,6 +51,7 @@ export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
   readonly #upstreams: UpstreamReader;
   readonly #listeners = new Set<RevisionListener>();
+  readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #awaited = new Map<string, Set<() => void>>();
 
@@ -67,6 +68,7 @@ export class RevisionStore {
     this.#repositories.set(repository.repository, repository);
     for (const wake of this.#awaited.get(repository.repository) ?? []) wake();
     this.announce([...repository.index.all()].map((after) => ({ before: undefined, after })));
+    for (const listener of this.#arrivals) listener(repository.repository);
   }
 
   /** Takes a repository out and closes it. Its data stay as they are. */
@@ -97,6 +99,11 @@ export class RevisionStore {
   subscribe(listener: RevisionListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
+  onArrival(listener: (repository: string) => void): void {
+    this.#arrivals.add(listener);
   }
 
   /**

@@ -1,8 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 import { dataFolder } from './data-folder.ts';
 import { Session } from './session.ts';
+
+const ANNA = { actor: { name: 'anna' }, face: 'cli' } as const;
 
 let cli: CliFixture;
 beforeEach(async () => {
@@ -38,6 +41,18 @@ async function events(session: Session, resourceVersion: string, count: number):
   return seen;
 }
 
+/** Whether a watch from a version stands. */
+async function bookmark(session: Session, resourceVersion: string): Promise<string> {
+  const end = new AbortController();
+  const watch = session.client
+    .watch(packageRevisionKind, { resourceVersion, signal: end.signal })
+    [Symbol.asyncIterator]();
+  const first = watch.next();
+  await setImmediate();
+  end.abort();
+  return (await first).done === true ? 'quiet' : 'event';
+}
+
 const propose = async (session: Session, name: string) => {
   const object = await session.client.get(packageRevisionKind, { name });
   await session.client.update(packageRevisionKind, { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } });
@@ -59,7 +74,7 @@ test('package revisions keep their versions over a restart, and a watch goes on 
   await second.close();
 });
 
-test('what others change in Git meanwhile is news', async () => {
+test('what others change in Git meanwhile may have left a selection, so watchers list again', async () => {
   const first = await start();
   const { resourceVersion, byName } = await versions(first);
   await first.close();
@@ -70,7 +85,7 @@ test('what others change in Git meanwhile is news', async () => {
   const after = (await versions(second)).byName;
   expect(after.get('packages.two.v1')).toBe(byName.get('packages.two.v1'));
   expect(after.get('packages.one.v1')).not.toBe(byName.get('packages.one.v1'));
-  expect(await events(second, resourceVersion, 1)).toEqual(['ADDED packages.one.v1 Draft']);
+  await expect(events(second, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
   await second.close();
 });
 
@@ -83,4 +98,27 @@ test('what others delete in Git meanwhile cannot be told, so watchers list again
   await expect(events(second, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
   expect([...(await versions(second)).byName.keys()]).toEqual(['packages.two.v1']);
   await second.close();
+});
+
+test('a repository that is empty or unregistered when the server comes back ends the watches too', async () => {
+  const first = await start();
+  const { resourceVersion } = await versions(first);
+  await first.close();
+  for (const name of ['one', 'two']) cli.git('packages.git', 'update-ref', '-d', `refs/heads/drafts/${name}/v1`);
+  const second = await start();
+  await expect(events(second, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
+  const empty = await versions(second);
+  await second.store.create('packages', { package: 'three', workspace: 'v1', source: { type: 'init' } }, ANNA);
+  await second.close();
+  await cli.run('repo', 'unreg', 'packages');
+  const third = await start();
+  await expect(events(third, empty.resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
+  await third.close();
+  const fourth = await start();
+  const { resourceVersion: quiet } = await versions(fourth);
+  await fourth.close();
+  // Told once.
+  const fifth = await start();
+  expect(await bookmark(fifth, quiet)).toBe('quiet');
+  await fifth.close();
 });

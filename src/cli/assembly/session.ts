@@ -5,6 +5,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
+import type { RevisionTable } from '../../package/storage/revision-table.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
@@ -51,6 +52,7 @@ export class Session {
   readonly patience: number;
 
   readonly #memory: PackageMemory | undefined;
+  readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
   readonly #onNote: (note: string) => void;
 
@@ -73,6 +75,7 @@ export class Session {
       ...{ store: this.store, log: this.log, clock },
       ...this.#memory,
     });
+    this.#revisions = revisions.table;
     this.registry.register(revisions);
     this.registry.register(resources);
     this.registry.register(packages);
@@ -168,6 +171,8 @@ export class Session {
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
+    const registered = new Set(this.repositories().map(({ metadata }) => metadata.name));
+    this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
   }
 

@@ -28,8 +28,8 @@ export class RevisionTable {
   readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
 
   readonly #versions: RevisionVersions | undefined;
-  /** Repositories whose revisions have arrived. */
-  readonly #arrived = new Set<string>();
+  /** Something became other than it was while nobody looked, and the watchers do not know yet. */
+  #hasUntold = false;
 
   /** Without `versions` watches of earlier processes cannot go on: what others did to Git meanwhile is not told as events. */
   constructor(store: RevisionStore, log: EventLog, owners: FieldOwners, versions?: RevisionVersions) {
@@ -39,7 +39,9 @@ export class RevisionTable {
     this.#versions = versions;
     if (versions === undefined) log.expire(REVISION_TOPIC);
     this.#take(store.list().map((after) => ({ before: undefined, after })));
+    for (const { repository } of store.repositories()) this.#arrive(repository);
     store.subscribe((changes) => this.#take(changes));
+    store.onArrival((repository) => this.#arrive(repository));
   }
 
   /** The entry of a key; a key without a namespace finds any. */
@@ -100,43 +102,50 @@ export class RevisionTable {
   }
 
   #take(changes: readonly IndexChange[]): void {
-    const arriving = new Set<string>();
     for (const { before, after } of changes) {
       if (after === undefined) {
         if (before !== undefined) this.#drop(before);
         continue;
       }
-      if (!this.#arrived.has(after.key.repository)) arriving.add(after.key.repository);
       const coming = this.#coming.get(after.name);
       if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
       const known = this.#byName.get(after.name);
-      const same = known === undefined ? this.#unchangedSince(after) : undefined;
+      const same = known === undefined ? this.#sameSince(after) : undefined;
       this.#log.append<RevisionObject>(
         REVISION_TOPIC,
         (version) => new Change(known, this.#put(after, same ?? version)),
         same === undefined,
       );
     }
-    for (const repository of arriving) this.#arrive(repository);
   }
 
   /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
-  #unchangedSince({ name, etag }: PackageRevision): string | undefined {
-    if (this.#versions?.quiet !== true) return undefined;
-    const before = this.#versions.get(name);
-    return before?.etag === etag ? before.resourceVersion : undefined;
+  #sameSince({ name, etag }: PackageRevision): string | undefined {
+    const before = this.#versions?.get(name);
+    if (before === undefined) return undefined;
+    if (before.etag === etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
+    // What it was is not known any more, and so neither which selections it has left.
+    this.#hasUntold = true;
+    return undefined;
   }
 
-  /** What went while nobody looked cannot be told: there is nothing to show any more. */
   #arrive(repository: string): void {
-    this.#arrived.add(repository);
-    let gone = false;
+    this.forgetMissing((other) => other !== repository);
+  }
+
+  /**
+   * Forgets the revisions of earlier processes that are not here, save those whose repository is still awaited. What happened while
+   * nobody looked cannot be told as events, so that watchers list again.
+   */
+  forgetMissing(isAwaited: (repository: string) => boolean): void {
     for (const name of this.#versions?.names() ?? []) {
-      if (!name.startsWith(`${repository}.`) || this.#byName.has(name)) continue;
+      // The name of a repository is a DNS label.
+      if (this.#byName.has(name) || isAwaited(name.split('.', 1)[0] ?? '')) continue;
       this.#versions?.delete(name);
-      gone = true;
+      this.#hasUntold = true;
     }
-    if (gone) this.#log.expire(REVISION_TOPIC);
+    if (this.#hasUntold) this.#log.expire(REVISION_TOPIC);
+    this.#hasUntold = false;
   }
 
   #put(revision: PackageRevision, resourceVersion: string): RevisionEntry {
