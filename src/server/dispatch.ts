@@ -1,4 +1,5 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { resourceName } from '../resource/object-rules.ts';
 import { deleteCollection, deleteObject } from './handlers/delete.ts';
 import { patchObject } from './handlers/patch.ts';
 import { getObject, listObjects } from './handlers/read.ts';
@@ -45,15 +46,21 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
   const handler = HANDLERS[verb];
   const isAllowed = verb === 'watch' ? verbs.includes('watch') : allowed.includes(verb);
   if (handler !== undefined && isAllowed) return handler;
-  throw methodNotAllowed(allowed.map((known) => methods[known] ?? ''));
+  const lacksVerb = handler !== undefined && subResource === '' && !verbs.includes(verb);
+  const message = lacksVerb ? `${verb} is not supported on resources of kind "${resourceName(kind)}"` : undefined;
+  throw methodNotAllowed(
+    allowed.map((known) => methods[known] ?? ''),
+    message,
+  );
 }
 
 export function unknownResource(): SluiceError {
   return new SluiceError('NotFound', 'the server could not find the requested resource');
 }
 
-export function methodNotAllowed(methods: readonly string[]): SluiceError<{ readonly allow: string }> {
-  return new SluiceError('Unsupported', 'the server does not allow this method on the requested resource', {
-    details: { allow: methods.join(', ') },
-  });
+export function methodNotAllowed(
+  methods: readonly string[],
+  message = 'the server does not allow this method on the requested resource',
+): SluiceError<{ readonly allow: string }> {
+  return new SluiceError('Unsupported', message, { details: { allow: methods.join(', ') } });
 }

@@ -107,6 +107,9 @@ describe.skipIf(!hasKubectl())('kubectl and an empty up', () => {
       `the server doesn't have a resource type "deploy"`,
     );
     expect(await kubectl.fails('create deployment web --image=web')).toContain('could not find the requested resource');
+    expect(await kubectl.fails('delete packagerevisionresources packages.web.v1')).toContain(
+      'delete is not supported on resources of kind "packagerevisionresources.porch.kpt.dev"',
+    );
     expect(await kubectl.fails('create token default')).toContain('could not find the requested resource');
   });
 
