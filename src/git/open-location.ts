@@ -44,7 +44,8 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
 export function localPath(url: string, hostedFolder = ''): string | undefined {
   if (url.startsWith('/')) return url;
   if (isHosted(url)) return join(hostedFolder, basename(url));
-  return url.startsWith('file:') ? fileURLToPath(url) : undefined;
+  // The scheme of a URL may be written in any case.
+  return /^file:/i.test(url) ? fileURLToPath(url) : undefined;
 }
 
 /** True for the address of a repository that Sluice keeps itself. */

@@ -91,6 +91,7 @@ test('hostile addresses are refused before anything is fetched', async () => {
     [{ repo: 'http://example.com/a.git' }, 'InvalidInput: '],
     [{ repo: w.scratch.path }, 'Refused: '],
     [{ repo: `file://${w.scratch.path}` }, 'Refused: '],
+    [{ repo: `FILE://${w.scratch.path}` }, 'Refused: '],
     [{ directory: '../..' }, 'InvalidInput: '],
     [{ directory: '.git' }, 'InvalidInput: '],
     [{ ref: '' }, 'InvalidInput: '],

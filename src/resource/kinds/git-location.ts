@@ -1,5 +1,7 @@
+import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
+const CONTROL = /[\u0000-\u001f\u007f]/;
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 /** A repository that Sluice keeps in its data folder. */
 const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
@@ -10,7 +12,7 @@ const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 export function gitAddressProblem(address: string): string | undefined {
   const forms =
     'must be an https:// URL, an http:// URL on this machine, a file:// URL, an absolute path, or sluice:///<name>.git';
-  if (/[\u0000-\u001f\u007f]/.test(address)) return 'must not contain control characters';
+  if (CONTROL.test(address)) return 'must not contain control characters';
   if (address.startsWith('/')) return undefined;
   if (address.startsWith('sluice:'))
     return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
@@ -19,9 +21,18 @@ export function gitAddressProblem(address: string): string | undefined {
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
   if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   if (url.protocol === 'https:') return undefined;
-  if (url.protocol === 'file:') return url.host === '' ? undefined : 'a file:// URL must not name a host';
+  if (url.protocol === 'file:') return fileProblem(url);
   if (url.protocol !== 'http:') return forms;
   return LOOPBACK.test(url.hostname) ? undefined : 'http:// is allowed on this machine only; use https://';
+}
+
+function fileProblem(url: URL): string | undefined {
+  if (url.host !== '') return 'a file:// URL must not name a host';
+  try {
+    return CONTROL.test(fileURLToPath(url)) ? 'must not contain control characters' : undefined;
+  } catch {
+    return 'must be a file:// URL with a properly encoded path';
+  }
 }
 
 /** True for a name that Git takes as a branch (after git-check-ref-format). */
