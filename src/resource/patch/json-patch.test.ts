@@ -138,6 +138,26 @@ describe('applyJsonPatch', () => {
     );
   });
 
+  test('a value that is put into itself again and again does not become deeper than a body may be', () => {
+    const doubling: unknown[] = [];
+    for (let path = '/a'; path.length < 10_000; path += path) doubling.push(copy('/a', `${path}/a`));
+    const swaps = Array.from({ length: 60 }, () => [
+      move('/a', '/b/b/b/a'),
+      move('/b', '/a'),
+      add('/b', { b: { b: {} } }),
+    ]);
+    const target = { a: { a: {} }, b: { a: {}, b: { b: {} } } };
+    for (const patch of [doubling, swaps.flat()])
+      expect(() => applyJsonPatch(target, patch)).toThrow(expect.objectContaining({ code: 'LimitExceeded' }));
+    expect(applyJsonPatch(target, [copy('/b', '/a/a/b')])).toEqual({ ...target, a: { a: { b: target.b } } });
+  });
+
+  test('moving a large value to and fro is bounded', () => {
+    const target = { a: Array.from({ length: 20_000 }, () => 1), b: {} };
+    const patch = Array.from({ length: 5000 }, () => [move('/a', '/b/a'), move('/b/a', '/a')]).flat();
+    expect(() => applyJsonPatch(target, patch)).toThrow(expect.objectContaining({ code: 'LimitExceeded' }));
+  });
+
   test('one operation does as a model on plain values does, or refuses and says so', () => {
     const key = fc.constantFrom('a', 'b', '0', '1', '-', '__proto__');
     const path = fc.array(key, { maxLength: 3 }).map((keys) => keys.map((step) => `/${step}`).join(''));

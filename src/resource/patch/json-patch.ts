@@ -6,6 +6,10 @@ import { sameValue } from '../same-value.ts';
 const MOST_OPERATIONS = 10_000;
 /** How much the copy operations of one patch may copy together, in characters of JSON. */
 const LARGEST_COPIES = 6 * 1024 * 1024;
+/** Levels of nesting, as many as a body may have: a value that is put into itself again and again would have any number. */
+const MAX_DEPTH = 100;
+/** Values that one patch may put somewhere, those inside of others included. */
+const MOST_VALUES = 1_000_000;
 
 type Container = unknown[] | Record<string, unknown>;
 
@@ -53,6 +57,7 @@ class Draft {
   root: unknown;
   readonly #own = new WeakSet<object>();
   #copied = 0;
+  #placed = 0;
 
   constructor(target: unknown) {
     this.root = target;
@@ -91,6 +96,7 @@ class Draft {
   }
 
   #add(pointer: Pointer, value: unknown): void {
+    this.#checkDepth(value, pointer.keys.length);
     const last = pointer.keys.at(-1);
     if (last === undefined) {
       this.root = value;
@@ -112,6 +118,7 @@ class Draft {
   }
 
   #replace(pointer: Pointer, value: unknown): void {
+    this.#checkDepth(value, pointer.keys.length);
     const last = pointer.keys.at(-1);
     if (last === undefined) {
       this.root = value;
@@ -121,6 +128,18 @@ class Draft {
     const parent = this.#writableParent(pointer);
     if (Array.isArray(parent)) parent[Number(last)] = value;
     else setOwnValue(parent, last, value);
+  }
+
+  #checkDepth(value: unknown, depth: number): void {
+    if (typeof value !== 'object' || value === null) return;
+    const inner = Object.values(value);
+    this.#placed += inner.length;
+    if (depth >= MAX_DEPTH || this.#placed > MOST_VALUES)
+      throw new SluiceError(
+        'LimitExceeded',
+        `a JSON patch may place ${MOST_VALUES} values and nest them ${MAX_DEPTH} levels deep`,
+      );
+    for (const one of inner) this.#checkDepth(one, depth + 1);
   }
 
   /** The container that holds the pointer's target; it and all above are made this draft's own. */
