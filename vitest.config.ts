@@ -24,7 +24,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/soak/**', 'test/conformance/**'],
+          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -36,6 +36,16 @@ export default defineConfig({
           include: ['test/conformance/**/*.test.ts'],
           // One server for all of them.
           globalSetup: ['test/conformance/support/global-setup.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // Programs written in Go; building them takes minutes.
+          name: 'go',
+          include: ['test/go/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
