@@ -1,4 +1,3 @@
-import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../package/lifecycle-annotations.ts';
@@ -43,8 +42,8 @@ export function approvalOutlook(
     const message = `${named} is for the first revision only, and ${published.name} is ${published.lifecycle}`;
     return never('NotTheFirst', message);
   }
-  const selfApproval = forbiddenSelfApproval(judgement);
-  if (selfApproval !== undefined) return never('SelfApproval', `${named}, but ${selfApproval}`);
+  if (judgement.policy.forbidSelfApproval)
+    return never('SelfApproval', `${named}, but a policy forbids self-approval, so a person has to approve it`);
   const isDraft = judgement.revision.lifecycle === 'Draft';
   const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly);
   if (obstacle !== undefined) return { acts: 'held', named, held: obstacle.message };
@@ -52,14 +51,6 @@ export function approvalOutlook(
   const due = created + delay;
   if (due > around.now) return { acts: true, named, when: `not before ${timestamp(due)}` };
   return { acts: true, named, when: around.running ? 'about now' : 'as soon as "sluice up" runs' };
-}
-
-/** Who proposes must not approve, so the controller leaves proposing to others. */
-function forbiddenSelfApproval({ policy, record, revision }: Judgement): string | undefined {
-  if (!policy.forbidSelfApproval) return undefined;
-  if (revision.lifecycle === 'Draft') return 'a policy forbids self-approval, so somebody else has to propose it first';
-  const proposer = record.steps.findLast((step) => step.action === 'propose')?.by;
-  return proposer === APPROVAL_ACTOR ? `${APPROVAL_ACTOR} proposed it and must not approve it` : undefined;
 }
 
 /** An annotation of the revision, else of its Kptfile. */
