@@ -50,11 +50,10 @@ test('a token ends at its time, also while the file is not looked at', async () 
   expect(await ask(`Bearer ${token}`)).toBeUndefined();
 });
 
-test('changes of the file count within a second, removal of the file too', async () => {
+test('a new token counts at once, an end of one or of the file within a second', async () => {
   const { path, clock, ask } = await setUp();
   expect(await ask('Bearer early')).toBeUndefined();
   const first = await addToken(path, { user: 'anna' }, clock);
-  clock.advance(1000);
   expect(await ask(`Bearer ${first}`)).toMatchObject({ name: 'anna' });
   const second = await replaceTokens(path, { user: 'anna' }, clock);
   clock.advance(1000);

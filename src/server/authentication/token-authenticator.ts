@@ -15,7 +15,7 @@ export interface TokenAuthenticatorOptions {
   readonly onProblem: (problem: string) => void;
 }
 
-/** How long, in milliseconds, a change of the file may go unnoticed. */
+/** How long, in milliseconds, the end of a known token may go unnoticed. */
 const CHECK_INTERVAL = 1000;
 /** Far above any token of ours; longer ones are not even hashed. */
 const MAX_TOKEN_LENGTH = 4096;
@@ -47,7 +47,9 @@ export class TokenAuthenticator implements Authenticator {
     if (token === '' || token.length > MAX_TOKEN_LENGTH) return undefined;
     const age = this.#options.clock.now() - this.#checked;
     // A clock that was set back must not keep the file from being looked at.
-    if (age >= 0 && age < CHECK_INTERVAL && this.#checking === undefined) return this.#find(token);
+    const isFresh = age >= 0 && age < CHECK_INTERVAL && this.#checking === undefined;
+    // Whoever has just got a token uses it at once, so an unknown one is worth a look; all who wait share it.
+    if (isFresh && this.#entries.has(hashOfToken(token))) return this.#find(token);
     return this.#check().then(() => this.#find(token));
   }
 
