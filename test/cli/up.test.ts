@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
@@ -69,6 +71,22 @@ describe('up', () => {
     await killed.end('SIGKILL');
     await access(join(cli.data, 'up.lock'));
     expect((await sluice(['up', '--data', cli.data, '--until-idle'])).code).toBe(0);
+  });
+
+  test('it ends when it is told to, also before a repository that hangs was looked at', async () => {
+    // It takes connections and never says a word.
+    const silent = createServer();
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const connected = once(silent, 'connection');
+    const up = start('--config', await config(repository('silent', `http://127.0.0.1:${port}/silent.git`)));
+    const [socket] = await connected;
+    expect(await up.end('SIGINT')).toBe(0);
+    // Nobody wants it to begin any more.
+    expect(up.output).not.toContain('Serving');
+    expect(up.output).not.toContain('kubectl --kubeconfig');
+    socket.destroy();
+    silent.close();
   });
 
   test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {

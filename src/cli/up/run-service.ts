@@ -58,7 +58,8 @@ export async function runService<Result>(
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
-      const service = new Service({ session, lock, log, resolvers, disabled, housekeeping, serve, onLost });
+      const { signal } = stop;
+      const service = new Service({ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost });
       try {
         await service.start();
         const result = await run({ session, service, stop, about });

@@ -25,12 +25,16 @@ export interface ServiceOptions extends ControllerChoice {
   readonly log: LogSink;
   /** Where the API is served; see RunOptions. */
   readonly serve: ListenAddress | 'default' | undefined;
+  /** Aborts when the user wants it to end. */
+  readonly signal: AbortSignal;
   /** Told when the service cannot go on. */
   readonly onLost: (message: string) => void;
 }
 
 /** Milliseconds between two looks at the lock. */
 const LOCK_INTERVAL = 1000;
+/** Milliseconds that work has to end by itself; with what the rest takes, all ends within ten seconds, or soon after for what hangs. */
+const STOP_GRACE = 5000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
 const RACES = 5;
 /** These report on their object, which is told as an event. */
@@ -40,10 +44,12 @@ const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 export class Service {
   readonly manager: Manager;
   readonly #options: ServiceOptions;
-  readonly #last = new Map<string, ReconcileRecord>();
+  /** Why the last reconciliation of an item failed. */
+  readonly #errors = new Map<string, unknown>();
+  /** Repositories that were opened, or could not be, until it serves. */
+  #looked: Set<string> | undefined = new Set();
   readonly #health = new HealthChecks();
   readonly #heartbeat: Heartbeat;
-  readonly #stopping = new AbortController();
   readonly #events: EventRecorder;
   #started = false;
   #api: ServedApi | undefined;
@@ -100,7 +106,11 @@ export class Service {
     );
     await this.manager.start();
     this.#started = true;
-    if (this.#options.serve !== undefined) await this.#serve(this.#options.serve);
+    const { serve, signal } = this.#options;
+    if (serve === undefined) return;
+    // Clients who come back find the packages as they left them, and not each of them anew.
+    await this.#firstLook();
+    if (!signal.aborted) await this.#serve(serve);
   }
 
   /** Controllers record what they do; people do not. */
@@ -116,19 +126,16 @@ export class Service {
 
   /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */
   async #firstLook(): Promise<void> {
-    const { session } = this.#options;
+    const { session, signal } = this.#options;
     const { clock, patience } = session;
     const end = clock.now() + patience;
-    const waits = () =>
-      session.repositories().some((object) => !this.#last.has(`repository ${keyText(keyOf(object))}`));
-    while (waits() && clock.now() < end && !this.#stopping.signal.aborted)
-      await sleep(clock, 20, this.#stopping.signal);
+    const waits = () => session.repositories().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
+    this.#looked = undefined;
   }
 
   async #serve(address: ListenAddress | 'default'): Promise<void> {
     const { session, log } = this.#options;
-    // Clients who come back find the packages as they left them, and not each of them anew.
-    await this.#firstLook();
     session.endQuiet();
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
     const [{ serveApi }, { measure }] = await Promise.all([import('./serve-api.ts'), import('./measure.ts')]);
@@ -160,7 +167,7 @@ export class Service {
     for (;;) {
       await this.manager.idle({ signal, failureLimit: 1 });
       const retried = this.manager.failing().some(({ controller, key, failures }) => {
-        const error = this.#last.get(`${controller} ${key}`)?.error;
+        const error = this.#errors.get(`${controller} ${key}`);
         return failures < RACES && (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy'));
       });
       if (!retried) return;
@@ -175,30 +182,31 @@ export class Service {
       .failing()
       .filter(({ controller }) => !REPORTING.has(controller))
       .map(({ controller, key }) => {
-        const error = this.#last.get(`${controller} ${key}`)?.error;
+        const error = this.#errors.get(`${controller} ${key}`);
         return { what: `${controller} ${key}`, message: error === undefined ? 'failed' : messageOf(error) };
       });
   }
 
-  /** Finishes what runs, up to `grace` milliseconds, and keeps the caches. */
-  async stop(grace?: number): Promise<void> {
+  /** Takes no more requests and no more work, and finishes what runs, each of them whatever becomes of the other. */
+  async stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
-    this.#stopping.abort();
-    await this.#api?.stop();
-    await this.manager.stop(grace);
+    const ends = await Promise.allSettled([this.#api?.stop(), this.manager.stop(STOP_GRACE)]);
     await this.#events.flush();
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   #note(record: ReconcileRecord): void {
     this.#metrics?.controllers.record(record);
     const key = `${record.controller} ${record.key}`;
-    const before = this.#last.get(key);
-    this.#last.set(key, record);
+    const before = this.#errors.get(key);
     const { error } = record;
+    if (record.controller === 'repository') this.#looked?.add(record.key);
+    if (error === undefined) this.#errors.delete(key);
+    else this.#errors.set(key, error);
     if (error === undefined || isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) return;
     if (REPORTING.has(record.controller)) return;
     const message = messageOf(error);
-    if (before?.error !== undefined && messageOf(before.error) === message) return;
+    if (before !== undefined && messageOf(before) === message) return;
     this.#warn('Failed', record.key, `${record.controller}: ${message}`);
   }
 
