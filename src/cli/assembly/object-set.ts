@@ -15,6 +15,8 @@ export interface ObjectSetOptions {
   readonly clock: Clock;
   /** Without it objects are only read, beside whoever writes. */
   readonly write: boolean;
+  /** Told why what nobody waits for could not be written. */
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /** How long, in milliseconds, a command waits for another one that writes. */
@@ -37,14 +39,14 @@ export class ObjectSet {
   }
 
   /** Opens the database of a folder, which must be there. What an earlier version kept in files is taken over first. */
-  static async open({ folder, clock, write }: ObjectSetOptions): Promise<ObjectSet> {
+  static async open({ folder, clock, write, onError = () => undefined }: ObjectSetOptions): Promise<ObjectSet> {
     const fresh = !(await exists(folder.database)) || (await exists(folder.oldObjects));
     if (!write && !fresh) {
       return new ObjectSet(ObjectDatabase.open({ path: folder.database, clock, readOnly: true }), clock, undefined);
     }
     const lock = await takeLock(folder, clock);
     try {
-      const set = new ObjectSet(ObjectDatabase.open({ path: folder.database, clock }), clock, lock);
+      const set = new ObjectSet(ObjectDatabase.open({ path: folder.database, clock, onError }), clock, lock);
       try {
         await importOldObjects(folder.oldObjects, set);
         return set;
@@ -89,8 +91,11 @@ export class ObjectSet {
   /** Makes the last writes durable and gives the database back. */
   async close(): Promise<void> {
     this.log.close();
-    this.database.close();
-    await this.#lock?.release();
+    try {
+      this.database.close();
+    } finally {
+      await this.#lock?.release();
+    }
   }
 
   #storage<T extends KubernetesObject>(kind: Kind<T>): ObjectStorage<T> {

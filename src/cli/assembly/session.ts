@@ -34,6 +34,8 @@ export interface SessionOptions {
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
   readonly onWarning?: (text: string) => void;
+  /** Told why what nobody waits for could not be written. */
+  readonly onError?: (error: unknown) => void;
 }
 
 const PATIENCE = 10_000;
@@ -83,10 +85,10 @@ export class Session {
   }
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { folder, clock = systemClock, write = false } = options;
+    const { folder, clock = systemClock, write = false, onError } = options;
     if (write) await createDataFolder(folder);
     else await expectDataFolder(folder);
-    return new Session(options, clock, await ObjectSet.open({ folder, clock, write }));
+    return new Session(options, clock, await ObjectSet.open({ folder, clock, write, onError }));
   }
 
   /** For calls of the store, with why. */
@@ -186,7 +188,10 @@ export class Session {
   /** Saves caches and ends child processes. */
   async close(): Promise<void> {
     this.log.close();
-    await this.store.close();
-    await this.objects.close();
+    try {
+      await this.store.close();
+    } finally {
+      await this.objects.close();
+    }
   }
 }

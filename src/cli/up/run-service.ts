@@ -1,5 +1,5 @@
 import { systemClock, timestamp } from '../../foundation/clock.ts';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
@@ -54,7 +54,9 @@ export async function runService<Result>(
   try {
     const onNote = (message: string) =>
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
-    const session = await Session.open({ folder, actor, write: true, opens: true, onNote });
+    const onError = (error: unknown) =>
+      log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
+    const session = await Session.open({ folder, actor, write: true, opens: true, onNote, onError });
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
