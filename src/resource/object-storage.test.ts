@@ -73,3 +73,26 @@ test('the rest of a list is told to nobody who asks in another namespace, with a
   const rest = await storage.list(context, { namespace: 'mine', continue: own.continue });
   expect(rest.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['mine/b']);
 });
+
+test('a watch by a field that objects are no longer found by ends, rather than to be told nothing', async () => {
+  const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
+  const { resourceVersion } = await storage.list(context);
+  const { signal } = new AbortController();
+  const watch = (selection: object) =>
+    storage
+      .watch(context, { ...selection, resourceVersion, signal })
+      [Symbol.asyncIterator]()
+      .next();
+  const bySize = watch({ fieldSelector: fieldSelector('spec.size=3') });
+  const all = watch({});
+  storage.redefine({ ...widgetKind, shortNames: ['w'] });
+  await storage.create(
+    context,
+    widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 3 } }),
+  );
+  expect((await bySize).value).toMatchObject({ type: 'ADDED' });
+  expect((await all).value).toMatchObject({ type: 'ADDED' });
+  const later = watch({ fieldSelector: fieldSelector('spec.size=4') });
+  storage.redefine({ ...widgetKind, selectableFields: [] });
+  await expect(later).rejects.toMatchObject({ code: 'Expired' });
+});

@@ -80,8 +80,11 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   redefine(kind: Kind<T>): void {
     if (topicOf(kind) !== this.#topic)
       throw new SluiceError('Internal', `${this.#topic} cannot be redefined as ${topicOf(kind)}`);
+    const sameFields = sameValue(this.#kind.selectableFields, kind.selectableFields);
     this.#kind = kind;
     for (const object of this.objects()) this.#put(object);
+    // Who watches by a field is found by the keys that objects have, and those are others now.
+    if (!sameFields) this.#log.expire(this.#topic);
   }
 
   /** Takes objects in that were stored before, and freezes them. */

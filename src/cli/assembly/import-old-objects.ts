@@ -1,9 +1,10 @@
 import { readdir, readFile, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { readManifests } from '../../resource/manifests.ts';
 import { keyOf } from '../../resource/object.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
+import { syncPath } from '../../resource/sqlite/back-up.ts';
 import type { ObjectSet } from './object-set.ts';
 
 const IMPORT: RequestContext = { actor: { name: 'sluice' }, face: 'cli' };
@@ -27,14 +28,16 @@ export async function importOldObjects(folder: string, objects: ObjectSet): Prom
       const { deletionTimestamp: _gone, resourceVersion: _version, ...metadata } = object.metadata;
       try {
         await storage?.create(IMPORT, { ...object, metadata });
-        if (object.metadata.deletionTimestamp !== undefined) await storage?.delete(IMPORT, keyOf(object));
       } catch (error) {
         // There already, from an import that was interrupted.
         if (!isSluiceError(error, 'AlreadyExists')) throw error;
       }
+      if (object.metadata.deletionTimestamp !== undefined) await storage?.delete(IMPORT, keyOf(object));
     }),
   );
   await rename(folder, `${folder}.imported`);
+  // Or a power cut would bring back what is deleted from now on.
+  syncPath(dirname(folder));
 }
 
 /** Paths of all object files; undefined if there is no folder. */
