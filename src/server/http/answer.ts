@@ -24,8 +24,10 @@ export interface StreamedAnswer {
 const GZIP_FROM = 128 * 1024;
 
 const FAST = { level: constants.Z_BEST_SPEED };
-/** Milliseconds that a client may take nothing of a body in parts. */
+/** Milliseconds that a client may take nothing of a body. */
 const STUCK_AFTER = 60_000;
+/** What the buffers of a connection hold; nothing waits for a client to take it. */
+const SMALL = 16 * 1024;
 
 const compress = promisify(gzip);
 
@@ -56,8 +58,13 @@ export function prettyAnswer(answer: Answer): Answer {
   return { ...answer, body: `${JSON.stringify(JSON.parse(text), null, 2)}\n` };
 }
 
-/** Writes an answer. A client that is gone is no failure. */
-export async function sendAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): Promise<void> {
+/** Writes an answer. A client that is gone is no failure; one that takes nothing for `stuckAfter` milliseconds is cut off. */
+export async function sendAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  stuckAfter = STUCK_AFTER,
+): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
   // A body that was not read to its end would be taken for the next request; better to part.
@@ -68,13 +75,13 @@ export async function sendAnswer(request: IncomingMessage, response: ServerRespo
   if (zips) Object.assign(headers, { 'Content-Encoding': 'gzip', Vary: 'Accept-Encoding' });
   const sent = isWhole && zips ? await compress(body, FAST) : body;
   if (response.destroyed) return;
+  if (!(sent instanceof Uint8Array && sent.length <= SMALL)) response.setTimeout(stuckAfter, () => response.destroy());
   if (sent instanceof Uint8Array) response.writeHead(status, { ...headers, 'Content-Length': sent.length }).end(sent);
   else await sendParts(response.writeHead(status, headers), sent, zips);
 }
 
 /** As fast as the client takes it; others have their turn between the parts. */
 async function sendParts(response: ServerResponse, parts: Iterable<string>, zips: boolean): Promise<void> {
-  response.setTimeout(STUCK_AFTER, () => response.destroy());
   try {
     if (zips) await pipeline(parts, createGzip(FAST), response);
     else await pipeline(parts, response);
