@@ -40,7 +40,7 @@ function readPatch(call: ResourceCall, services: Services, body: RequestBody): {
     throw invalidOptions('PatchOptions', 'force', 'Forbidden: may not be specified for non-apply patch');
   const { value, duplicates } = decodeJson(text);
   const patched = patcherOf(body.mediaType, value, call.resource.kind);
-  const refuse = (flaws: string) => refusePatch(text, flaws);
+  const refuse = (flaws: string) => refusePatch(call.resource.kind.sensitive ? '(not shown)' : text, flaws);
   const change: Change = (live) =>
     withOwners(call, services, live as Stored, acceptObject(call, patched(live as Stored), duplicates, refuse));
   return { change, creates: false };

@@ -39,6 +39,14 @@ test.each([
   );
 });
 
+test.each(['{"password": hunter2}', '{"password":hunter2222222222222222222222222222}', 'x"... hunter2 "'])(
+  'the text is not told: %s',
+  (text) => {
+    const read = () => decodeJson(text);
+    expect(read).toThrow(/^the body is not valid JSON: Unexpected token '.'$/);
+  },
+);
+
 test('brackets in strings do not count as nesting', () => {
   expect(decodeJson(JSON.stringify('['.repeat(500))).value).toBe('['.repeat(500));
 });

@@ -30,7 +30,9 @@ export function decodeJson(text: string): DecodedText {
   try {
     return { value: JSON.parse(text), duplicates };
   } catch (error) {
-    throw new SluiceError('BadRequest', `the body is not valid JSON: ${(error as Error).message.slice(0, 200)}`);
+    // The engine quotes the text, which may be a secret.
+    const problem = (error as Error).message.replace(/, (?:\.\.\.)?".*$/s, '');
+    throw new SluiceError('BadRequest', `the body is not valid JSON: ${problem}`);
   }
 }
 

@@ -59,7 +59,9 @@ export function decodeYaml(text: string): DecodedText {
     // Aliases could make a small text a huge object, and what a client sends has none.
     return { value: load(text, { maxDepth: MAX_YAML_DEPTH, maxAliases: 0 }), duplicates: [] };
   } catch (error) {
-    throw new SluiceError('BadRequest', `the body is not valid YAML: ${messageOf(error).slice(0, 300)}`);
+    // The first line says what and where; those below quote the text, which may be a secret.
+    const [problem = ''] = messageOf(error).split('\n', 1);
+    throw new SluiceError('BadRequest', `the body is not valid YAML: ${problem.slice(0, 300)}`);
   }
 }
 
