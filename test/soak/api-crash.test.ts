@@ -56,16 +56,18 @@ test('the whole server, killed while clients write and watch', async () => {
     if (version !== '') await followed(up.api, path(''), version, values, BigInt(list.metadata.resourceVersion));
     version = list.metadata.resourceVersion;
     for (const [name, value] of values) told.set(name, value);
+    let left = CLIENTS * (1 + Math.floor(Math.random() * 10));
     const clients = Array.from({ length: CLIENTS }, (_, index) =>
       count(up.api, path(''), `c${index}`, told, asked, (resourceVersion) => {
         expect(resourceVersion).toBeGreaterThan(BigInt(version));
         if (resourceVersion > newest) newest = resourceVersion;
+        left -= 1;
+        if (left === 0) up.child.kill('SIGKILL');
       }),
     );
-    setTimeout(() => up.child.kill('SIGKILL'), 100 + Math.random() * 400);
     await Promise.all(clients);
   }
-  expect(told.size).toBe(CLIENTS);
+  expect(told.size).toBeGreaterThan(CLIENTS / 2);
   await rm(folder, { recursive: true });
 });
 
