@@ -16,6 +16,8 @@ export interface LoggedChange<T extends KubernetesObject = KubernetesObject> {
 export interface LogEntry<T extends KubernetesObject = KubernetesObject> {
   readonly version: bigint;
   readonly change: LoggedChange<T>;
+  /** About how many bytes it takes, where that is known. */
+  readonly size?: number;
 }
 
 /** Where changes outlive the process, and are found again that no longer are in memory. */
@@ -40,6 +42,8 @@ export interface EventLogOptions {
   readonly bookmarkInterval?: number;
   /** How many events may wait for a watcher before it is told Expired. Default 5,000, or the window if that is less. */
   readonly buffer?: number;
+  /** How many bytes the events of one kind have in memory, and those that wait for one watcher, about. Default 64 MiB each. */
+  readonly maxBytes?: number;
   readonly journal?: EventJournal;
 }
 
@@ -54,6 +58,8 @@ export interface FollowOptions<T extends KubernetesObject> {
 /** The events of one kind that are in memory, and who waits for more. */
 interface Topic {
   entries: LogEntry[];
+  /** Bytes of the entries. */
+  size: number;
   /** The newest version that is not in memory any more. */
   forgotten: bigint;
   readonly unselective: Set<WatchBuffer>;
@@ -73,6 +79,7 @@ export class EventLog {
   readonly #window: number;
   readonly #bookmarkInterval: number;
   readonly #buffer: number;
+  readonly #maxBytes: number;
   readonly #journal: EventJournal | undefined;
   readonly #topics = new Map<string, Topic>();
   readonly #start: bigint;
@@ -86,6 +93,7 @@ export class EventLog {
     this.#window = Math.max(1, options.window ?? (options.journal === undefined ? 10_000 : 2000));
     this.#bookmarkInterval = options.bookmarkInterval ?? 15_000;
     this.#buffer = options.buffer ?? Math.min(5000, this.#window);
+    this.#maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
     this.#start = options.journal?.start ?? 0n;
     this.#version = this.#start;
   }
@@ -131,11 +139,8 @@ export class EventLog {
   publish(topic: string, entry: LogEntry): void {
     const log = this.#topic(topic);
     log.entries.push(entry);
-    // Trimmed in steps, since removing from the front of an array costs as much as the array is long.
-    if (log.entries.length > this.#window * 1.25) {
-      const removed = log.entries.splice(0, log.entries.length - this.#window);
-      log.forgotten = removed.at(-1)?.version ?? log.forgotten;
-    }
+    log.size += entry.size ?? 0;
+    if (log.entries.length > this.#window * 1.25 || log.size > this.#maxBytes) this.#trim(log);
     for (const buffer of log.unselective) buffer.push(entry);
     if (log.selective.size === 0) return;
     const told = new Set<WatchBuffer>();
@@ -151,6 +156,7 @@ export class EventLog {
   expire(topic: string): void {
     const log = this.#topic(topic);
     log.entries.length = 0;
+    log.size = 0;
     log.forgotten = this.reserve();
     this.#journal?.forget(topic, log.forgotten);
     for (const buffer of log.unselective) buffer.overflow();
@@ -161,7 +167,7 @@ export class EventLog {
   async *follow<T extends KubernetesObject>(topic: string, options: FollowOptions<T>): AsyncGenerator<WatchEvent<T>> {
     const log = this.#topic(topic);
     const from = this.#checked(log, topic, options.resourceVersion);
-    const buffer = new WatchBuffer(this.#buffer);
+    const buffer = new WatchBuffer(this.#buffer, this.#maxBytes);
     const subscribers = subscribersOf(log, options.indexKey);
     subscribers.add(buffer);
     // What is in memory is taken now, so that trimming cannot take it away while the watcher reads.
@@ -203,10 +209,24 @@ export class EventLog {
     }
   }
 
+  /** In steps, since removing from the front of an array costs as much as the array is long. */
+  #trim(log: Topic): void {
+    let surplus = Math.max(0, log.entries.length - this.#window);
+    let size = log.size;
+    for (const [place, entry] of log.entries.entries()) {
+      if (place >= surplus && size <= this.#maxBytes * 0.75) break;
+      size -= entry.size ?? 0;
+      surplus = Math.max(surplus, place + 1);
+    }
+    const removed = log.entries.splice(0, surplus);
+    log.size = size;
+    log.forgotten = removed.at(-1)?.version ?? log.forgotten;
+  }
+
   #topic(name: string): Topic {
     let topic = this.#topics.get(name);
     if (topic === undefined) {
-      topic = { entries: [], forgotten: this.#start, unselective: new Set(), selective: new Map() };
+      topic = { entries: [], size: 0, forgotten: this.#start, unselective: new Set(), selective: new Map() };
       this.#topics.set(name, topic);
     }
     return topic;

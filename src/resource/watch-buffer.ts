@@ -5,13 +5,17 @@ import type { LogEntry } from './event-log.ts';
 /** What waits for one watcher: a bounded queue of references. */
 export class WatchBuffer {
   readonly #limit: number;
+  readonly #maxBytes: number;
+  #bytes = 0;
   #entries: LogEntry[] = [];
   #position = 0;
   #overflowed = false;
   #wake: (() => void) | undefined;
 
-  constructor(limit: number) {
+  /** `limit` in entries. */
+  constructor(limit: number, maxBytes: number) {
     this.#limit = limit;
+    this.#maxBytes = maxBytes;
   }
 
   get empty(): boolean {
@@ -20,11 +24,14 @@ export class WatchBuffer {
 
   push(entry: LogEntry): void {
     if (this.#overflowed) return;
-    if (this.#entries.length - this.#position >= this.#limit) {
+    // One entry always has its place, however large it is.
+    const isFull = this.#bytes > this.#maxBytes || this.#entries.length - this.#position >= this.#limit;
+    if (isFull) {
       this.overflow();
       return;
     }
     this.#entries.push(entry);
+    this.#bytes += entry.size ?? 0;
     this.wake();
   }
 
@@ -43,6 +50,7 @@ export class WatchBuffer {
     const entry = this.#entries[this.#position];
     if (entry === undefined) return undefined;
     this.#position += 1;
+    this.#bytes -= entry.size ?? 0;
     if (this.#position === this.#entries.length) {
       this.#entries = [];
       this.#position = 0;

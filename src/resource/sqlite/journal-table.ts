@@ -8,6 +8,8 @@ export interface JournalTableOptions {
   readonly clock: Clock;
   /** How many events are kept at most. */
   readonly keep: number;
+  /** How many bytes they have at most, about. */
+  readonly keepBytes: number;
   readonly readOnly: boolean;
   /** For messages. */
   readonly path: string;
@@ -26,9 +28,23 @@ const BULK = 1000;
 /** Versions are given out from blocks that are marked as used beforehand, so that none is given twice after a crash. */
 const BLOCK = 10_000n;
 
+/** The bytes of some events, in SQL. */
+const BYTES = 'coalesce(sum(coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0)), 0)';
+/** Old events are looked for after this part of the bytes that may be kept too. */
+const TRIM_PART = 1 / 32;
+
 interface Noted {
   readonly topic: string;
   readonly entry: LogEntry;
+  /** What the object is after the change, if somebody has it written out already. */
+  readonly text?: string | undefined;
+}
+
+/** Some events in a row: the newest version of them, when it was reached, and how many bytes they have. */
+interface Mark {
+  readonly version: bigint;
+  readonly at: number;
+  readonly bytes: number;
 }
 
 /** The events table: what the event log remembers beyond the life of the process. */
@@ -51,8 +67,9 @@ export class JournalTable implements EventJournal {
   /** By how many the transaction under way changes it. */
   #counting = 0;
   #sinceTrim = 0;
-  /** Versions and when they were reached, in steps, to find what is an hour old without looking at every row. */
-  #marks: { readonly version: bigint; readonly at: number }[] = [];
+  #bytesSinceTrim = 0;
+  /** Oldest first, to find what is too old or too much without looking at every row. */
+  #marks: Mark[] = [];
   /** What the file says. */
   #reservedUpTo: bigint;
   /** What it says once the transaction under way is durable. */
@@ -74,11 +91,13 @@ export class JournalTable implements EventJournal {
     );
     for (const row of database.prepare('SELECT topic, version FROM floors').all())
       this.#floors.set(String(row.topic), BigInt(Number(row.version)));
-    this.#count = Number(database.prepare('SELECT count(*) AS n FROM events').get()?.n ?? 0);
+    const found = database.prepare(`SELECT count(*) AS events, ${BYTES} AS bytes FROM events`).get();
+    this.#count = Number(found?.events ?? 0);
     this.#reserved = database.prepare("SELECT value FROM settings WHERE name = 'reservedVersion'");
     this.start = this.#reservedInFile();
     this.#last = this.start;
     this.#reservedUpTo = this.start;
+    this.#marks.push({ version: this.start, at: options.clock.now(), bytes: Number(found?.bytes ?? 0) });
     if (!options.readOnly) this.#reserveNow();
   }
 
@@ -93,9 +112,9 @@ export class JournalTable implements EventJournal {
   }
 
   /** Takes over a change of the transaction under way. */
-  stage(topic: string, entry: LogEntry): void {
+  stage(topic: string, entry: LogEntry, text: string | undefined): void {
     this.#last = entry.version;
-    this.#staged.push({ topic, entry });
+    this.#staged.push({ topic, entry, text });
   }
 
   forget(topic: string, version: bigint): void {
@@ -124,15 +143,17 @@ export class JournalTable implements EventJournal {
         `another process writes ${this.#options.path}, and nothing was changed here; stop one of them and start the other one again`,
       );
     const at = this.#options.clock.now();
-    for (const { topic, entry } of this.#worthKeeping([...this.#told, ...this.#staged])) {
-      const { before, after } = entry.change;
-      this.#insert.run(entry.version, topic, at, textOf(before), textOf(after));
+    for (const { topic, entry, text } of this.#worthKeeping([...this.#told, ...this.#staged])) {
+      const before = textOf(entry.change.before);
+      const after = text ?? textOf(entry.change.after);
+      this.#insert.run(entry.version, topic, at, before, after);
       this.#counting += 1;
       this.#sinceTrim += 1;
+      this.#bytesSinceTrim += (before?.length ?? 0) + (after?.length ?? 0);
     }
     for (const [topic, version] of this.#raised) this.#raise.run(topic, version);
     if (this.#last + BLOCK / 2n > this.#reservedUpTo) this.#reserving = this.#reserve();
-    if (this.#sinceTrim >= TRIM_EVERY) this.#trim(at);
+    if (this.#sinceTrim >= TRIM_EVERY || this.#bytesSinceTrim >= this.#options.keepBytes * TRIM_PART) this.#trim(at);
   }
 
   /** The transaction that `write` was part of is durable. */
@@ -205,9 +226,14 @@ export class JournalTable implements EventJournal {
 
   /** Takes old events away; costs what it takes away. */
   #trim(now: number): void {
+    this.#marks.push({ version: this.#last, at: now, bytes: this.#bytesSinceTrim });
     this.#sinceTrim = 0;
-    this.#marks.push({ version: this.#last, at: now });
-    const old = this.#marks.findLast(({ at }) => at < now - KEPT_FOR);
+    this.#bytesSinceTrim = 0;
+    let total = 0;
+    const old = this.#marks.findLast(({ at, bytes }) => {
+      total += bytes;
+      return at < now - KEPT_FOR || total > this.#options.keepBytes;
+    });
     this.#marks = this.#marks.filter(({ version }) => old === undefined || version > old.version);
     const surplus = this.#count + this.#counting - this.#options.keep;
     const overfull =

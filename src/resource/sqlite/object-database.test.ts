@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { EventLog } from '../event-log.ts';
+import { EventLog, type EventLogOptions } from '../event-log.ts';
 import type { Stored } from '../object.ts';
 import { topicOf } from '../object-storage.ts';
 import type { RequestContext } from '../request-context.ts';
@@ -26,9 +26,9 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-function open(options: Partial<ObjectDatabaseOptions> & { window?: number } = {}) {
+function open(options: Partial<ObjectDatabaseOptions & EventLogOptions> = {}) {
   const database = ObjectDatabase.open({ path, clock, ...options });
-  const log = new EventLog({ clock, journal: database.journal, window: options.window ?? 10 });
+  const log = new EventLog({ window: 10, ...options, clock, journal: database.journal });
   database.attach(log);
   const storage = database.storage(widgetKind, log);
   return { database, log, storage, create: (name: string) => storage.create(context, widget(name)) };
@@ -287,4 +287,24 @@ test('a process whose lock was taken away writes nothing over what another one w
   expect(third.journal.start).toBeGreaterThanOrEqual(BigInt(resourceVersion));
   third.close();
   second.database.close();
+});
+
+test('few large events are as much as many small ones: in memory, for a watcher that lags behind, and in the file', async () => {
+  const first = open({ window: 1000, maxBytes: 64_000, keepBytes: 512_000 });
+  const large = widget('large');
+  const text = 'x'.repeat(16_000);
+  const write = (round: number) =>
+    first.storage.update(context, { ...large, metadata: { ...large.metadata, annotations: { text: text + round } } });
+  const { resourceVersion } = await first.storage.create(context, large).then(({ metadata }) => metadata);
+  const end = new AbortController();
+  const slow = first.storage.watch(context, { resourceVersion, signal: end.signal })[Symbol.asyncIterator]();
+  const begun = slow.next();
+  for (let round = 0; round < 8; round += 1) await write(round);
+  await begun;
+  await expect(slow.next()).rejects.toMatchObject({ code: 'Expired' });
+  // What memory has forgotten is in the file.
+  expect(await seen(first.storage, resourceVersion, 8)).toHaveLength(8);
+  for (let round = 0; round < 12; round += 1) await write(round);
+  await expect(seen(first.storage, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
+  first.database.close();
 });

@@ -19,6 +19,8 @@ export interface ObjectDatabaseOptions {
   readonly readOnly?: boolean;
   /** How many events are kept at most; older ones than an hour go in any case. Default 100,000. */
   readonly keepEvents?: number;
+  /** How many bytes the kept events have at most, about. Default 512 MiB. */
+  readonly keepBytes?: number;
   /** Told once of each row of failures to write what nobody waits for; it is written with the next commit that succeeds. */
   readonly onError?: (error: unknown) => void;
 }
@@ -29,11 +31,10 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
-/** A change of the batch at hand, to be shown once it is durable or taken back if it cannot be. */
-interface Staged {
-  readonly topic: string;
-  readonly entry: LogEntry;
-  readonly undo: () => void;
+/** The changes of one commit: to be shown once they are durable, or taken back if they cannot be. */
+interface Batch {
+  readonly changes: { readonly topic: string; readonly entry: LogEntry }[];
+  readonly undos: (() => void)[];
 }
 
 /**
@@ -66,6 +67,7 @@ export class ObjectDatabase implements Committer {
     this.#journal = new JournalTable(database, {
       clock: options.clock,
       keep: options.keepEvents ?? 100_000,
+      keepBytes: options.keepBytes ?? 512 * 1024 * 1024,
       readOnly: options.readOnly === true,
       path: options.path,
       onNote: () => this.#schedule(),
@@ -170,12 +172,12 @@ export class ObjectDatabase implements Committer {
     this.#scheduled = false;
     const writes = this.#queue;
     this.#queue = [];
-    const staged: Staged[] = [];
+    const batch: Batch = { changes: [], undos: [] };
     const done: (() => void)[] = [];
     try {
       this.#database.exec('BEGIN IMMEDIATE');
       for (const { work, resolve, reject } of writes) {
-        const result = this.#attempt(work, staged);
+        const result = this.#attempt(work, batch);
         done.push('error' in result ? () => reject(result.error) : () => resolve(result.value));
       }
       for (const table of this.#notes) table.write();
@@ -184,7 +186,7 @@ export class ObjectDatabase implements Committer {
     } catch (error) {
       const failure = told(error, this.#path);
       try {
-        this.#rollBack(staged);
+        this.#rollBack(batch);
       } finally {
         for (const { reject } of writes) reject(failure);
       }
@@ -196,39 +198,42 @@ export class ObjectDatabase implements Committer {
     this.#toldFailure = false;
     this.#journal.settle();
     for (const table of this.#notes) table.settle();
-    for (const { topic, entry } of staged) this.#log?.publish(topic, entry);
+    for (const { topic, entry } of batch.changes) this.#log?.publish(topic, entry);
     for (const finish of done) finish();
   }
 
   /** One write of the batch. If it throws it has changed nothing, and the others go on. */
   #attempt(
     work: (transaction: Transaction) => unknown,
-    staged: Staged[],
+    { changes, undos }: Batch,
   ): { readonly value: unknown } | { readonly error: unknown } {
-    const before = staged.length;
+    const before = undos.length;
     const log = this.#log;
     if (log === undefined) return { error: new SluiceError('Internal', 'no event log is attached to the database') };
     try {
       const value = work({
         change: (topic, key, make, undo) => {
           const version = log.reserve();
-          const entry = { version, change: make(String(version)) };
-          staged.push({ topic, entry, undo });
-          this.#store(topic, key, entry);
-          this.#journal.stage(topic, entry);
+          const change = make(String(version));
+          undos.push(undo);
+          const text = change.after === undefined ? undefined : JSON.stringify(change.after);
+          const entry = { version, change, size: text?.length ?? 0 };
+          changes.push({ topic, entry });
+          this.#store(topic, key, version, text);
+          this.#journal.stage(topic, entry, text);
         },
       });
       return { value };
     } catch (error) {
       // A write that failed after its first change leaves the transaction in doubt, so the whole batch is given up.
-      if (staged.length > before) throw error;
+      if (undos.length > before) throw error;
       return { error };
     }
   }
 
-  #store(topic: string, key: string, { version, change }: LogEntry): void {
-    if (change.after === undefined) this.#deleteObject.run(topic, key);
-    else this.#putObject.run(topic, key, version, JSON.stringify(change.after));
+  #store(topic: string, key: string, version: bigint, text: string | undefined): void {
+    if (text === undefined) this.#deleteObject.run(topic, key);
+    else this.#putObject.run(topic, key, version, text);
   }
 
   /** For failures that no writer is told of. */
@@ -238,8 +243,8 @@ export class ObjectDatabase implements Committer {
     this.#onError(failure);
   }
 
-  #rollBack(staged: readonly Staged[]): void {
-    for (const { undo } of staged.toReversed()) undo();
+  #rollBack({ undos }: Batch): void {
+    for (const undo of undos.toReversed()) undo();
     // After some errors SQLite has rolled back by itself.
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
     this.#journal.drop();
