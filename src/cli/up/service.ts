@@ -80,7 +80,10 @@ export class Service {
       client: session.client,
       clock: session.clock,
       onReconcile: (record) => this.#note(record),
-      onError: (error, where) => this.#warn('Error', where, messageOf(error)),
+      onError: (error, where) => {
+        // An informer that lists anew has lost nothing.
+        if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
+      },
     });
     this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
