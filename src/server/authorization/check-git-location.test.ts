@@ -39,7 +39,13 @@ const KINDS = [repositoryKind, deliveryTargetKind].map((kind) => kind as unknown
 
 test('an address on the machine of the server takes a right of its own, whatever its form', () => {
   for (const kind of KINDS)
-    for (const repo of ['/srv/git/a.git', 'file:///srv/git/a.git', 'FILE:///srv/git/a.git', 'sluice:///team-b.git'])
+    for (const repo of [
+      '/srv/git/a.git',
+      'file:///srv/git/a.git',
+      'FILE:///srv/git/a.git',
+      'http://127.0.0.1:3000/a.git',
+      'sluice:///team-b.git',
+    ])
       expect(() => check(kind, { repo }), repo).toThrow(
         expect.objectContaining({
           code: 'Refused',

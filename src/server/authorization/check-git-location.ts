@@ -20,8 +20,8 @@ const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' 
 
 /**
  * Judges a create or update of an object that says where Sluice reads and writes Git, after the write itself was authorised: Sluice
- * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path or a
- * repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
+ * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path, a port
+ * or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
  * single addresses. A Secret is sent to the address, so it takes the right to read it. What stays as it was is not judged again.
  */
 export function checkGitLocation({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): void {
@@ -34,7 +34,8 @@ export function checkGitLocation({ user, kind, object, old }: PlannedWrite, auth
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
     throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
   };
-  if (localPath(git.repo) !== undefined) {
+  // http:// is for this machine only, where many a service trusts whoever can reach it.
+  if (localPath(git.repo) !== undefined || /^http:/i.test(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
     const way = 'use an https:// address, or ask for a role with that right';
     check(
