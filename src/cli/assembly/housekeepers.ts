@@ -12,6 +12,9 @@ import type { Session } from './session.ts';
 /** Controllers that keep the objects of a server in order; a run that ends by itself has no use for them. */
 export const HOUSEKEEPERS = ['custom-resource-definition', 'namespace', 'garbage-collection', 'event-expiry'] as const;
 
+/** Owners of packages that are remembered. */
+const REMEMBERED = 100_000;
+
 /** Puts the housekeepers that are not switched off into a manager. */
 export function addHousekeepers(manager: Manager, session: Session, disabled: readonly string[]): void {
   const { client, clock, registry } = session;
@@ -50,7 +53,14 @@ function ownerMemory({ objects }: Session): OwnerMemory {
   return {
     isFor: ({ apiVersion, kind }) => packages.has(`${apiVersion} ${kind}`),
     knows: (uid) => notes.get(uid) !== undefined,
-    remember: (uid) => notes.set(uid, ''),
+    remember: (uid) => {
+      notes.set(uid, '');
+      // Of an owner that is forgotten the packages stay, and one that is there is remembered again.
+      for (const [oldest] of notes.entries()) {
+        if (notes.size <= REMEMBERED) break;
+        notes.delete(oldest);
+      }
+    },
   };
 }
 

@@ -19,6 +19,10 @@ export class NoteTable {
     this.#values = new Map(rows.map((row) => [String(row.key), String(row.value)]));
   }
 
+  get size(): number {
+    return this.#values.size;
+  }
+
   get(key: string): string | undefined {
     return this.#values.get(key);
   }
@@ -33,6 +37,7 @@ export class NoteTable {
     if (this.#values.delete(key)) this.#note(key);
   }
 
+  /** In this process the newest are the last ones. */
   entries(): IterableIterator<[string, string]> {
     return this.#values.entries();
   }
