@@ -2,6 +2,7 @@ import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
 import type { Kind } from '../../src/resource/kind.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
+import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
 import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
 import type { Registry } from '../../src/resource/registry.ts';
 import type { Verb } from '../../src/resource/storage.ts';
@@ -24,6 +25,9 @@ export function identityText({ apiVersion, kind, uid, ...key }: ObjectIdentity):
 }
 
 const NEEDED_VERBS: readonly Verb[] = ['delete', 'list', 'watch'];
+
+/** Events are many, own nothing and go by themselves. */
+const EVENT_KINDS: readonly Pick<Kind, 'group' | 'kind'>[] = [eventKind, eventV1Kind];
 
 /** Follows the objects of all kinds that can be deleted, as kinds come and go, and keeps the graph up to date. */
 export function ownedObjects(
@@ -78,8 +82,8 @@ function followedKinds(registry: Pick<Registry, 'storages'>): Map<string, Kind> 
   const seen = new Set<string>();
   for (const { kind, verbs } of registry.storages()) {
     const resource = `${kind.plural}.${kind.group}`;
-    // Events are many, own nothing and go by themselves.
-    if (seen.has(resource) || kind === (eventKind as unknown as Kind)) continue;
+    if (seen.has(resource) || EVENT_KINDS.some((event) => event.group === kind.group && event.kind === kind.kind))
+      continue;
     if (verbs !== undefined && !NEEDED_VERBS.every((verb) => verbs.includes(verb))) continue;
     seen.add(resource);
     kinds.set(`${kind.apiVersion} ${kind.kind}`, kind);

@@ -2,6 +2,7 @@ import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { mapLimited } from '../../src/git/map-limited.ts';
 import type { Client } from '../../src/resource/client.ts';
 import type { Kind } from '../../src/resource/kind.ts';
+import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
 import { PACKAGE_KINDS } from '../../src/resource/kinds/index.ts';
 import { keyOf, type Stored } from '../../src/resource/object.ts';
 import { isHeld, resourceName } from '../../src/resource/object-rules.ts';
@@ -49,12 +50,14 @@ export async function removeContent(
   return { found, remaining, finalizers, failures };
 }
 
-/** Package revisions are left out: they are a view of Git, and go with the Repository that shows them. */
+/** Package revisions are a view of Git, and go with the Repository that shows them; the newer events are a view of the core ones. */
+const VIEWS: readonly Pick<Kind, 'group' | 'kind'>[] = [...PACKAGE_KINDS, eventV1Kind];
+
+/** Kinds with objects of their own. */
 function contentKinds(registry: Pick<Registry, 'storages'>): Kind[] {
   const kinds = new Map<string, Kind>();
   for (const { kind, verbs } of registry.storages()) {
-    if (!kind.namespaced || PACKAGE_KINDS.some((view) => view.group === kind.group && view.kind === kind.kind))
-      continue;
+    if (!kind.namespaced || VIEWS.some((view) => view.group === kind.group && view.kind === kind.kind)) continue;
     if (verbs !== undefined && !NEEDED_VERBS.every((verb) => verbs.includes(verb))) continue;
     // The objects are the same in every version of a kind.
     if (!kinds.has(resourceName(kind))) kinds.set(resourceName(kind), kind);

@@ -8,11 +8,14 @@ import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
+import { eventKind } from '../../resource/kinds/event.ts';
+import { eventV1Kind, eventV1Translation } from '../../resource/kinds/event-v1.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import { Registry } from '../../resource/registry.ts';
 import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
+import { TranslatedStorage } from '../../resource/translated-storage.ts';
 import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
@@ -81,6 +84,8 @@ export class Session {
     this.registry.register(revisions);
     this.registry.register(resources);
     this.registry.register(packages);
+    const events = this.registry.storage(eventKind);
+    this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
   }
 

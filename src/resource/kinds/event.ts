@@ -29,6 +29,36 @@ export function lastSeen(event: Times): string | undefined {
   );
 }
 
+/** What events tell, under the names of the core group. */
+export const eventFields = {
+  involvedObject: objectReferenceSchema.describe('The object that the event is about.'),
+  type: z.enum(['Normal', 'Warning']).default('Normal').describe('Normal or Warning.'),
+  reason: z.string().default('').describe('What happened, as one word in CamelCase.'),
+  message: z.string().default('').describe('What happened, for people.'),
+  action: z.string().optional().describe('What was done or has failed.'),
+  count: z.int32().optional().describe('How often it happened.'),
+  firstTimestamp: serverTimeSchema.describe('When it first happened.'),
+  lastTimestamp: serverTimeSchema.describe('When it last happened.'),
+  eventTime: serverTimeSchema.describe('When it first happened, with microseconds.'),
+  series: z
+    .object({
+      count: z.int32().optional().describe('How often it happened in the series.'),
+      lastObservedTime: serverTimeSchema.describe('When it last happened, with microseconds.'),
+    })
+    .nullish()
+    .describe('If it keeps happening: how often and until when.'),
+  related: objectReferenceSchema.nullish().describe('A second object that has to do with it.'),
+  source: z
+    .object({
+      component: z.string().optional().describe('Name of the program.'),
+      host: z.string().optional().describe('Name of the machine.'),
+    })
+    .optional()
+    .describe('Who reported the event.'),
+  reportingComponent: z.string().optional().describe('Name of the controller that reported the event.'),
+  reportingInstance: z.string().optional().describe('Which instance of the controller reported it.'),
+};
+
 export const eventKind = defineKind({
   group: '',
   version: 'v1',
@@ -36,34 +66,7 @@ export const eventKind = defineKind({
   plural: 'events',
   shortNames: ['ev'],
   description: 'Something that happened to an object, for people to read.',
-  fields: {
-    involvedObject: objectReferenceSchema.describe('The object that the event is about.'),
-    type: z.enum(['Normal', 'Warning']).default('Normal').describe('Normal or Warning.'),
-    reason: z.string().default('').describe('What happened, as one word in CamelCase.'),
-    message: z.string().default('').describe('What happened, for people.'),
-    action: z.string().optional().describe('What was done or has failed.'),
-    count: z.int32().optional().describe('How often it happened.'),
-    firstTimestamp: serverTimeSchema.describe('When it first happened.'),
-    lastTimestamp: serverTimeSchema.describe('When it last happened.'),
-    eventTime: serverTimeSchema.describe('When it first happened, with microseconds.'),
-    series: z
-      .object({
-        count: z.int32().optional().describe('How often it happened in the series.'),
-        lastObservedTime: serverTimeSchema.describe('When it last happened, with microseconds.'),
-      })
-      .nullish()
-      .describe('If it keeps happening: how often and until when.'),
-    related: objectReferenceSchema.nullish().describe('A second object that has to do with it.'),
-    source: z
-      .object({
-        component: z.string().optional().describe('Name of the program.'),
-        host: z.string().optional().describe('Name of the machine.'),
-      })
-      .optional()
-      .describe('Who reported the event.'),
-    reportingComponent: z.string().optional().describe('Name of the controller that reported the event.'),
-    reportingInstance: z.string().optional().describe('Which instance of the controller reported it.'),
-  },
+  fields: eventFields,
   check: namespaceCauses,
   selectableFields: [
     { path: 'involvedObject.apiVersion' },

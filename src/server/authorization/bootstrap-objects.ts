@@ -24,6 +24,7 @@ function rule(group: string, resources: readonly string[], verbs: readonly strin
 /** Everything in a namespace but secrets, accounts and roles. */
 const VIEW: readonly PolicyRule[] = [
   rule('', ['configmaps', 'events', 'namespaces'], READ),
+  rule('events.k8s.io', ['events'], READ),
   rule('porch.kpt.dev', [...PACKAGES, 'packagerevisions/status', 'packagerevisions/approval'], READ),
   ...PACKAGE_RULES.map(([group, resources]) => rule(group, resources, READ)),
   rule('coordination.k8s.io', ['leases'], READ),
@@ -45,6 +46,7 @@ const EDIT: readonly PolicyRule[] = [
   ...VIEW,
   rule('', ['secrets', 'serviceaccounts'], READ),
   rule('', ['configmaps', 'events', 'secrets', 'serviceaccounts'], WRITE),
+  rule('events.k8s.io', ['events'], WRITE),
   rule('porch.kpt.dev', PACKAGES, WRITE),
   GIVE_CONDITIONS,
   ...EDITABLE.flatMap(([group, resources]) => (resources.length === 0 ? [] : rule(group, resources, WRITE))),
@@ -80,12 +82,14 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
     GIVE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
     rule('', ['events', 'namespaces'], READ),
+    rule('events.k8s.io', ['events'], READ),
   ],
   'sluice:approver': [
     rule('porch.kpt.dev', PACKAGES, READ),
     rule('porch.kpt.dev', ['packagerevisions/approval'], ['get', 'patch', 'update']),
     rule('config.porch.kpt.dev', ['repositories'], READ),
     rule('', ['events', 'namespaces'], READ),
+    rule('events.k8s.io', ['events'], READ),
   ],
 };
 
