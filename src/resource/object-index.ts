@@ -1,16 +1,10 @@
 import { type IndexKey, namespaceOf } from './index-key.ts';
 import type { ObjectKey } from './object.ts';
+import { SortedEntries } from './sorted-entries.ts';
 
 interface Slot<Entry> {
-  readonly sortKey: string;
-  entry: Entry;
-  indexKeys: readonly IndexKey[];
-}
-
-/** Slots by sort key, and their entries at the same places, so that a part of them is cut out without a look at each. */
-interface Order<Entry> {
-  readonly slots: Slot<Entry>[];
-  readonly entries: Entry[];
+  readonly entry: Entry;
+  readonly indexKeys: readonly IndexKey[];
 }
 
 /** No name holds it, and it comes before all that names hold. */
@@ -27,11 +21,11 @@ export function sortKeyOf(key: ObjectKey): string {
  * what there is. Namespaces need no index of their own: what is in one stands together.
  */
 export class ObjectIndex<Entry> {
+  /** By sort key. */
   readonly #slots = new Map<string, Slot<Entry>>();
-  /** Most keys have one entry, which needs no set. */
-  readonly #byKey = new Map<IndexKey, Slot<Entry> | Set<Slot<Entry>>>();
-  /** Undefined until somebody wants the order, so that the first load sorts once. */
-  #order: Order<Entry> | undefined;
+  readonly #sorted = new SortedEntries<Entry>();
+  /** Sort keys; most index keys have one, which needs no set. */
+  readonly #byKey = new Map<IndexKey, string | Set<string>>();
 
   get size(): number {
     return this.#slots.size;
@@ -43,48 +37,31 @@ export class ObjectIndex<Entry> {
 
   set(key: ObjectKey, entry: Entry, indexKeys: readonly IndexKey[]): void {
     const sortKey = sortKeyOf(key);
-    const old = this.#slots.get(sortKey);
-    if (old === undefined) {
-      const slot = { sortKey, entry, indexKeys };
-      this.#slots.set(sortKey, slot);
-      const place = this.#placeOf(sortKey);
-      this.#order?.slots.splice(place, 0, slot);
-      this.#order?.entries.splice(place, 0, entry);
-      for (const indexKey of indexKeys) this.#link(indexKey, slot);
-      return;
-    }
-    for (const indexKey of old.indexKeys) if (!indexKeys.includes(indexKey)) this.#unlink(indexKey, old);
-    for (const indexKey of indexKeys) this.#link(indexKey, old);
-    old.entry = entry;
-    old.indexKeys = indexKeys;
-    if (this.#order !== undefined) this.#order.entries[this.#placeOf(sortKey)] = entry;
+    for (const indexKey of this.#slots.get(sortKey)?.indexKeys ?? [])
+      if (!indexKeys.includes(indexKey)) this.#unlink(indexKey, sortKey);
+    for (const indexKey of indexKeys) this.#link(indexKey, sortKey);
+    this.#slots.set(sortKey, { entry, indexKeys });
+    this.#sorted.set(sortKey, entry);
   }
 
   delete(key: ObjectKey): void {
     const sortKey = sortKeyOf(key);
-    const old = this.#slots.get(sortKey);
-    if (old === undefined) return;
-    for (const indexKey of old.indexKeys) this.#unlink(indexKey, old);
+    for (const indexKey of this.#slots.get(sortKey)?.indexKeys ?? []) this.#unlink(indexKey, sortKey);
     this.#slots.delete(sortKey);
-    const place = this.#placeOf(sortKey);
-    this.#order?.slots.splice(place, 1);
-    this.#order?.entries.splice(place, 1);
+    this.#sorted.delete(sortKey);
   }
 
   /** All entries, or those under one key, in order. */
   select(indexKey?: IndexKey): Entry[] {
-    const { slots, entries } = this.#inOrder();
-    if (indexKey === undefined) return entries.slice();
+    if (indexKey === undefined) return this.#sorted.all();
     const namespace = namespaceOf(indexKey);
-    if (namespace !== undefined)
-      return entries.slice(lowerBound(slots, namespace + SEPARATOR), lowerBound(slots, namespace + AFTER_SEPARATOR));
-    const found = this.#byKey.get(indexKey);
-    if (found === undefined) return [];
-    if (!(found instanceof Set)) return [found.entry];
+    if (namespace !== undefined) return this.#sorted.between(namespace + SEPARATOR, namespace + AFTER_SEPARATOR);
+    const found = this.#byKey.get(indexKey) ?? [];
+    const sortKeys = typeof found === 'string' ? [found] : [...found];
     // To sort many is slower than to pass over the others.
-    const many = found.size * Math.log2(found.size) > slots.length;
-    const inOrder = many ? slots.filter((slot) => found.has(slot)) : [...found].sort(bySortKey);
-    return inOrder.map(({ entry }) => entry);
+    const isMany = sortKeys.length * Math.log2(sortKeys.length) > this.#slots.size;
+    if (isMany && found instanceof Set) return this.#sorted.among(found);
+    return sortKeys.sort().flatMap((sortKey) => this.#slots.get(sortKey)?.entry ?? []);
   }
 
   /** All entries in no particular order. */
@@ -92,46 +69,17 @@ export class ObjectIndex<Entry> {
     for (const { entry } of this.#slots.values()) yield entry;
   }
 
-  #inOrder(): Order<Entry> {
-    if (this.#order === undefined) {
-      const slots = [...this.#slots.values()].sort(bySortKey);
-      this.#order = { slots, entries: slots.map(({ entry }) => entry) };
-    }
-    return this.#order;
-  }
-
-  #placeOf(sortKey: string): number {
-    return this.#order === undefined ? 0 : lowerBound(this.#order.slots, sortKey);
-  }
-
-  #link(indexKey: IndexKey, slot: Slot<Entry>): void {
+  #link(indexKey: IndexKey, sortKey: string): void {
     if (namespaceOf(indexKey) !== undefined) return;
     const found = this.#byKey.get(indexKey);
-    if (found === undefined) this.#byKey.set(indexKey, slot);
-    else if (found instanceof Set) found.add(slot);
-    else if (found !== slot) this.#byKey.set(indexKey, new Set([found, slot]));
+    if (found === undefined) this.#byKey.set(indexKey, sortKey);
+    else if (found instanceof Set) found.add(sortKey);
+    else if (found !== sortKey) this.#byKey.set(indexKey, new Set([found, sortKey]));
   }
 
-  #unlink(indexKey: IndexKey, slot: Slot<Entry>): void {
+  #unlink(indexKey: IndexKey, sortKey: string): void {
     const found = this.#byKey.get(indexKey);
-    if (found === slot) this.#byKey.delete(indexKey);
-    else if (found instanceof Set && found.delete(slot) && found.size === 0) this.#byKey.delete(indexKey);
+    if (found === sortKey) this.#byKey.delete(indexKey);
+    else if (found instanceof Set && found.delete(sortKey) && found.size === 0) this.#byKey.delete(indexKey);
   }
-}
-
-function bySortKey(a: Slot<unknown>, b: Slot<unknown>): number {
-  if (a.sortKey === b.sortKey) return 0;
-  return a.sortKey < b.sortKey ? -1 : 1;
-}
-
-/** The place of the first slot whose key is not less. */
-function lowerBound(sorted: readonly Slot<unknown>[], sortKey: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle]?.sortKey ?? '') < sortKey) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
