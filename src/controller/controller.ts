@@ -29,7 +29,7 @@ export interface ControllerOptions<Request = ObjectKey> {
 const SHORTEST_REQUEUE = 50;
 
 /** Milliseconds that aborted work has to end when the controller stops. */
-const ABORT_PATIENCE = 5000;
+const ABORT_PATIENCE = 3000;
 
 /** Milliseconds after which work that was told to end counts as stuck. */
 const STUCK_AFTER = 60_000;

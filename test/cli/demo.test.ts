@@ -15,7 +15,9 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 function git(repository: string, ...words: string[]): string {
-  return execFileSync('git', ['--git-dir', join(data, 'repositories', repository), ...words], { encoding: 'utf8' }).trim();
+  return execFileSync('git', ['--git-dir', join(data, 'repositories', repository), ...words], {
+    encoding: 'utf8',
+  }).trim();
 }
 
 describe('demo', () => {

@@ -30,7 +30,7 @@ test('names, sub-resources, columns and selectable fields are told', () => {
   expect(crdManifest(repositoryKind)).toMatchObject({
     metadata: { name: 'repositories.config.porch.kpt.dev' },
     spec: {
-      names: { listKind: 'RepositoryList', shortNames: ['repo'], categories: ['kpt'] },
+      names: { listKind: 'RepositoryList', shortNames: ['repo'], categories: ['kpt', 'all'] },
       scope: 'Namespaced',
       versions: [
         {
