@@ -5,12 +5,14 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Kind } from '../../src/resource/kind.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
+import { eventV1Kind, eventV1Translation } from '../../src/resource/kinds/event-v1.ts';
 import { namespaceKind } from '../../src/resource/kinds/namespace.ts';
 import { secretKind } from '../../src/resource/kinds/secret.ts';
 import { MemoryStorage } from '../../src/resource/memory-storage.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../../src/resource/object.ts';
 import type { PropagationPolicy } from '../../src/resource/storage.ts';
 import { widgetKind } from '../../src/resource/testing.ts';
+import { TranslatedStorage } from '../../src/resource/translated-storage.ts';
 import { objectBench, refer } from '../testing-objects.ts';
 import { type GarbageCollectionOptions, garbageCollectionController } from './garbage-collection-controller.ts';
 
@@ -276,7 +278,8 @@ class Keeping<T extends KubernetesObject> extends MemoryStorage<T> {
 test('an owner of a kind that is not followed is looked at again', async () => {
   const clock = new ManualClock();
   await using at = bench({}, clock);
-  const { create, names, manager, client } = at;
+  const { create, names, manager, client, registry } = at;
+  registry.register(new TranslatedStorage(eventV1Kind, registry.storage(eventKind), eventV1Translation));
   const event = await client.create(eventKind, { metadata: { name: 'e' }, involvedObject: {} });
   await create('a', [refer(event)]);
   await manager.start();

@@ -4,12 +4,15 @@ import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { findCondition } from '../../src/resource/condition.ts';
 import type { Kind } from '../../src/resource/kind.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { eventKind } from '../../src/resource/kinds/event.ts';
+import { eventV1Kind, eventV1Translation } from '../../src/resource/kinds/event-v1.ts';
 import { type Namespace, namespaceKind } from '../../src/resource/kinds/namespace.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { secretKind } from '../../src/resource/kinds/secret.ts';
 import { MemoryStorage } from '../../src/resource/memory-storage.ts';
 import type { KubernetesObject } from '../../src/resource/object.ts';
 import { widgetKind } from '../../src/resource/testing.ts';
+import { TranslatedStorage } from '../../src/resource/translated-storage.ts';
 import { objectBench } from '../testing-objects.ts';
 import { namespaceController } from './namespace-controller.ts';
 
@@ -92,6 +95,25 @@ test('a namespace waits for what finalizers hold, says so, and looks again', asy
   await clock.advanceAsync(1000);
   await at.rest();
   expect(await at.find('a')).toBeUndefined();
+});
+
+test('an event counts once, though it is served in two groups', async () => {
+  await using at = bench();
+  const { client, registry } = at;
+  registry.register(new TranslatedStorage(eventV1Kind, registry.storage(eventKind), eventV1Translation));
+  await at.make('a');
+  for (const [name, finalizers] of [
+    ['held', ['example.org/slow']],
+    ['free', []],
+  ] as const)
+    await client.create(eventV1Kind, { metadata: { name, namespace: 'a', finalizers } });
+  await at.manager.start();
+  await at.remove('a');
+  await at.rest();
+  expect(findCondition((await at.find('a'))?.status?.conditions, 'NamespaceContentRemaining')).toMatchObject({
+    message: 'Some resources are remaining: events has 1 resource instances',
+  });
+  expect((await client.list(eventV1Kind)).items.map(({ metadata }) => metadata.name)).toEqual(['held']);
 });
 
 test('what a rule keeps is told, and the namespace stays', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { APPLY_PATCH, MERGE_PATCH } from '../support/api/kube-api.ts';
+import { APPLY_PATCH, MERGE_PATCH, STRATEGIC_PATCH } from '../support/api/kube-api.ts';
 import { configMap, failure, made, usePlace } from './support/place.ts';
 
 const place = usePlace();
@@ -147,5 +147,32 @@ describe('kinds', () => {
     expect(await place.api.post(place.path('events'), elsewhere)).toEqual(failure(422, 'Invalid'));
     const selector = 'involvedObject.name%3Dx,reason%3DTested,type%3DNormal';
     expect(made(await place.api.list(`${place.path('events')}?fieldSelector=${selector}`)).items).toHaveLength(1);
+  });
+
+  test('an Event is the same object in both groups', async () => {
+    const [core, newer] = [place.path('events'), place.path('events.k8s.io/v1/events')];
+    const regarding = { kind: 'ConfigMap', name: 'both', namespace: place.namespace, apiVersion: 'v1' };
+    const written = {
+      ...{ metadata: { name: 'both' }, regarding, reason: 'Tested', action: 'Test', note: 'a note', type: 'Normal' },
+      ...{ reportingController: 'example.com/tester', reportingInstance: 'tester-1' },
+      eventTime: '2026-01-02T03:04:05.123456Z',
+    };
+    const event = made(await place.api.post(newer, written));
+    expect(event).toMatchObject({ ...written, metadata: { name: 'both', namespace: place.namespace } });
+    const { uid, resourceVersion } = event.metadata;
+    expect(made(await place.api.get(`${core}/both`))).toMatchObject({
+      ...{ apiVersion: 'v1', kind: 'Event', involvedObject: regarding, message: 'a note' },
+      ...{ reportingComponent: 'example.com/tester', metadata: { uid, resourceVersion } },
+    });
+    const series = { count: 2, lastObservedTime: '2026-01-02T03:05:05.123456Z' };
+    const again = await place.api.patch(`${newer}/both`, { series }, STRATEGIC_PATCH);
+    expect(made(again)).toMatchObject({ series, note: 'a note' });
+    expect(made(await place.api.get(`${core}/both`))).toMatchObject({ series });
+    const find = (path: string, selector: string) =>
+      place.api.list(`${path}?fieldSelector=${encodeURIComponent(selector)}`);
+    expect(made(await find(newer, 'regarding.name=both,reason=Tested')).items).toHaveLength(1);
+    expect(await find(newer, 'involvedObject.name=both')).toEqual(failure(400, 'BadRequest'));
+    expect((await place.api.delete(`${core}/both`)).status).toBe(200);
+    expect(await place.api.get(`${newer}/both`)).toEqual(failure(404, 'NotFound'));
   });
 });

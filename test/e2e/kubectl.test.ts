@@ -131,6 +131,11 @@ describe.skipIf(!hasKubectl())('kubectl and an empty up', () => {
     ].map((line) => events.search(line));
     expect(story).not.toContain(-1);
     expect(story).toEqual(story.toSorted((a, b) => a - b));
+    const newer = 'get events.v1.events.k8s.io --field-selector regarding.name=edge-east,reason=Delivered';
+    expect(await kubectl.ok(`${newer} --no-headers`)).toMatch(/Normal +Delivered +deliverytarget\/edge-east +commit /);
+    expect(await kubectl.ok('explain events.regarding.kind --api-version=events.k8s.io/v1')).toContain(
+      'Kind of the object.',
+    );
   });
 
   test('applies the quick start again without an error and without an edit', async () => {
