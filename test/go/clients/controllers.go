@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -94,7 +94,7 @@ func controllerClient(ctx context.Context, w *world) error {
 // gatekeeper gives the condition that package revisions with its gate wait for.
 type gatekeeper struct {
 	client.Client
-	recorder record.EventRecorder
+	recorder events.EventRecorder
 }
 
 func (g *gatekeeper) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -121,7 +121,7 @@ func (g *gatekeeper) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		return ctrl.Result{}, err
 	}
-	g.recorder.Event(revision, corev1.EventTypeNormal, "Checked", "the gate is open")
+	g.recorder.Eventf(revision, nil, corev1.EventTypeNormal, "Checked", "Check", "the gate is %s", "open")
 	return ctrl.Result{}, nil
 }
 
@@ -160,9 +160,7 @@ func managerReconciles(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	//lint:ignore SA1019 the recorder of core events is what the controllers of today use
-	recorder := manager.GetEventRecorderFor("gatekeeper")
-	keeper := &gatekeeper{Client: manager.GetClient(), recorder: recorder}
+	keeper := &gatekeeper{Client: manager.GetClient(), recorder: manager.GetEventRecorder("gatekeeper")}
 	if err := ctrl.NewControllerManagedBy(manager).For(emptyRevision()).Named("gatekeeper").Complete(keeper); err != nil {
 		return err
 	}
@@ -202,8 +200,15 @@ func managerReconciles(ctx context.Context, w *world) error {
 		return err
 	}
 	err = until(ctx, "the event is told", func(ctx context.Context) (bool, error) {
-		events, err := w.typed.CoreV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=Checked"})
-		return err == nil && len(events.Items) == 1, err
+		told, err := w.typed.EventsV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "regarding.name=" + name + ",reason=Checked"})
+		return err == nil && len(told.Items) == 1 && told.Items[0].Note == "the gate is open", err
+	})
+	if err != nil {
+		return err
+	}
+	err = until(ctx, "the event is told as a core event", func(ctx context.Context) (bool, error) {
+		told, err := w.typed.CoreV1().Events(w.namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + name + ",reason=Checked"})
+		return err == nil && len(told.Items) == 1 && told.Items[0].Message == "the gate is open", err
 	})
 	if err != nil {
 		return err
