@@ -50,3 +50,13 @@ export function isSluiceError(error: unknown, code?: ErrorCode): error is Sluice
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** What is looked for, or undefined in place of NotFound. */
+export async function unlessMissing<Found>(search: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await search;
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}

@@ -1,4 +1,4 @@
-import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
 import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from '../resource/client.ts';
 import type { Kind } from '../resource/kind.ts';
 import {
@@ -76,17 +76,12 @@ export class HttpClient implements Client {
     return this.#object(kind, 'GET', objectPath(kind, key), undefined, options);
   }
 
-  async find<T extends KubernetesObject>(
+  find<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     options?: CallOptions,
   ): Promise<Stored<T> | undefined> {
-    try {
-      return await this.get(kind, key, options);
-    } catch (error) {
-      if (isSluiceError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+    return unlessMissing(this.get(kind, key, options));
   }
 
   async list<T extends KubernetesObject>(

@@ -1,8 +1,8 @@
 import type { FieldSelector } from './field-selector.ts';
 import type { Kind } from './kind.ts';
 import type { LabelSelector, LabelSelectorObject } from './label-selector.ts';
-import type { MergePatch } from './patch/merge-patch.ts';
 import type { KubernetesObject, ObjectKey, Stored } from './object.ts';
+import type { MergePatch } from './patch/merge-patch.ts';
 import type { Actor, Face } from './request-context.ts';
 import type { DeleteOptions, ListResult, WatchEvent } from './storage.ts';
 

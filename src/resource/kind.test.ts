@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { SluiceError } from '../foundation/sluice-error.ts';
-import type { InvalidObjectDetails } from './invalid-object.ts';
 import { defineKind } from './kind.ts';
 import { deliveryTargetKind } from './kinds/delivery-target.ts';
 import { isBranchName, normalizeDirectory } from './kinds/git-location.ts';
@@ -12,17 +10,7 @@ import { packageRevisionKind } from './kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from './kinds/package-revision-resources.ts';
 import { repositoryKind } from './kinds/repository.ts';
 import { secretKind, secretText } from './kinds/secret.ts';
-import { widgetKind } from './testing.ts';
-
-function causesOf(action: () => unknown): string[] {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return (error.details as InvalidObjectDetails).causes.map(({ field, message }) => `${field}: ${message}`);
-  }
-  throw new Error('no error');
-}
+import { thrownCauses, widgetKind } from './testing.ts';
 
 describe('defineKind', () => {
   test('fills in names and defaults', () => {
@@ -41,7 +29,7 @@ describe('defineKind', () => {
       metadata: { name: 'a', labels: { 'example.org/x': 'not ok!' } },
       spec: { size: 'big', color: 'pink', parts: [{ name: 'p' }, {}, 7] },
     };
-    expect(causesOf(() => widgetKind.parse(value))).toEqual([
+    expect(thrownCauses(() => widgetKind.parse(value))).toEqual([
       'apiVersion: Unsupported value: "test.sluice.dev/v2": supported values: "test.sluice.dev/v1"',
       'metadata.labels[example.org/x]: Invalid value: "not ok!": must be at most 63 letters, digits, "-", "_" or ".", not at the ends',
       'spec.size: Invalid value: "big": expected number',
@@ -53,12 +41,12 @@ describe('defineKind', () => {
   });
 
   test.each([[null], ['text'], [[]], [7]])('%j is no object', (value) => {
-    expect(causesOf(() => widgetKind.parse(value))[0]).toContain('expected object');
+    expect(thrownCauses(() => widgetKind.parse(value))[0]).toContain('expected object');
   });
 
   test('wants metadata and a name, unless one is generated or derived', () => {
-    expect(causesOf(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata.name: Required value']);
-    expect(causesOf(() => widgetKind.parse({ metadata: {}, spec: {} }))).toEqual(['metadata.name: Required value']);
+    expect(thrownCauses(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata.name: Required value']);
+    expect(thrownCauses(() => widgetKind.parse({ metadata: {}, spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(widgetKind.parse({ metadata: { generateName: 'a-' }, spec: {} }).object.metadata.name).toBe('');
     const spec = { packageName: 'p', repository: 'r', workspaceName: 'w' };
     expect(packageRevisionKind.complete({ metadata: {}, spec }).metadata.name).toBe('');
@@ -83,10 +71,10 @@ describe('defineKind', () => {
       description: 'A union.',
       spec: z.object({ of: z.union([z.object({ a: z.object({ b: z.string() }) }), z.string()]) }),
     });
-    expect(causesOf(() => kind.parse({ metadata: { name: 'u' }, spec: { of: { a: { b: 1 } } } }))).toEqual([
+    expect(thrownCauses(() => kind.parse({ metadata: { name: 'u' }, spec: { of: { a: { b: 1 } } } }))).toEqual([
       'spec.of.a.b: Invalid value: 1: expected string',
     ]);
-    expect(causesOf(() => kind.parse({ metadata: { name: 'u' }, spec: { of: 5 } }))[0]).toContain(
+    expect(thrownCauses(() => kind.parse({ metadata: { name: 'u' }, spec: { of: 5 } }))[0]).toContain(
       'spec.of: Invalid value: 5',
     );
   });
@@ -144,7 +132,7 @@ describe('the kinds', () => {
   ])('address %j of a repository: %s', (repo, fine) => {
     const parse = () => repositoryKind.complete({ metadata: { name: 'a' }, spec: { git: { repo } } });
     if (fine) expect(parse().spec.git).toEqual({ repo, branch: 'main', directory: '/' });
-    else expect(causesOf(parse)[0]).toMatch(/^spec\.git\.repo: /);
+    else expect(thrownCauses(parse)[0]).toMatch(/^spec\.git\.repo: /);
   });
 
   test.each([
@@ -200,7 +188,7 @@ describe('the kinds', () => {
       givers: [{ conditionType: 'a*b', actors: ['x'] }],
       gateDeadlines: [{ conditionType: 'x', after: '1 day' }],
     };
-    expect(causesOf(() => packagePolicyKind.complete({ metadata: { name: 'p' }, spec: bad }))).toHaveLength(2);
+    expect(thrownCauses(() => packagePolicyKind.complete({ metadata: { name: 'p' }, spec: bad }))).toHaveLength(2);
   });
 
   test('a delivery target keeps to itself what is dangerous unless it is said', () => {
@@ -216,9 +204,9 @@ describe('the kinds', () => {
     const spec = { networkInstance: { name: 'vpc' }, prefix: '10.0.0.0/24' };
     expect(ipPrefixKind.complete({ metadata: { name: 'p' }, spec }).spec.kind).toBe('network');
     for (const prefix of ['10.0.0.0', '10.0.0.0/33', '300.0.0.0/8', 'x'])
-      expect(causesOf(() => ipClaimKind.complete({ metadata: { name: 'p' }, spec: { ...spec, prefix } }))[0]).toMatch(
-        /^spec\.prefix: /,
-      );
+      expect(
+        thrownCauses(() => ipClaimKind.complete({ metadata: { name: 'p' }, spec: { ...spec, prefix } }))[0],
+      ).toMatch(/^spec\.prefix: /);
   });
 
   test('text in a secret is stored as bytes and read back', () => {

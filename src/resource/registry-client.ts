@@ -1,4 +1,4 @@
-import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
 import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from './client.ts';
 import { fieldSelector } from './field-selector.ts';
 import { invalidObject, invalidValue } from './invalid-object.ts';
@@ -36,17 +36,12 @@ export class RegistryClient implements Client {
     return deepFreeze(await this.#registry.storage(kind).get(this.#context(options), scoped(kind, key)));
   }
 
-  async find<T extends KubernetesObject>(
+  find<T extends KubernetesObject>(
     kind: Kind<T>,
     key: ObjectKey,
     options?: CallOptions,
   ): Promise<Stored<T> | undefined> {
-    try {
-      return await this.get(kind, key, options);
-    } catch (error) {
-      if (isSluiceError(error, 'NotFound')) return undefined;
-      throw error;
-    }
+    return unlessMissing(this.get(kind, key, options));
   }
 
   async list<T extends KubernetesObject>(

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { InvalidObjectDetails } from './invalid-object.ts';
 import { defineKind, type ObjectOf } from './kind.ts';
 
 /** A kind for tests, with everything that a kind can have. */
@@ -19,3 +21,14 @@ export const widgetKind = defineKind({
 });
 
 export type Widget = ObjectOf<typeof widgetKind>;
+
+/** The causes that an action is refused with, as `field: message`. */
+export function thrownCauses(action: () => unknown): string[] {
+  try {
+    action();
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    return (error.details as InvalidObjectDetails).causes.map(({ field, message }) => `${field}: ${message}`);
+  }
+  throw new Error('no error');
+}

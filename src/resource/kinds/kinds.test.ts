@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { InvalidObjectDetails } from '../invalid-object.ts';
 import type { Kind } from '../kind.ts';
+import { thrownCauses } from '../testing.ts';
 import { apiServiceKind } from './api-service.ts';
 import { configMapKind } from './config-map.ts';
 import { eventKind } from './event.ts';
@@ -13,16 +12,6 @@ import { repositoryKind } from './repository.ts';
 import { clusterRoleKind, roleKind } from './role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './role-binding.ts';
 import { secretKind } from './secret.ts';
-
-function causesOf(action: () => unknown): string[] {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return (error.details as InvalidObjectDetails).causes.map(({ field, message }) => `${field}: ${message}`);
-  }
-  throw new Error('no error');
-}
 
 const cells = (kind: Kind, object: unknown) => {
   const parsed = kind.parse(object).object;
@@ -57,13 +46,14 @@ describe('roles and bindings', () => {
       'system:viewer',
     );
     for (const name of ['a/b', '..', '.', 'a%2fb', 'a b', 'a\0b'])
-      expect(causesOf(() => clusterRoleKind.complete({ metadata: { name }, rules: [] }))[0]).toContain(
+      expect(thrownCauses(() => clusterRoleKind.complete({ metadata: { name }, rules: [] }))[0]).toContain(
         'metadata.name: Invalid',
       );
   });
 
   test('a rule is about resources or about paths', () => {
-    const judge = (kind: Kind, bad: object) => causesOf(() => kind.parse({ metadata: { name: 'r' }, rules: [bad] }));
+    const judge = (kind: Kind, bad: object) =>
+      thrownCauses(() => kind.parse({ metadata: { name: 'r' }, rules: [bad] }));
     expect(judge(roleKind, { verbs: [] })).toEqual(['rules[0].verbs: Required value']);
     expect(judge(roleKind, { verbs: ['get'] })).toEqual([
       'rules[0].apiGroups: Required value',
@@ -96,7 +86,7 @@ describe('roles and bindings', () => {
 
   test('subjects are judged by their kind', () => {
     const judge = (subject: object) =>
-      causesOf(() => roleBindingKind.parse({ metadata: { name: 'b' }, roleRef: ref, subjects: [subject] }));
+      thrownCauses(() => roleBindingKind.parse({ metadata: { name: 'b' }, roleRef: ref, subjects: [subject] }));
     expect(judge({ kind: 'ServiceAccount', name: 'bot' })).toEqual(['subjects[0].namespace: Required value']);
     expect(judge({ kind: 'ServiceAccount', name: 'bot', namespace: '../x' })[0]).toContain(
       'subjects[0].namespace: Invalid',
@@ -110,7 +100,9 @@ describe('roles and bindings', () => {
 
   test('a binding for everything wants a role for everything, and keeps its role', () => {
     const bad = { metadata: { name: 'b' }, roleRef: { kind: 'Role', name: 'x' } };
-    expect(causesOf(() => clusterRoleBindingKind.parse(bad))[0]).toContain('roleRef.kind: Unsupported value: "Role"');
+    expect(thrownCauses(() => clusterRoleBindingKind.parse(bad))[0]).toContain(
+      'roleRef.kind: Unsupported value: "Role"',
+    );
     const old = clusterRoleBindingKind.complete({
       metadata: { name: 'b' },
       roleRef: { kind: 'ClusterRole', name: 'x' },
@@ -208,7 +200,7 @@ describe('what client-go writes', () => {
     expect(cells(leaseKind, { metadata: { name: 'l' }, spec: { ...spec, holderIdentity: '' } }).Holder).toBe('');
     expect(leaseKind.parse({ metadata: { name: 'l' } }).object.spec).toEqual({});
     const negative = { ...spec, leaseDurationSeconds: 0, leaseTransitions: -1 };
-    expect(causesOf(() => leaseKind.parse({ metadata: { name: 'l' }, spec: negative }))).toHaveLength(2);
+    expect(thrownCauses(() => leaseKind.parse({ metadata: { name: 'l' }, spec: negative }))).toHaveLength(2);
   });
 
   test('null for what is empty', () => {
@@ -229,10 +221,12 @@ describe('what client-go writes', () => {
     expect(object.spec.git).toEqual({ repo: '/srv/x', branch: 'main', directory: '/' });
     expect(object.status).toEqual({ lastFullSyncTime: null });
     expect(value.spec.git.branch).toBeNull();
-    expect(causesOf(() => repositoryKind.parse({ metadata: { name: 'a' }, spec: { git: { repo: null } } }))).toEqual([
-      'spec.git.repo: Required value',
-    ]);
-    expect(causesOf(() => clusterRoleKind.parse({ metadata: { name: 'a' }, rules: [null] }))[0]).toContain('rules[0]');
+    expect(
+      thrownCauses(() => repositoryKind.parse({ metadata: { name: 'a' }, spec: { git: { repo: null } } })),
+    ).toEqual(['spec.git.repo: Required value']);
+    expect(thrownCauses(() => clusterRoleKind.parse({ metadata: { name: 'a' }, rules: [null] }))[0]).toContain(
+      'rules[0]',
+    );
   });
 });
 
@@ -242,7 +236,7 @@ test('a namespace is cluster-scoped and needs nothing but a name', () => {
     labels: { 'kubernetes.io/metadata.name': 'a' },
   });
   expect(namespaceKind.namespaced).toBe(false);
-  expect(causesOf(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
+  expect(thrownCauses(() => namespaceKind.parse({ metadata: { name: 'a.b' } }))[0]).toContain('metadata.name');
 });
 
 test('an API service is named after what it serves', () => {
@@ -257,7 +251,7 @@ test('an API service is named after what it serves', () => {
     status: undefined,
   };
   expect(cells(apiServiceKind, remote)).toMatchObject({ Service: 'porch-system/api', Available: 'Unknown' });
-  expect(causesOf(() => apiServiceKind.parse({ ...local, metadata: { name: 'v1' } }))[0]).toContain(
+  expect(thrownCauses(() => apiServiceKind.parse({ ...local, metadata: { name: 'v1' } }))[0]).toContain(
     '"v1alpha1.porch.kpt.dev"',
   );
 });
@@ -302,19 +296,21 @@ describe('field owners', () => {
     for (let level = 0; level < 50_000; level += 1) deep = { 'f:a': deep };
     const wide = Object.fromEntries(Array.from({ length: 100_001 }, (_, index) => [`f:${index}`, {}]));
     for (const fieldsV1 of [deep, wide])
-      expect(causesOf(() => parse([{ ...owner, fieldsV1 }]))[0]).toContain('has too many fields or levels');
-    expect(causesOf(() => parse(Array(201).fill(owner)))[0]).toContain('metadata.managedFields');
-    expect(causesOf(() => parse([{ ...owner, fieldsV1: [] }]))[0]).toContain('expected object');
-    expect(causesOf(() => parse([owner, {}]))[0]).toContain('managedFields[1].operation');
+      expect(thrownCauses(() => parse([{ ...owner, fieldsV1 }]))[0]).toContain('has too many fields or levels');
+    expect(thrownCauses(() => parse(Array(201).fill(owner)))[0]).toContain('metadata.managedFields');
+    expect(thrownCauses(() => parse([{ ...owner, fieldsV1: [] }]))[0]).toContain('expected object');
+    expect(thrownCauses(() => parse([owner, {}]))[0]).toContain('managedFields[1].operation');
   });
 });
 
 test('ConfigMaps and Secrets are no place for files', () => {
   const large = 'x'.repeat(1024 * 1024);
-  expect(causesOf(() => configMapKind.parse({ metadata: { name: 'a' }, data: { a: large, b: 'x' } }))[0]).toContain(
+  expect(thrownCauses(() => configMapKind.parse({ metadata: { name: 'a' }, data: { a: large, b: 'x' } }))[0]).toContain(
     'Too long: may not be more than 1048576 bytes',
   );
   const encoded = Buffer.from(`${large}x`).toString('base64');
-  expect(causesOf(() => secretKind.parse({ metadata: { name: 'a' }, data: { a: encoded } }))[0]).toContain('Too long');
+  expect(thrownCauses(() => secretKind.parse({ metadata: { name: 'a' }, data: { a: encoded } }))[0]).toContain(
+    'Too long',
+  );
   expect(configMapKind.parse({ metadata: { name: 'a' }, data: { a: large } }).unknownFields).toEqual([]);
 });

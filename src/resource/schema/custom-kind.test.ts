@@ -1,19 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { InvalidObjectDetails } from '../invalid-object.ts';
 import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
+import { thrownCauses } from '../testing.ts';
 import { customKind } from './custom-kind.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
-
-function causesOf(action: () => unknown): string[] {
-  try {
-    action();
-  } catch (error) {
-    if (!(error instanceof SluiceError)) throw error;
-    return (error.details as InvalidObjectDetails).causes.map(({ field, message }) => `${field}: ${message}`);
-  }
-  throw new Error('no error');
-}
 
 const schema = {
   type: 'object',
@@ -114,18 +103,18 @@ describe('customKind', () => {
 
   test('tells every cause', () => {
     const bad = { kind: 'Other', metadata: { name: 'a name', labels: { 'x y': '' } }, spec: { port: 'x' } };
-    const causes = causesOf(() => kind.parse(bad));
+    const causes = thrownCauses(() => kind.parse(bad));
     expect(causes.map((cause) => cause.slice(0, cause.indexOf(':')))).toEqual([
       'kind',
       'metadata.labels[x y]',
       'spec.port',
       'spec.host',
     ]);
-    expect(causesOf(() => kind.parse({ ...gateway, metadata: { name: 'a-long-name' } }))).toEqual([
+    expect(thrownCauses(() => kind.parse({ ...gateway, metadata: { name: 'a-long-name' } }))).toEqual([
       'metadata.name: Invalid value: "a-long-name": must have at most 10 characters',
     ]);
-    expect(causesOf(() => kind.parse({ metadata: { name: 'a' } }))).toEqual(['spec: Required value']);
-    expect(causesOf(() => kind.parse({ ...gateway, spec: { host: 'x', port: 22 } }))).toEqual([
+    expect(thrownCauses(() => kind.parse({ metadata: { name: 'a' } }))).toEqual(['spec: Required value']);
+    expect(thrownCauses(() => kind.parse({ ...gateway, spec: { host: 'x', port: 22 } }))).toEqual([
       'spec.port: Invalid value: 22: not that one',
     ]);
     expect(() => kind.parse({ ...gateway, spec: 1 })).toThrow(/^Gateway\.example\.org "a" is invalid: spec: /);
@@ -224,7 +213,7 @@ describe('a definition', () => {
       'selectableFields[0].jsonPath: Invalid value',
     ],
   ])('%s is refused', (_name, value, expected) => {
-    expect(causesOf(() => customResourceDefinitionKind.parse(value)).join('\n')).toContain(expected);
+    expect(thrownCauses(() => customResourceDefinitionKind.parse(value)).join('\n')).toContain(expected);
   });
 
   test('keeps its scope and its names', () => {

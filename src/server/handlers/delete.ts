@@ -1,4 +1,4 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { unlessMissing } from '../../foundation/sluice-error.ts';
 import { keyOf, type Stored } from '../../resource/object.ts';
 import { isHeld } from '../../resource/object-rules.ts';
 import { jsonAnswer } from '../http/answer.ts';
@@ -40,7 +40,7 @@ export const deleteCollection: Handler = async (call, services) => {
       });
     for (let start = 0; start < page.items.length; start += AT_ONCE) {
       const some = page.items.slice(start, start + AT_ONCE);
-      const gone = await Promise.all(some.map((object) => removeIfThere(call, services, asked, object)));
+      const gone = await Promise.all(some.map((object) => unlessMissing(remove(call, services, asked, object))));
       removed.push(...gone.filter((object) => object !== undefined));
     }
     version = page.resourceVersion;
@@ -49,20 +49,6 @@ export const deleteCollection: Handler = async (call, services) => {
   const view = services.presenter.view(resource.kind, call.representation, query);
   return services.presenter.list(view, { items: removed, resourceVersion: version });
 };
-
-async function removeIfThere(
-  call: ResourceCall,
-  services: Services,
-  asked: AskedDeletion,
-  object: Stored,
-): Promise<Stored | undefined> {
-  try {
-    return await remove(call, services, asked, object);
-  } catch (error) {
-    if (isSluiceError(error, 'NotFound')) return undefined;
-    throw error;
-  }
-}
 
 async function remove(
   { user, context, resource }: ResourceCall,

@@ -1,4 +1,4 @@
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import type { Answer } from '../http/answer.ts';
@@ -62,13 +62,9 @@ export async function changeStored(
   }
 }
 
-async function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {
-  try {
-    return await call.resource.storage.get(call.context, keyOfCall(call));
-  } catch (error) {
-    if (mayBeMissing && isSluiceError(error, 'NotFound')) return undefined;
-    throw error;
-  }
+function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {
+  const found = call.resource.storage.get(call.context, keyOfCall(call));
+  return mayBeMissing ? unlessMissing(found) : found;
 }
 
 async function storeNew(call: ResourceCall, services: Services, object: KubernetesObject): Promise<Stored> {
