@@ -169,7 +169,7 @@ describe('ipam resolver', () => {
       Object.fromEntries(readdirSync(folder).map((file) => [file, readFileSync(new URL(file, folder), 'utf8')]));
 
     test('the quick start gets an address from each of its three networks', async () => {
-      for (const object of loadAll(readFileSync(new URL('examples/quickstart/config/network.yaml', ROOT), 'utf8')) as {
+      for (const object of loadAll(readFileSync(new URL('examples/quickstart/2-network.yaml', ROOT), 'utf8')) as {
         kind: string;
       }[]) {
         if (object.kind === 'IPPrefix') await world.client.create(ipPrefixKind, object as never);
