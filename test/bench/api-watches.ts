@@ -15,7 +15,7 @@ import { ratio } from './table.ts';
 const WATCHERS = 1000;
 const MERGE_PATCH = { 'content-type': 'application/merge-patch+json' };
 
-/** How long it takes until watchers know, and what a watch costs. */
+/** How long it takes until watchers know. */
 export async function watchRows(pair: Pair): Promise<string[][]> {
   const { client } = pair.sluice;
   let number = 0;
@@ -31,9 +31,27 @@ export async function watchRows(pair: Pair): Promise<string[][]> {
   const revision = await watchRow(pair, 'until a watcher knows of a new draft', REVISIONS, createDraft, one);
   const maps = await watchRow(pair, `${job} a new ConfigMap`, CONFIG_MAPS, create, many);
   const revisions = await watchRow(pair, `${job} a draft's new label`, REVISIONS, label, many);
-  const { ours, floor } = maps.memory;
-  const memory = ['memory a watch', kilobytes(ours), '', kilobytes(floor), '', ratio(ours, floor), '', ''];
-  return [map.row, revision.row, maps.row, revisions.row, memory];
+  return [map, revision, maps, revisions];
+}
+
+/** What a watch costs. Asked of servers that have done little yet: memory that is free again would hide it. */
+export async function memoryRow({ sluice, floor }: Pair): Promise<string[]> {
+  const cost = async ({ client, memory }: Pair['sluice'], path: string) => {
+    const before = await memory();
+    const watches = await client.watch(path, WATCHERS);
+    await watches.quiet(1000);
+    const after = await memory();
+    watches.close();
+    return (after - before) / WATCHERS;
+  };
+  const [ours, best] = [await cost(sluice, await watchPath(sluice, REVISIONS)), await cost(floor, '/watch')];
+  return ['memory a watch', kilobytes(ours), '', kilobytes(best), '', ratio(ours, best), '', ''];
+}
+
+/** A watch that begins now. */
+async function watchPath({ client }: Pair['sluice'], path: string): Promise<string> {
+  const { metadata } = JSON.parse((await client.send('GET', `${path}?limit=1`)).toString());
+  return `${path}?watch=true&resourceVersion=${metadata.resourceVersion}`;
 }
 
 interface WatchJob {
@@ -49,16 +67,9 @@ async function watchRow(
   path: string,
   cause: () => Promise<unknown>,
   { watchers, rounds, aim }: WatchJob,
-) {
-  const { metadata } = JSON.parse((await sluice.client.send('GET', `${path}?limit=1`)).toString());
-  const before = [await sluice.memory(), await floor.memory()] as const;
-  const watches = await sluice.client.watch(`${path}?watch=true&resourceVersion=${metadata.resourceVersion}`, watchers);
+): Promise<string[]> {
+  const watches = await sluice.client.watch(await watchPath(sluice, path), watchers);
   const floorWatches = await floor.client.watch('/watch', watchers);
-  await watches.quiet(1000);
-  const memory = {
-    ours: ((await sluice.memory()) - before[0]) / watchers,
-    floor: ((await floor.memory()) - before[1]) / watchers,
-  };
   try {
     for (let round = 0; round < 5; round++) await watches.latency(cause);
     await floor.client.send('PUT', '/line', watches.line);
@@ -67,7 +78,7 @@ async function watchRow(
       times.ours.push(await watches.latency(cause));
       times.floor.push(await floorWatches.latency(() => floor.client.send('POST', '/', configMap('any'))));
     }
-    return { row: latencyRow(job, times, aim), memory };
+    return latencyRow(job, times, aim);
   } finally {
     watches.close();
     floorWatches.close();

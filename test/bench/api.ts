@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runSluice, startFloor, startSluice } from './api-processes.ts';
 import { readRows } from './api-reads.ts';
 import { HEAD, plainRow } from './api-rows.ts';
-import { watchRows } from './api-watches.ts';
+import { memoryRow, watchRows } from './api-watches.ts';
 import { writeRows } from './api-writes.ts';
 import { synthesize } from './synthetic-repository.ts';
 import { milliseconds, printTable } from './table.ts';
@@ -30,6 +30,7 @@ export async function api(): Promise<void> {
     const floor = await startFloor(data);
     const pair = { sluice, floor };
     try {
+      rows.push(await memoryRow(pair));
       rows.push(...(await writeRows(pair, folder)));
       rows.push(...(await readRows(pair)));
       rows.push(...(await watchRows(pair)));
