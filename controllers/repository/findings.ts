@@ -26,19 +26,17 @@ export async function findingsOf(
       continue;
     descents.set(`${before.commit} ${after.commit}`, await isAncestor(git, before.commit, after.commit));
   }
+  const known = lookUp(rows);
   const knowledge: Knowledge = {
-    publication: (ref, oid) => publicationOf(rows.find((row) => row.ref === ref && row.refOid === oid)),
+    publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
-    ownCommit: (oid) =>
-      rows.some((row) =>
-        row.recordOid === oid ? row.record !== undefined : row.commit === oid && row.tip.facts.action !== undefined,
-      ),
+    ownCommit: (oid) => known.ownCommits.has(oid),
     mainCommits: () => undefined,
     revisionOf: (uid) => {
-      const key = rows.find((row) => row.uid === uid)?.key;
+      const key = known.byUid.get(uid)?.key;
       return key === undefined ? undefined : { package: key.package, workspace: key.workspace };
     },
-    decided: ({ name, after }) => rows.some((row) => row.ref === name && row.refOid === after && isDecided(row)),
+    decided: ({ name, after }) => known.decided.has(`${name} ${after}`),
   };
   const side = (pick: (change: IndexChange) => PackageRevision | undefined) =>
     new Map(changes.flatMap((change) => refsOf(pick(change), layout)));
@@ -49,6 +47,23 @@ export async function findingsOf(
     knowledge,
   );
   return found.filter((finding) => !finding.inBand || TOLD.has(finding.kind));
+}
+
+/** What is asked about rows, so that thousands of them that were pushed together are looked through once. */
+function lookUp(rows: readonly PackageRevision[]) {
+  const atRef = new Map<string, PackageRevision>();
+  const byUid = new Map<string, PackageRevision>();
+  const ownCommits = new Set<string>();
+  const decided = new Set<string>();
+  for (const row of rows) {
+    const ref = `${row.ref} ${row.refOid}`;
+    if (!atRef.has(ref)) atRef.set(ref, row);
+    if (!byUid.has(row.uid)) byUid.set(row.uid, row);
+    if (row.recordOid !== undefined && row.record !== undefined) ownCommits.add(row.recordOid);
+    if (row.tip.facts.action !== undefined) ownCommits.add(row.commit);
+    if (isDecided(row)) decided.add(ref);
+  }
+  return { atRef, byUid, ownCommits, decided };
 }
 
 /** In order, and still news to those who work on the revision. */

@@ -53,7 +53,7 @@ export const repositoryKind = defineKind({
       nextFullSyncTime: serverTimeSchema.describe('When it will be read as a whole again.'),
       observedGeneration: observedGenerationSchema,
       observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
-      packageCount: z.int().optional().describe('How many package revisions it has.'),
+      packageCount: z.int().optional().describe('How many packages it has.'),
       gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
     })
     .describe('What was found in the repository.'),
