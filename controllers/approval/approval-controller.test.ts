@@ -132,6 +132,7 @@ describe('approval controller', () => {
     const { store } = world;
     let pushed = '';
     const racing = controllerOn({
+      list: (filter) => store.list(filter),
       judge: async (of) => {
         const judgement = await store.judge(of);
         pushed = await world.push(branch, { 'app/evil.yaml': 'a: 1\n' }, 'proposed/app/w1');
@@ -152,6 +153,7 @@ describe('approval controller', () => {
     await reconcile(name);
     const { store } = world;
     const racing = controllerOn({
+      list: (filter) => store.list(filter),
       judge: async (of) => {
         const judgement = await store.judge(of);
         await annotate(of, {});

@@ -3,6 +3,7 @@ import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
+import { isPublished } from '../../src/package/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import { parseDuration } from '../../src/resource/duration.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
@@ -13,8 +14,8 @@ import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
-  /** For the judgement: gates, verdicts and policy at one point in time. */
-  readonly store: Pick<RevisionStore, 'judge'>;
+  /** For the judgement, and for the siblings that the policy `initial` asks about. */
+  readonly store: Pick<RevisionStore, 'judge' | 'list'>;
 }
 
 /** What to do about one revision: a step, a wait, or nothing and why. */
@@ -36,7 +37,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     try {
       // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
       const judgement = await store.judge(object.metadata.name);
-      const plan = await planFor(object, policy, judgement);
+      const plan = planFor(object, policy, judgement);
       if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
       if ('step' in plan) await take(plan.step, object, policy, judgement);
       else if (plan.tell !== undefined) {
@@ -51,7 +52,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return undefined;
   }
 
-  async function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Promise<Plan> {
+  function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {
     if (policy !== 'initial' && policy !== 'always') {
       const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
       return { tell: { type: 'Warning', reason: 'InvalidPolicy', message } };
@@ -66,7 +67,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly, options.claimants);
     // Of a draft the resolvers come to report; of what was proposed before they did, people should hear.
     if (obstacle?.reason === 'NotSettled' && isDraft) return {};
-    const message = obstacle?.message ?? (await refuseByPolicy(object, policy, judgement));
+    const message = obstacle?.message ?? refuseByPolicy(object, policy, judgement);
     if (message !== undefined) return { tell: { type: 'Normal', reason: 'NotApproved', message } };
     const created = Date.parse(object.metadata.creationTimestamp) || judgement.revision.tip.time;
     const rest = created + delay - clock.now();
@@ -74,21 +75,15 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     return { step: isDraft ? 'propose' : 'approve' };
   }
 
-  async function refuseByPolicy(
-    { metadata: { namespace }, spec: { repository, packageName } }: PackageRevision,
-    policy: string,
-    judgement: Judgement,
-  ): Promise<string | undefined> {
+  function refuseByPolicy(object: PackageRevision, policy: string, judgement: Judgement): string | undefined {
+    const { repository, packageName } = object.spec;
     if (policy === 'initial') {
-      const { items } = await client.list(packageRevisionKind, {
-        ...(namespace === undefined ? {} : { namespace }),
-        fieldSelector: `spec.repository=${repository},spec.packageName=${packageName}`,
-      });
       // A package that is on the main branch without a tag counts too.
-      const published = items.filter(({ spec }) => spec.lifecycle !== 'Draft' && spec.lifecycle !== 'Proposed');
-      const [latest] = published.sort((a, b) => (b.spec.revision ?? 0) - (a.spec.revision ?? 0));
-      if (latest !== undefined)
-        return `policy initial approves the first revision only, and ${latest.metadata.name} is ${latest.spec.lifecycle}`;
+      const siblings = store.list({ repository, package: packageName }).filter(isPublished);
+      const [published] = siblings.sort((a, b) => b.revision - a.revision);
+      if (published !== undefined) {
+        return `policy initial approves the first revision only, and ${published.name} is ${published.lifecycle}`;
+      }
     }
     // Whoever edits the package could have written the annotation, and would approve by it what he proposed.
     return judgement.policy.forbidSelfApproval
