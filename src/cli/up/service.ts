@@ -36,7 +36,7 @@ const LOCK_INTERVAL = 1000;
 /** Milliseconds that work has to end by itself; with what the rest takes, all ends within ten seconds, or soon after for what hangs. */
 const STOP_GRACE = 5000;
 /** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
-const RACES = 5;
+const RACES = 12;
 /** These report on their object, which is told as an event. */
 const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
 
