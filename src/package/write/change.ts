@@ -11,6 +11,7 @@ import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
+import { isKptfilePath } from '../merge/package-files.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
@@ -18,7 +19,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
 import { changedConditions, checkGiver } from './giver-rights.ts';
 import { replaceTexts } from './replace-texts.ts';
-import { giveRendered, isKptfilePath, RENDERED, renderTrivially } from './trivial-render.ts';
+import { giveRendered, RENDERED, renderTrivially } from './trivial-render.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */

@@ -3,6 +3,7 @@ import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { contentDigest, MAX_FILES } from '../content.ts';
 import { CONTENT_INPUT, type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
+import { isKptfilePath } from '../merge/package-files.ts';
 import type { RevisionRecord } from '../record.ts';
 import { giveVerdict } from '../verdict.ts';
 
@@ -32,11 +33,6 @@ export function renderTrivially(kptfiles: ReadonlyMap<string, Uint8Array>): stri
     { op: 'removeCondition', type: RENDERED.type },
     { op: 'setCondition', condition: RENDERED },
   ]);
-}
-
-/** True for the path of the Kptfile of the package or of a package inside it. */
-export function isKptfilePath(path: string): boolean {
-  return path === 'Kptfile' || path.endsWith('/Kptfile');
 }
 
 /** Puts down that a package was rendered as it is now. */

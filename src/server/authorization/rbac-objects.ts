@@ -1,9 +1,9 @@
 import type { LabelSelectorObject } from '../../resource/label-selector.ts';
 import type { KubernetesObject } from '../../resource/object.ts';
 
-/** What the RBAC objects of Kubernetes hold, as far as a decision needs it. */
+export { RBAC_GROUP } from '../../resource/kinds/role.ts';
 
-export const RBAC_GROUP = 'rbac.authorization.k8s.io';
+/** What the RBAC objects of Kubernetes hold, as far as a decision needs it. */
 
 /** One permission: every verb on every resource (or path) that it lists. Nothing listed allows nothing, save for names. */
 export interface PolicyRule {
