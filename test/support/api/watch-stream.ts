@@ -29,7 +29,8 @@ export class WatchStream implements Disposable {
       this.#wake();
     };
     lines.on('close', end);
-    response.on('error', end);
+    // A server that is killed breaks the connection: the reader of lines says it again as an error of its own.
+    lines.on('error', end);
   }
 
   /** The next event; undefined if the server has ended the watch. Throws if neither happens for long. */
