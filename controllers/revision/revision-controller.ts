@@ -7,7 +7,8 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
-import type { Renderer, Resolver } from '../../src/package/resolver.ts';
+import type { Renderer } from '../../src/package/renderer.ts';
+import type { Resolver } from '../../src/package/resolver.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';

@@ -3,7 +3,8 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { evaluateGates } from '../../src/package/gates.ts';
 import { matchesPattern } from '../../src/package/policy.ts';
-import type { Renderer, Resolver, ResolverContext } from '../../src/package/resolver.ts';
+import type { Renderer } from '../../src/package/renderer.ts';
+import type { Resolver, ResolverContext } from '../../src/package/resolver.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import {
   type Arrangement,
@@ -108,7 +109,8 @@ function renderStep(renderer: Renderer): Step {
     name: RENDERER,
     claims: ['*'],
     applies: () => true,
-    resolve: (subject, context) => renderer.render(subject, context),
+    resolve: async ({ files }, { signal }) =>
+      (await renderer.render({ files, namespace: '', validatorConditions: new Map(), signal })) ?? {},
   };
   return { resolver, failureTypes: [RENDERED_TYPE], rendering: true };
 }

@@ -49,9 +49,3 @@ export interface Resolution {
   /** Look again after so many milliseconds even if nothing changes. */
   readonly requeueAfter?: number;
 }
-
-/** Turns the files of a package into what is applied; filled by the function pipeline. */
-export interface Renderer {
-  /** Contents that rendering changes (null removes) and conditions that it gives; nothing for a package without a pipeline. */
-  render(subject: ResolverSubject, context: ResolverContext): Promise<Resolution>;
-}

@@ -1,0 +1,27 @@
+/** A function outside of this process: what to run, and the ResourceList that it reads. */
+export interface ExternalCall {
+  /** What the Kptfile names; exactly one of the two. The image is complete, with registry and tag. */
+  readonly image?: string;
+  readonly exec?: string;
+  /** A ResourceList as YAML. */
+  readonly input: string;
+}
+
+export interface ExternalAnswer {
+  readonly exitCode: number;
+  /** A ResourceList as YAML, if the function did what it should. */
+  readonly stdout: string;
+  /** What it said to people, cut to a bound. */
+  readonly stderr: string;
+}
+
+/** Runs functions outside of this process. */
+export interface ExternalRunner {
+  /** Why it cannot run this function here, and what to do about it; undefined if it can. Does not start anything of the function's. */
+  refusal(call: Omit<ExternalCall, 'input'>): Promise<string | undefined>;
+  /**
+   * Runs the function to its end. An exit code other than 0 is an answer. Rejects with Timeout, with LimitExceeded above the bounds of
+   * output, with Unavailable where `refusal` gives a reason; no process of the function is left behind in any case.
+   */
+  run(call: ExternalCall, signal: AbortSignal): Promise<ExternalAnswer>;
+}

@@ -1,0 +1,77 @@
+import { Document, isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
+
+/** What YAML 1.1 or 1.2 readers take for another thing than a text if it stands without quotes. */
+const NOT_A_TEXT =
+  /^(?:~|null|true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan|)$/i;
+
+/**
+ * A node as plain data. A scalar without quotes is what Kubernetes' reader takes it for: true and false, null, numbers; everything
+ * else is a text. Keys are texts. A key `__proto__` is a plain property.
+ */
+export function plainValue(node: unknown): unknown {
+  if (node === null || node === undefined) return null;
+  if (isScalar(node)) return scalarValue(node);
+  if (isSeq(node)) return node.items.map(plainValue);
+  if (!isMap(node)) return null;
+  const value: Record<string, unknown> = {};
+  for (const { key, value: inner } of node.items) {
+    const name = isScalar(key) ? String(key.value ?? 'null') : '';
+    if (name === '__proto__') Object.defineProperty(value, name, { value: plainValue(inner), enumerable: true });
+    else value[name] = plainValue(inner);
+  }
+  return value;
+}
+
+function scalarValue({ value, type }: Scalar): unknown {
+  if (typeof value !== 'string' || type !== 'PLAIN') return value;
+  switch (value) {
+    case 'true':
+    case 'True':
+    case 'TRUE':
+      return true;
+    case 'false':
+    case 'False':
+    case 'FALSE':
+      return false;
+    case '':
+    case '~':
+    case 'null':
+    case 'Null':
+    case 'NULL':
+      return null;
+    default:
+  }
+  if (/^[-+]?[0-9]+$/.test(value) || /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(value)) {
+    const number = Number(value);
+    if (Number.isFinite(number)) return number;
+  }
+  return value;
+}
+
+/**
+ * A node for plain data, of which every scalar reads as what it is: a text that could be taken for a number or a truth value is
+ * quoted. Keys keep their order.
+ */
+export function createNode(value: unknown): Node {
+  const node = new Document(null, { schema: 'failsafe' }).createNode(value, { aliasDuplicateObjects: false }) as Node;
+  settle(node);
+  return node;
+}
+
+/** Scalars hold texts, as those that were read do. */
+function settle(node: unknown): void {
+  if (isScalar(node)) {
+    const { value } = node;
+    if (typeof value === 'string') {
+      if (NOT_A_TEXT.test(value)) node.type = 'QUOTE_DOUBLE';
+    } else if (value !== null) {
+      node.value = String(value);
+      node.type = 'PLAIN';
+    }
+  } else if (isMap(node)) {
+    for (const { key, value } of node.items) {
+      settle(key);
+      settle(value);
+    }
+  } else if (isSeq(node)) for (const item of node.items) settle(item);
+}
