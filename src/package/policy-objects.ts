@@ -34,6 +34,11 @@ export function effectivePolicy(
       policy.spec.givers.map((rule) => ({ ...rule, policy: policy.metadata.name })),
     ),
     pushDenied: selecting.flatMap((policy) => (policy.spec.pushMayGive ? policy.spec.pushDenied : ['*'])),
+    validatorConditions: new Map(
+      selecting.flatMap((policy) =>
+        policy.spec.validatorConditions.map((rule) => [rule.function, rule.conditionType] as const),
+      ),
+    ),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     commitBudgetPerHour:

@@ -10,6 +10,8 @@ export interface EffectivePolicy {
   readonly givers: readonly GiverRule[];
   /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
   readonly pushDenied: readonly string[];
+  /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
+  readonly validatorConditions: ReadonlyMap<string, string>;
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
@@ -40,6 +42,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   requiredGates: [],
   givers: [],
   pushDenied: [],
+  validatorConditions: new Map(),
   autoPropose: false,
   forbidSelfApproval: false,
   commitBudgetPerHour: 50,

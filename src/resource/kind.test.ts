@@ -176,6 +176,7 @@ describe('the kinds', () => {
     expect(packagePolicyKind.complete({ metadata: { name: 'p' }, spec: {} }).spec).toEqual({
       selector: {},
       requiredGates: [],
+      validatorConditions: [],
       givers: [],
       pushMayGive: true,
       pushDenied: [],

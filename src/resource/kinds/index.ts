@@ -4,6 +4,7 @@ import { configMapKind } from './config-map.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';
 import { deliveryTargetKind } from './delivery-target.ts';
 import { eventKind } from './event.ts';
+import { functionPolicyKind } from './function-policy.ts';
 import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam.ts';
 import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
@@ -23,6 +24,7 @@ export const OBJECT_KINDS: readonly Kind[] = [
   repositoryKind,
   deliveryTargetKind,
   packagePolicyKind,
+  functionPolicyKind,
   secretKind,
   configMapKind,
   serviceAccountKind,

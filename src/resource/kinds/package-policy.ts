@@ -41,6 +41,18 @@ export const packagePolicyKind = defineKind({
         .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
       pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
       pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
+      validatorConditions: z
+        .array(
+          z.object({
+            function: z
+              .string()
+              .min(1)
+              .describe('Name of the pipeline entry, or of its image without registry and tag.'),
+            conditionType: z.string().min(1).describe('The condition that its findings become.'),
+          }),
+        )
+        .default([])
+        .describe('Validators whose findings become a condition of their own, which a gate can wait for.'),
       autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
       approval: z
         .object({
