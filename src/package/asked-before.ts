@@ -4,8 +4,8 @@ import { sameValue } from '../resource/same-value.ts';
 import { parseCommitMessage } from './commit-message.ts';
 import { readCommit } from './history.ts';
 import type { PackageRevision } from './package-revision.ts';
+import { RENDERED } from './write/render.ts';
 import { textsOf } from './write/replace-texts.ts';
-import { RENDERED } from './write/trivial-render.ts';
 import type { Workbench } from './write/workbench.ts';
 
 /** Commits that are looked back at, the youngest first. */

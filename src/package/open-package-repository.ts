@@ -17,7 +17,8 @@ export function hostedFolder(dataFolder: string): string {
   return join(dataFolder, 'repositories');
 }
 
-export interface OpenOptions extends Pick<PackageRepositoryOptions, 'policyFor' | 'dependentsOf' | 'onChange'> {
+export interface OpenOptions
+  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange'> {
   /** Folder for mirrors and index caches. */
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -73,6 +74,7 @@ export async function openPackageRepository(
       ...(remote === undefined ? {} : { remote }),
       cacheFile: join(options.dataFolder, 'cache', `${location}.ndjson`),
       clock: options.clock,
+      renderer: options.renderer,
       identity,
       policyFor: options.policyFor,
       dependentsOf: options.dependentsOf,

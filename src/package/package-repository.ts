@@ -12,6 +12,7 @@ import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
+import type { Renderer } from './renderer.ts';
 import { judged } from './transitions.ts';
 import type { RevisionChange } from './write/change.ts';
 import { planCreate } from './write/create.ts';
@@ -35,6 +36,7 @@ export interface PackageRepositoryOptions {
   /** Where the index is kept between runs; undefined keeps it in memory. */
   readonly cacheFile?: string;
   readonly clock: Clock;
+  readonly renderer?: Renderer | undefined;
   readonly identity?: { readonly name: string; readonly email: string };
   /** What the policies of the repository's namespace say about one of its revisions. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
@@ -62,6 +64,7 @@ export class PackageRepository implements Workbench {
   readonly git: GitRepository;
   readonly index: RevisionIndex;
   readonly clock: Clock;
+  readonly renderer: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
   /** Why the index cache was not used, if it was not. */
   readonly note: string | undefined;
@@ -83,6 +86,7 @@ export class PackageRepository implements Workbench {
     this.layout = options.layout;
     this.git = options.git;
     this.clock = options.clock;
+    this.renderer = options.renderer;
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
     this.#cache = cache;

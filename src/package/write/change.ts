@@ -11,15 +11,15 @@ import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
-import { isKptfilePath } from '../merge/package-files.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
+import type { Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
 import { changedConditions, checkGiver } from './giver-rights.ts';
+import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
 import { replaceTexts } from './replace-texts.ts';
-import { giveRendered, RENDERED, renderTrivially } from './trivial-render.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 /** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
@@ -34,6 +34,8 @@ export interface RevisionChange {
   readonly conditions?: readonly GivenCondition[];
   /** Condition types to take back. In Draft and Proposed. */
   readonly withdraw?: readonly string[];
+  /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
+  readonly rendering?: Rendering;
   /** Says that pipeline and resolvers came to rest at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
@@ -63,16 +65,25 @@ export async function planChange(
   const content = await bench.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
-  const rendered = revision.lifecycle === 'Draft' && renderEdits(content, change, edits);
+  const rendering =
+    revision.lifecycle === 'Draft' ? await renderingOf(bench, content, change, edits, policy, context) : undefined;
+  if (rendering !== undefined) applyRendering(edits, content, rendering);
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   // Who writes a condition into the text gives it as well.
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
-  const byWriter = rendered ? written.filter((type) => type !== RENDERED.type) : written;
-  checkGiver(policy, byWriter, context);
+  const byRendering = new Set([
+    ...(rendering?.conditions ?? []).map(({ type }) => type),
+    ...(rendering?.withdraw ?? []),
+  ]);
+  checkGiver(
+    policy,
+    written.filter((type) => !byRendering.has(type)),
+    context,
+  );
   const before = await currentRecord(bench, revision, content);
   let record = before;
+  if (rendering !== undefined) record = recordRendering(record, rendering, next, at);
   if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, context, at);
-  if (rendered) record = giveRendered(record, next, at);
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -179,23 +190,41 @@ function fileEdits(
 }
 
 /**
- * Adds what rendering makes of a package without a pipeline, if the change touches its files. False if nothing is rendered; also if
- * nothing differs, since what is the same as before needs no commit.
+ * What rendering says of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
+ * as before needs no commit.
  */
-function renderEdits(content: PackageContent, change: RevisionChange, edits: Map<string, Uint8Array | null>): boolean {
-  const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
-  const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
-  if (!touches || !differs) return false;
-  const kptfiles = new Map<string, Uint8Array>();
-  for (const [path, data] of [...content.files, ...edits]) {
-    if (!isKptfilePath(path)) continue;
-    if (data === null) kptfiles.delete(path);
-    else kptfiles.set(path, data);
+async function renderingOf(
+  bench: Workbench,
+  content: PackageContent,
+  change: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+  policy: EffectivePolicy,
+  context: RequestContext,
+): Promise<Rendering | undefined> {
+  let { rendering } = change;
+  if (rendering === undefined) {
+    const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
+    const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
+    if (!touches || !differs) return undefined;
+    const files = new Map<string, Uint8Array>(content.files);
+    for (const [path, data] of edits) {
+      if (data === null) files.delete(path);
+      else files.set(path, data);
+    }
+    rendering = await renderFiles(files, bench, policy, context);
+    if (rendering === undefined) return undefined;
   }
-  const text = renderTrivially(kptfiles);
-  if (text === undefined) return false;
-  edits.set('Kptfile', Buffer.from(text));
-  return true;
+  const permitted = permittedRendering(rendering, policy);
+  for (const sentence of permitted.refused) context.warn?.(sentence);
+  return permitted.rendering;
+}
+
+/** Adds what rendering changes to the edits of a change. */
+function applyRendering(edits: Map<string, Uint8Array | null>, content: PackageContent, rendering: Rendering): void {
+  for (const [path, text] of rendering.edits ?? []) edits.set(path, text === null ? null : Buffer.from(text));
+  const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
+  if (text === undefined) return;
+  edits.set('Kptfile', Buffer.from(renderedKptfile(Buffer.from(text).toString('utf8'), rendering)));
 }
 
 async function applyEdits(

@@ -10,13 +10,13 @@ import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
 import { checkPlace } from './place.ts';
+import { renderNew } from './render-new.ts';
 import type { NewRevision, RevisionSource } from './revision-source.ts';
 import type { Start } from './start.ts';
 import { startClone } from './start-clone.ts';
 import { startCopy } from './start-copy.ts';
 import { startInit } from './start-init.ts';
 import { startUpgrade } from './start-upgrade.ts';
-import { giveRendered, renderNew } from './trivial-render.ts';
 import type { UpstreamReader } from './upstream-reader.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -44,7 +44,7 @@ export async function planCreate(
   const made = await withKptfile(bench, begunTree, path, wanted.kptfile ?? []);
   const at = timestamp(bench.clock.now());
   const verdicts = start.verdicts ?? (await givenIn(bench, `${made}:${path}`, context, at));
-  const rendered = await renderNew(bench.git, made, path);
+  const rendered = await renderNew(bench, made, path, context);
   const commit = await bench.git.writeCommit({
     tree: rendered.root,
     parents: [head],
@@ -63,7 +63,7 @@ export async function planCreate(
     task: start.task,
     ...wanted.metadata,
   };
-  const record = rendered.inputs === undefined ? begun : giveRendered(begun, rendered.inputs, at);
+  const record = rendered.record(begun, at);
   const before = bench.index.ref(recordRef(bench.layout, uid));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
   const updates: RefUpdate[] = [

@@ -7,6 +7,7 @@ import { type RepositoryLayout, recordRef } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
 import { formatRecord, type RevisionRecord } from '../record.ts';
+import type { Renderer } from '../renderer.ts';
 
 /** What planning a write needs of a repository. Plans write objects, which nobody sees until their refs are committed. */
 export interface Workbench {
@@ -18,6 +19,8 @@ export interface Workbench {
   readonly git: GitRepository;
   readonly index: RevisionIndex;
   readonly clock: Clock;
+  /** Runs the functions of packages; without it those that name some are not rendered as they are written. */
+  readonly renderer?: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
   /** The id of the empty tree, which exists in the repository from the first call on. */
   emptyTree(): Promise<Oid>;

@@ -1,0 +1,133 @@
+import {
+  type Condition,
+  editKptfile,
+  type Kptfile,
+  type KptfileEdit,
+  readKptfile,
+} from '../../../kptfile-schema/index.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import { CONTENT_INPUT, type PackageInputs } from '../inputs.ts';
+import { isKptfilePath } from '../merge/package-files.ts';
+import { type EffectivePolicy, refuseGiver } from '../policy.ts';
+import type { RevisionRecord } from '../record.ts';
+import type { Renderer, Rendering } from '../renderer.ts';
+import { type GivenCondition, giveVerdict, withdrawVerdict } from '../verdict.ts';
+
+/** What kpt writes into the Kptfile of a package whose pipeline came through. */
+export const RENDERED: Condition = { type: 'Rendered', status: 'True', reason: 'RenderSuccess' };
+
+/** Gives the conditions that come out of rendering, which are nobody's opinion. */
+export const RENDER_ACTOR = 'controller:render';
+
+const NO_SIGNAL = new AbortController().signal;
+
+export type PackageTexts = ReadonlyMap<string, Uint8Array>;
+
+/** Whether any Kptfile of a package, nested packages included, names functions; undefined if one of them cannot be read. */
+export function namesFunctions(files: PackageTexts): boolean | undefined {
+  let found = false;
+  let own = false;
+  for (const [path, data] of files) {
+    if (!isKptfilePath(path)) continue;
+    const read = readKptfile(data);
+    if (!read.ok) return undefined;
+    own ||= path === 'Kptfile';
+    found ||= hasPipeline(read.kptfile);
+  }
+  return own ? found : undefined;
+}
+
+/**
+ * What rendering makes of a package as it is about to be written. A package without functions only gets the condition. Undefined if
+ * nothing can be rendered: a Kptfile cannot be read, or nobody can run its functions now; the controller looks at it again.
+ */
+export async function renderFiles(
+  files: PackageTexts,
+  { renderer, namespace }: { readonly renderer?: Renderer | undefined; readonly namespace: string },
+  policy: Pick<EffectivePolicy, 'validatorConditions'>,
+  { signal = NO_SIGNAL, warn }: RequestContext,
+): Promise<Rendering | undefined> {
+  const pipeline = namesFunctions(files);
+  if (pipeline === undefined) return undefined;
+  if (!pipeline) return { kptfile: [], conditions: [RENDERED] };
+  try {
+    return await renderer?.render({ files, namespace, validatorConditions: policy.validatorConditions, signal });
+  } catch (error) {
+    if (!isSluiceError(error, 'Unavailable')) throw error;
+    warn?.(`not rendered yet: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. */
+export function permittedRendering(
+  rendering: Rendering,
+  policy: EffectivePolicy,
+): { readonly rendering: Rendering; readonly refused: readonly string[] } {
+  const refused: string[] = [];
+  const permitted = (type: string): boolean => {
+    // Whether the package was rendered is a fact and not a verdict of the package's own functions.
+    if (type === RENDERED.type) return true;
+    const why = refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+    if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
+    return why === undefined;
+  };
+  const { conditions = [], withdraw = [] } = rendering;
+  const kept = {
+    ...rendering,
+    conditions: conditions.filter(({ type }) => permitted(type)),
+    withdraw: withdraw.filter(permitted),
+  };
+  return { rendering: kept, refused };
+}
+
+/** The text of a Kptfile with all that rendering changes in it. Throws KptfileEditError if it cannot be edited. */
+export function renderedKptfile(text: string, rendering: Rendering): string {
+  const { kptfile, withdraw = [], conditions = [], gates = [] } = rendering;
+  const read = readKptfile(text);
+  const isThere = read.ok && isRendered(read.kptfile);
+  const edits = conditions.flatMap(({ inputs: _inputs, ...condition }): KptfileEdit[] => {
+    const set = { op: 'setCondition', condition } as const;
+    if (condition.type !== RENDERED.type) return [set];
+    // As kpt does it: once, and last, unless it is there already; a copy stays as its source is.
+    if (condition.status === 'True' && isThere) return [];
+    return [{ op: 'removeCondition', type: condition.type }, set];
+  });
+  return editKptfile(text, [
+    ...kptfile,
+    ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
+    ...edits,
+    ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
+  ]);
+}
+
+/** Puts down what rendering said of a package as it is now. */
+export function recordRendering(
+  record: RevisionRecord,
+  { conditions = [], withdraw = [] }: Rendering,
+  inputs: PackageInputs,
+  at: string,
+): RevisionRecord {
+  let next = record;
+  for (const type of withdraw) next = withdrawVerdict(next, type);
+  const context: RequestContext = { actor: { name: RENDER_ACTOR }, face: 'controller' };
+  for (const given of conditions) next = giveVerdict(next, forContent(given), inputs, context, at);
+  return next;
+}
+
+/** A pipeline looks at the whole package, whatever object a condition's type names. */
+export function forContent(given: GivenCondition): GivenCondition {
+  return { ...given, inputs: [CONTENT_INPUT] };
+}
+
+function hasPipeline({ pipeline }: Kptfile): boolean {
+  return (pipeline?.mutators?.length ?? 0) + (pipeline?.validators?.length ?? 0) > 0;
+}
+
+/** True if the one condition that speaks of rendering is what a render that came through writes. Where it stands means nothing. */
+function isRendered({ status }: Kptfile): boolean {
+  const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
+  return found !== undefined && others.length === 0 && sameValue(found, RENDERED);
+}
