@@ -111,6 +111,7 @@ test('claimants are those that say yes, and those that cannot tell', () => {
     claimants(
       [applies('b', kindIs('A')), applies('c', kindIs('B')), applies('a', broken)],
       subjectOf(revision, content),
+      true,
     ),
   ).toEqual(['a', 'b']);
 });

@@ -1,5 +1,7 @@
 import { matchesPattern } from '../../src/package/policy.ts';
 import type { Resolver, ResolverSubject } from '../../src/package/resolver.ts';
+import { namesFunctions } from '../../src/package/write/render.ts';
+import { RENDERER } from './run-state.ts';
 
 /** Why resolvers cannot run as they are configured. */
 export interface ResolverProblem {
@@ -45,10 +47,11 @@ export function arrangeResolvers(resolvers: readonly Resolver[]): Arrangement {
 
 /**
  * Names of the resolvers that say that a package is their business, sorted. A resolver that cannot tell counts, so that nothing
- * is taken for complete by accident.
+ * is taken for complete by accident. Where packages are rendered, so does the renderer for those that name functions.
  */
-export function claimants(resolvers: readonly Resolver[], subject: ResolverSubject): string[] {
+export function claimants(resolvers: readonly Resolver[], subject: ResolverSubject, renders: boolean): string[] {
   const names = resolvers.filter((resolver) => appliesOrFails(resolver, subject)).map(({ name }) => name);
+  if (renders && namesFunctions(subject.files) !== false) names.push(RENDERER);
   return [...new Set(names)].sort();
 }
 

@@ -2,12 +2,15 @@ import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/clock.ts';
 import { type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
 import { verdictOf } from '../../src/package/record.ts';
+import type { Rendering } from '../../src/package/renderer.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import { type GivenCondition, giveVerdict } from '../../src/package/verdict.ts';
 import type { RevisionChange } from '../../src/package/write/change.ts';
+import { RENDER_ACTOR } from '../../src/package/write/render.ts';
 import type { Face } from '../../src/resource/request-context.ts';
-import { RENDERER, type RunOutcome } from './run-resolvers.ts';
-import { isMarked, SETTLED_TYPE, settledCondition } from './settlement.ts';
+import type { RunOutcome } from './run-resolvers.ts';
+import { RENDERER } from './run-state.ts';
+import { isMarked, settlementOf } from './settlement.ts';
 
 /** Acts where more than one resolver, the renderer or the controller itself has something to say. */
 export const CONTROLLER_ACTOR = 'controller:revision';
@@ -30,13 +33,13 @@ export function resolverActor(name: string): string {
 /** Compares what a run came to with what is in Git. `now` in milliseconds since the epoch. */
 export function planChange(judgement: Judgement, outcome: RunOutcome, now: number): Plan {
   const parts = outcome.unsettled === undefined ? partsOf(judgement, outcome, now) : new Parts();
-  const own = outcome.partial ? undefined : settledCondition(judgement, outcome);
-  if (own?.given !== undefined && needsGiving(judgement, outcome, own.given, '', now)) parts.condition(own.given, '');
-  if (own?.withdraw === true) parts.withdraw(SETTLED_TYPE, '');
+  const own = outcome.partial ? undefined : settlementOf(judgement, outcome);
+  for (const given of own?.given ?? []) if (needsGiving(judgement, outcome, given, '', now)) parts.condition(given, '');
+  for (const type of own?.withdraw ?? []) parts.withdraw(type, '');
 
   const contributors = [...parts.contributors].sort();
   const { actor, allowed } = chooseActor(judgement.policy, parts, contributors);
-  const refused: string[] = [];
+  const refused: string[] = [...outcome.refused];
   const permitted = (type: string): boolean => {
     const why = allowed(type);
     if (why !== undefined) refused.push(`${actor}: ${why}`);
@@ -45,12 +48,15 @@ export function planChange(judgement: Judgement, outcome: RunOutcome, now: numbe
   const conditions = parts.conditions.filter(({ type }) => permitted(type));
   const withdraw = parts.withdrawn.filter(permitted);
   const settled = refused.length === 0 ? settledBy(judgement, outcome, parts) : undefined;
-  const empty = conditions.length + withdraw.length + parts.files.size + parts.gates.length === 0;
+  const { rendering } = parts;
+  const empty =
+    conditions.length + withdraw.length + parts.files.size + parts.gates.length === 0 && isEmptyRendering(rendering);
   const change: RevisionChange = {
     files: parts.files,
     kptfile: parts.gates.map((conditionType): KptfileEdit => ({ op: 'addGate', conditionType })),
     conditions,
     withdraw,
+    ...(outcome.rendered ? { rendering } : {}),
     ...(settled === undefined ? {} : { settled }),
     expectedCommit: judgement.revision.commit,
   };
@@ -61,13 +67,15 @@ export function planChange(judgement: Judgement, outcome: RunOutcome, now: numbe
 export function mustSplit(policy: EffectivePolicy, outcome: RunOutcome, plan: Plan): boolean {
   if (plan.refused.length === 0 || plan.contributors.length < 2) return false;
   return [...outcome.contributions.conditions].some(
-    ([type, { by }]) => mayGive(policy, type, resolverActor(by)) && !mayGive(policy, type, plan.actor),
+    ([type, { by }]) =>
+      by !== RENDERER && mayGive(policy, type, resolverActor(by)) && !mayGive(policy, type, plan.actor),
   );
 }
 
 /** One line for people. */
 export function describePlan({ change, actor }: Plan): string {
-  const said = (change?.conditions ?? []).map(({ type, status }) => `${type} is ${status}`);
+  const given = [...(change?.rendering?.conditions ?? []), ...(change?.conditions ?? [])];
+  const said = given.map(({ type, status }) => `${type} is ${status}`);
   const files = [...(change?.files?.keys() ?? [])];
   if (files.length > 0) said.push(`wrote ${files.join(', ')}`);
   return `${actor}: ${said.join(', ') || 'conditions or gates changed'}`;
@@ -79,6 +87,8 @@ class Parts {
   readonly withdrawn: string[] = [];
   readonly gates: string[] = [];
   readonly contributors = new Set<string>();
+  /** What the renderer said, its edits left out. */
+  rendering: Rendering = { kptfile: [] };
 
   condition(given: GivenCondition, by: string): void {
     this.conditions.push(given);
@@ -100,11 +110,20 @@ function partsOf(judgement: Judgement, outcome: RunOutcome, now: number): Parts 
     parts.files.set(path, files.get(path) ?? null);
     for (const by of contributions.files.get(path) ?? []) parts.contributors.add(by);
   }
-  for (const [type, { by, given }] of contributions.conditions)
-    if (conditions.has(type) && needsGiving(judgement, outcome, given, by, now)) parts.condition(given, by);
+  const rendered = { conditions: [] as GivenCondition[], withdraw: [] as string[] };
+  for (const [type, { by, given }] of contributions.conditions) {
+    if (!conditions.has(type) || !needsGiving(judgement, outcome, given, by, now)) continue;
+    if (by === RENDERER) rendered.conditions.push(given);
+    else parts.condition(given, by);
+  }
   const written = new Set(revision.kptfile?.status?.conditions?.map(({ type }) => type));
-  for (const [type, by] of contributions.withdrawn)
-    if (written.has(type) && !conditions.has(type)) parts.withdraw(type, by);
+  for (const [type, by] of contributions.withdrawn) {
+    if (!written.has(type) || conditions.has(type)) continue;
+    if (by === RENDERER) rendered.withdraw.push(type);
+    else parts.withdraw(type, by);
+  }
+  parts.rendering = { kptfile: contributions.kptfile, ...rendered };
+  if (!isEmptyRendering(parts.rendering)) parts.contributors.add(RENDERER);
   const gates = revision.kptfile === undefined ? [] : gatesOf(revision.kptfile);
   for (const type of gatesOf(kptfile)) {
     if (gates.includes(type)) continue;
@@ -128,10 +147,12 @@ function needsGiving(
   const { record, policy } = judgement;
   const verdict = verdictOf(record, given.type);
   if (verdict === undefined) return true;
-  if (verdict.by !== resolverActor(by) && verdict.by !== CONTROLLER_ACTOR) return true;
+  if (by === RENDERER ? verdict.by !== RENDER_ACTOR : ![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by))
+    return true;
   const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
   const face = verdict.face as Face;
-  if (face !== 'controller' || refuseGiver(policy, given.type, giver, face) !== undefined) return true;
+  const isRefused = by !== RENDERER && refuseGiver(policy, given.type, giver, face) !== undefined;
+  if (face !== 'controller' || isRefused) return true;
   return giveVerdict(record, given, outcome.package.inputs, { actor: giver, face }, timestamp(now)) !== record;
 }
 
@@ -148,10 +169,14 @@ function mayGive(policy: EffectivePolicy, type: string, actor: string): boolean 
   return refuseGiver(policy, type, { name: actor }, 'controller') === undefined;
 }
 
+function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering): boolean {
+  return kptfile.length + conditions.length + withdraw.length === 0;
+}
+
 /** The claim that everything is said at the resulting content, if it is true, wanted and new. */
 function settledBy(judgement: Judgement, outcome: RunOutcome, parts: Parts): RevisionChange['settled'] {
-  const { claimants, reported, failures, unsettled } = outcome;
-  if (unsettled !== undefined || failures.length > 0) return undefined;
+  const { claimants, reported, failures, unsettled, renderFailure } = outcome;
+  if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
   if (!claimants.every((name) => reported.has(name))) return undefined;
   if (claimants.length === 0 && !isMarked(judgement)) return undefined;
   const { settled } = judgement.record;

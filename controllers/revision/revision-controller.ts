@@ -135,7 +135,8 @@ class RevisionReconciler {
   async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
     const { revision } = judgement;
     const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
-    const options = { context: { now: clock.now(), signal }, clock, renderer, timeout };
+    const { namespace } = this.#options.store.repository(revision.key.repository);
+    const options = { context: { now: clock.now(), signal }, clock, renderer, namespace, timeout };
     const { outcome, plan } = await runAndPlan(judgement, this.#arrangement, options);
     signal.throwIfAborted();
     this.#tellTrouble(revision, outcome, plan);
@@ -167,14 +168,17 @@ class RevisionReconciler {
     return this.#resting.rest(revision, Date.parse(details.retryAt) - clock.now(), 'the budget of commits is used up');
   }
 
-  #tellTrouble(revision: PackageRevision, { failures, problems, unsettled }: RunOutcome, { refused }: Plan): void {
+  #tellTrouble(revision: PackageRevision, outcome: RunOutcome, { refused }: Plan): void {
+    const { failures, problems, unsettled, renderFailure } = outcome;
     const warn = (reason: string, message: string) => this.#tell(revision, 'Warning', reason, message);
     for (const { resolver, message } of failures) warn('ResolverFailed', `${resolver}: ${message}`);
     for (const { reason, message } of problems) warn(reason, message);
     if (refused.length > 0) warn('GiverRefused', refused.join('; '));
-    if (unsettled !== undefined) warn('NotSettled', unsettled);
+    if (renderFailure !== undefined) warn('RenderFailed', renderFailure);
+    if (unsettled !== undefined) warn('NotSettled', unsettled.what);
     // What comes back after all was well is news again.
-    const isWell = failures.length + problems.length + refused.length === 0 && unsettled === undefined;
+    const quiet = unsettled === undefined && renderFailure === undefined;
+    const isWell = failures.length + problems.length + refused.length === 0 && quiet;
     if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved']));
   }
 

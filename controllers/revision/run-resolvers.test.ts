@@ -41,7 +41,7 @@ describe('runResolvers', () => {
     const calls: string[] = [];
     const grow = resolverOf('grow', ({ files }) => edit('n.txt', `${files.get('n.txt') ?? ''}-1`), { calls });
     const outcome = await runOf(draftOf({}), [grow]);
-    expect(outcome.unsettled).toBe('grow changes n.txt');
+    expect(outcome.unsettled?.what).toBe('grow changes n.txt');
     expect(calls).toHaveLength(MAX_ROUNDS + 1);
   });
 
@@ -173,26 +173,72 @@ describe('runResolvers', () => {
   test('the renderer comes first, may give any condition, and stops the rest if it fails', async () => {
     const calls: string[] = [];
     const a = resolverOf('a', ({ files }) => edit('out', `${files.get('rendered')} a`), { calls });
-    const renderer = { render: async () => ({ ...edit('rendered', 'r'), conditions: [given('Rendered')] }) };
+    const renderer = {
+      render: async () => ({ kptfile: [], ...edit('rendered', 'r'), conditions: [given('Rendered')] }),
+    };
     const outcome = await runOf(draftOf({}), [a], { renderer });
     expect(textOf(outcome, 'out')).toBe('r a');
-    expect(outcome.claimants).toEqual(['a']);
+    expect([outcome.claimants, [...outcome.reported]]).toEqual([['a'], ['render', 'a']]);
 
     calls.length = 0;
-    const broken = { render: () => Promise.reject(new Error('no such image')) };
+    const broken = { render: () => Promise.reject(new Error('no worker')) };
     const failed = await runOf(draftOf({}), [a], { renderer: broken });
     expect(calls).toEqual([]);
-    expect(failed.package.subject.conditions.get('Rendered')).toMatchObject({
-      status: 'False',
-      reason: 'RenderFailed',
-      message: 'no such image',
+    // It is tried again, so nothing is said about the package.
+    expect(failed.failures).toMatchObject([{ resolver: 'render', message: 'no worker' }]);
+    expect([...failed.package.subject.conditions.keys()]).toEqual([]);
+  });
+
+  test('what cannot be rendered is not judged; where functions cannot be run, resolvers still speak', async () => {
+    const calls: string[] = [];
+    const a = resolverOf('a', () => ({}), { calls });
+    const says: Rendering = {
+      kptfile: [],
+      conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message: 'x' }],
+      failure: 'x',
+    };
+    const failed = await runOf(draftOf({}), [a], { renderer: { render: async () => says } });
+    expect([calls, failed.renderFailure, [...failed.reported]]).toEqual([[], 'x', []]);
+    expect(failed.failures).toEqual([]);
+    expect(failed.package.subject.conditions.get('Rendered')).toMatchObject({ status: 'False' });
+    const unavailable = { ...says, unavailable: true };
+    const left = await runOf(draftOf({}), [a], { renderer: { render: async () => unavailable } });
+    expect([new Set(calls), left.renderFailure, [...left.reported]]).toEqual([new Set(['a']), 'x', ['a']]);
+  });
+
+  test('a pipeline that does not come to rest is told apart, with what it changed last', async () => {
+    const render: Renderer['render'] = async ({ files }) => ({
+      kptfile: [],
+      ...edit('n.yaml', `n: ${files.get('n.yaml')?.toString().length ?? 0}${files.get('n.yaml') ?? ''}`),
     });
+    const outcome = await runOf(draftOf({}), [], { renderer: { render } });
+    expect(outcome.unsettled?.what).toBe('render changes n.yaml');
+    expect(outcome.unsettled?.pipeline).toMatch(/^n\.yaml: -n: .*\nn\.yaml: \+n: /);
+    const both = resolverOf('b', ({ files }) => edit('n.yaml', `${files.get('n.yaml')}.`));
+    const fight = await runOf(draftOf({}), [both], { renderer: { render } });
+    expect(fight.unsettled).toEqual({ what: 'render and b changes n.yaml', pipeline: undefined });
+  });
+
+  test('a policy decides which conditions a pipeline may give', async () => {
+    const policy = { givers: [{ conditionType: 'review', actors: ['anna'], policy: 'p' }] };
+    const render = async () => ({
+      kptfile: [],
+      conditions: [given('review'), given('Rendered'), given('open')],
+      withdraw: ['review'],
+    });
+    const outcome = await runOf(draftOf({}, { policy }), [], { renderer: { render } });
+    expect([...outcome.contributions.conditions.keys()]).toEqual(['Rendered', 'open']);
+    expect(outcome.refused).toEqual([
+      'controller:render: policy p lets only anna give review',
+      'controller:render: policy p lets only anna give review',
+    ]);
   });
 
   test('renderer and resolver that wait for each other through the content settle', async () => {
     // As interfaces and claims do: the pipeline makes the claim, the resolver fills it, the pipeline uses the value.
     const renderer = {
-      render: async ({ files }: Parameters<Resolver['resolve']>[0]) => ({
+      render: async ({ files }: Parameters<Renderer['render']>[0]) => ({
+        kptfile: [],
         edits: new Map([
           ['claim', files.get('claim')?.toString() ?? 'wanted'],
           ['use', files.get('claim')?.toString() === 'filled' ? 'filled' : 'empty'],

@@ -6,6 +6,7 @@ import { matchesPattern } from '../../src/package/policy.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
 import type { Resolver, ResolverContext } from '../../src/package/resolver.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
+import { forContent, permittedRendering } from '../../src/package/write/render.ts';
 import {
   type Arrangement,
   appliesOrFails,
@@ -14,20 +15,19 @@ import {
   type ResolverProblem,
 } from './arrange-resolvers.ts';
 import { type Call, checkResolution, newCall, publicMessage, withTimeout } from './call-resolver.ts';
-import { type Contributions, type RunState, startState, takeAnswer, whatChanged } from './run-state.ts';
+import { roundDiff } from './round-diff.ts';
+import { type Contributions, RENDERER, type RunState, startState, takeAnswer, whatChanged } from './run-state.ts';
 import type { WorkingPackage } from './working-package.ts';
 
 /** Rounds that may change something; the one after them must be quiet. */
 export const MAX_ROUNDS = 3;
-/** The name under which the renderer appears. */
-export const RENDERER = 'render';
-/** The condition that says that rendering failed; kpt's own. */
-const RENDERED_TYPE = 'Rendered';
 
 export interface RunOptions {
   readonly context: ResolverContext;
   readonly clock: Clock;
   readonly renderer?: Renderer | undefined;
+  /** Namespace of the repository. */
+  readonly namespace: string;
   /** Milliseconds that one resolver may take. */
   readonly timeout: number;
   /** Runs this one alone. */
@@ -39,6 +39,13 @@ export interface ResolverFailure {
   /** One line, fit for everybody. */
   readonly message: string;
   readonly error: unknown;
+}
+
+export interface Unsettled {
+  /** What changed, and who did it. */
+  readonly what: string;
+  /** What the pipeline changed in the last round, as lines of a diff, if it alone does not come to rest. */
+  readonly pipeline: string | undefined;
 }
 
 export interface RunOutcome {
@@ -53,8 +60,14 @@ export interface RunOutcome {
   readonly failures: readonly ResolverFailure[];
   /** Problems of the configuration that concern this package. */
   readonly problems: readonly ResolverProblem[];
-  /** What was still changing in the last round, and by whom, if nothing came to rest. */
-  readonly unsettled: string | undefined;
+  /** What was still changing in the last round, if nothing came to rest. */
+  readonly unsettled: Unsettled | undefined;
+  /** Whether the package has functions that were run, whatever became of them. */
+  readonly rendered: boolean;
+  /** Why the package could not be rendered, the same at every attempt. */
+  readonly renderFailure: string | undefined;
+  /** What a policy does not let the pipeline say, one sentence each. */
+  readonly refused: readonly string[];
   /** The shortest wait that a resolver asked for. Milliseconds. */
   readonly requeueAfter: number | undefined;
   /** Only one resolver ran, so nothing follows from the silence of the others. */
@@ -68,23 +81,22 @@ export async function runResolvers(
   options: RunOptions,
 ): Promise<RunOutcome> {
   const run = new Run(judgement, options);
-  const { renderer, only } = options;
-  const steps: Step[] = arrangement.order
-    .filter(({ name }) => only === undefined || name === only)
-    .map((resolver) => ({ resolver, failureTypes: resolver.claims, rendering: false }));
-  if (renderer !== undefined && only === undefined) steps.unshift(renderStep(renderer));
-  const awaited = arrangement.all;
-  let unsettled: string | undefined;
+  const { only } = options;
+  const resolvers = arrangement.order.filter(({ name }) => only === undefined || name === only);
+  let unsettled: Unsettled | undefined;
   for (let round = 0; round <= MAX_ROUNDS; round++) {
     const before = run.state;
-    await run.round(steps, awaited);
-    unsettled = whatChanged(before, run.state);
-    if (unsettled === undefined) break;
+    await run.round(resolvers, arrangement.all);
+    const unrest = whatChanged(before, run.state);
+    unsettled = undefined;
+    if (unrest === undefined) break;
+    const alone = unrest.by.size === 1 && unrest.by.has(RENDERER);
+    unsettled = { what: unrest.what, pipeline: alone ? roundDiff(before, run.state) : undefined };
   }
   const { subject } = run.state.package;
   return {
     ...run.state,
-    claimants: claimants(arrangement.all, subject),
+    claimants: claimants(arrangement.all, subject, options.renderer !== undefined),
     reported: run.reported,
     waiting: run.waiting,
     failures: [...run.failures.values()],
@@ -92,27 +104,12 @@ export async function runResolvers(
       stopped.some((resolver) => appliesOrFails(resolver, subject)),
     ),
     unsettled,
+    rendered: run.rendered,
+    renderFailure: run.renderFailure,
+    refused: run.refused,
     requeueAfter: run.requeueAfter,
     partial: only !== undefined,
   };
-}
-
-interface Step {
-  readonly resolver: Resolver;
-  /** What becomes False if it fails. */
-  readonly failureTypes: readonly string[];
-  readonly rendering: boolean;
-}
-
-function renderStep(renderer: Renderer): Step {
-  const resolver: Resolver = {
-    name: RENDERER,
-    claims: ['*'],
-    applies: () => true,
-    resolve: async ({ files }, { signal }) =>
-      (await renderer.render({ files, namespace: '', validatorConditions: new Map(), signal })) ?? {},
-  };
-  return { resolver, failureTypes: [RENDERED_TYPE], rendering: true };
 }
 
 class Run {
@@ -124,6 +121,9 @@ class Run {
   reported = new Set<string>();
   waiting = new Map<string, readonly string[]>();
   requeueAfter: number | undefined;
+  rendered = false;
+  renderFailure: string | undefined;
+  refused: readonly string[] = [];
 
   constructor(judgement: Judgement, options: RunOptions) {
     this.#judgement = judgement;
@@ -131,25 +131,54 @@ class Run {
     this.state = startState(judgement);
   }
 
-  async round(steps: readonly Step[], all: readonly Resolver[]): Promise<void> {
+  async round(resolvers: readonly Resolver[], all: readonly Resolver[]): Promise<void> {
     this.reported = new Set();
     this.waiting = new Map();
     this.requeueAfter = undefined;
-    for (const step of steps) {
-      const { name, waitsFor = [] } = step.resolver;
-      // What is not rendered is not ready to be judged.
-      if (this.failures.has(RENDERER)) return;
+    if (!(await this.#render())) return;
+    for (const resolver of resolvers) {
+      const { name, waitsFor = [] } = resolver;
       if (this.failures.has(name)) continue;
       try {
-        if (!step.resolver.applies(this.state.package.subject)) continue;
+        if (!resolver.applies(this.state.package.subject)) continue;
         const missing = waitsFor.filter((pattern) => !this.#isMet(pattern, all));
         if (missing.length > 0) this.waiting.set(name, missing);
-        else await this.#call(step.resolver);
+        else await this.#call(resolver);
       } catch (error) {
         // A run that is given up says nothing about the resolver.
         this.#options.context.signal.throwIfAborted();
-        this.#fail(step, error);
+        this.#fail(resolver, error);
       }
+    }
+  }
+
+  /** Renders the package, if somebody can. False if it is not fit to be judged. */
+  async #render(): Promise<boolean> {
+    const { renderer, namespace, only } = this.#options;
+    const { signal } = this.#options.context;
+    if (renderer === undefined || only !== undefined) return true;
+    if (this.failures.has(RENDERER)) return false;
+    const { policy } = this.#judgement;
+    try {
+      const { files } = this.state.package.subject;
+      const { validatorConditions } = policy;
+      const said = await renderer.render({ files, namespace, validatorConditions, signal });
+      this.rendered = said !== undefined;
+      if (said === undefined) return true;
+      const { rendering, refused } = permittedRendering(said, policy);
+      const answer = { ...rendering, conditions: (rendering.conditions ?? []).map(forContent) };
+      checkResolution(RENDERER, ['*'], answer, this.state.package.inputs);
+      this.state = takeAnswer(this.state, RENDERER, answer);
+      this.refused = refused;
+      this.#wait(rendering.requeueAfter);
+      this.renderFailure = rendering.failure;
+      if (rendering.failure === undefined) this.reported.add(RENDERER);
+      // Where functions could not be run, nothing is known against the package.
+      return rendering.failure === undefined || rendering.unavailable === true;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.failures.set(RENDERER, { resolver: RENDERER, message: publicMessage(error), error });
+      return false;
     }
   }
 
@@ -163,21 +192,23 @@ class Run {
     checkResolution(name, claims, resolution, this.state.package.inputs);
     this.state = takeAnswer(this.state, name, resolution);
     this.reported.add(name);
-    const { requeueAfter } = resolution;
+    this.#wait(resolution.requeueAfter);
+  }
+
+  #wait(requeueAfter: number | undefined): void {
     if (requeueAfter !== undefined) this.requeueAfter = Math.min(this.requeueAfter ?? requeueAfter, requeueAfter);
   }
 
-  #fail(step: Step, error: unknown): void {
-    const { name } = step.resolver;
+  #fail({ name, claims }: Resolver, error: unknown): void {
     const message = publicMessage(error);
     this.failures.set(name, { resolver: name, message, error });
     const { kptfile, conditions } = this.state.package.subject;
     const known = [...conditions.keys(), ...gatesOf(kptfile)];
-    const types = step.failureTypes.flatMap((claim) =>
+    const types = claims.flatMap((claim) =>
       claim.endsWith('*') ? known.filter((type) => matchesPattern(claim, type)) : [claim],
     );
-    const reason = step.rendering ? 'RenderFailed' : 'ResolverFailed';
-    const text = step.rendering ? message : `resolver ${name}: ${message}`;
+    const reason = 'ResolverFailed';
+    const text = `resolver ${name}: ${message}`;
     const given = [...new Set(types)].map((type) => ({ type, status: 'False', reason, message: text }) as const);
     this.state = takeAnswer(this.state, name, { conditions: given });
   }

@@ -4,12 +4,22 @@ import type { Judgement } from '../../src/package/revision-store.ts';
 import type { GivenCondition } from '../../src/package/verdict.ts';
 import { WorkingPackage } from './working-package.ts';
 
+/** The name under which the renderer appears. */
+export const RENDERER = 'render';
+
+/** What one of those who run says; the renderer may also edit the Kptfile. */
+export interface Answer extends Resolution {
+  readonly kptfile?: readonly KptfileEdit[];
+}
+
 /** Who wrote which files, and who last said what else about a package. The renderer appears among them by its own name. */
 export interface Contributions {
   readonly files: ReadonlyMap<string, readonly string[]>;
   readonly conditions: ReadonlyMap<string, { readonly by: string; readonly given: GivenCondition }>;
   readonly withdrawn: ReadonlyMap<string, string>;
   readonly gates: ReadonlyMap<string, string>;
+  /** Edits of the Kptfile by the renderer that changed something, in order. */
+  readonly kptfile: readonly KptfileEdit[];
 }
 
 /** A package in the middle of a run, and where its edits came from. */
@@ -19,14 +29,22 @@ export interface RunState {
 }
 
 export function startState({ revision, content }: Judgement): RunState {
-  const contributions = { files: new Map(), conditions: new Map(), withdrawn: new Map(), gates: new Map() };
+  const contributions = {
+    files: new Map(),
+    conditions: new Map(),
+    withdrawn: new Map(),
+    gates: new Map(),
+    kptfile: [],
+  };
   return { package: WorkingPackage.open(revision, content), contributions };
 }
 
 /** The state after a resolver's answer. Throws what the Kptfile editor throws, with nothing taken. */
-export function takeAnswer(state: RunState, by: string, resolution: Resolution): RunState {
-  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = resolution;
+export function takeAnswer(state: RunState, by: string, answer: Answer): RunState {
+  const { edits = new Map(), conditions = [], withdraw = [], gates = [] } = answer;
+  const kptfile = effectiveEdits(state, answer.kptfile ?? []);
   const kptfileEdits: KptfileEdit[] = [
+    ...kptfile,
     ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
     ...conditions.map(({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const),
     ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
@@ -49,29 +67,49 @@ export function takeAnswer(state: RunState, by: string, resolution: Resolution):
       ]),
       withdrawn: new Map([...old.withdrawn, ...[...gone].map((type) => [type, by] as const)]),
       gates: new Map([...old.gates, ...gates.map((type) => [type, by] as const)]),
+      kptfile: [...old.kptfile, ...kptfile],
     },
   };
 }
 
+/** All of the edits, if they change anything. */
+function effectiveEdits(state: RunState, edits: readonly KptfileEdit[]): readonly KptfileEdit[] {
+  if (edits.length === 0) return edits;
+  const before = state.package.subject.files.get('Kptfile');
+  const after = state.package.with(new Map(), edits).subject.files.get('Kptfile');
+  return before !== undefined && after?.equals(before) === true ? [] : edits;
+}
+
+/** What differs between two states. */
+export interface Unrest {
+  /** What changed and who did it, for people. */
+  readonly what: string;
+  readonly by: ReadonlySet<string>;
+}
+
 /** What differs between the states before and after a round, and who touched it; undefined if nothing does. */
-export function whatChanged(before: RunState, after: RunState): string | undefined {
+export function whatChanged(before: RunState, after: RunState): Unrest | undefined {
   const { package: now, contributions } = after;
   const old = before.package.subject;
-  const changes = now
-    .changedSince(old.files)
-    .map((path) => `${contributions.files.get(path)?.join(' and ')} changes ${path}`);
-  for (const [type, { by, given }] of contributions.conditions) {
+  const by = new Set<string>();
+  const changes: string[] = [];
+  const note = (who: readonly string[], what: string) => {
+    for (const name of who) by.add(name);
+    changes.push(`${who.join(' and ')} ${what}`);
+  };
+  for (const path of now.changedSince(old.files)) note(contributions.files.get(path) ?? [], `changes ${path}`);
+  for (const [type, { by: giver, given }] of contributions.conditions) {
     const told = before.contributions.conditions.get(type);
     const sameInputs = told === undefined || String(told.given.inputs) === String(given.inputs);
     if (sameInputs && sameStatement(old.conditions.get(type), now.subject.conditions.get(type))) continue;
-    changes.push(`${by} changes condition ${type}`);
+    note([giver], `changes condition ${type}`);
   }
-  for (const [type, by] of contributions.withdrawn)
-    if (old.conditions.has(type) && !now.subject.conditions.has(type))
-      changes.push(`${by} withdraws condition ${type}`);
+  for (const [type, giver] of contributions.withdrawn)
+    if (old.conditions.has(type) && !now.subject.conditions.has(type)) note([giver], `withdraws condition ${type}`);
   const gates = gatesOf(old.kptfile);
-  for (const [type, by] of contributions.gates) if (!gates.includes(type)) changes.push(`${by} adds gate ${type}`);
-  return changes.length === 0 ? undefined : changes.join(', ');
+  for (const [type, giver] of contributions.gates) if (!gates.includes(type)) note([giver], `adds gate ${type}`);
+  if (contributions.kptfile.length > before.contributions.kptfile.length) note([RENDERER], 'edits the Kptfile');
+  return changes.length === 0 ? undefined : { what: changes.join(', '), by };
 }
 
 interface Statement {

@@ -3,9 +3,13 @@ import { verdictOf } from '../../src/package/record.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import type { GivenCondition } from '../../src/package/verdict.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
+import { RENDERER } from './run-state.ts';
 
 /** The condition of this controller: whether pipeline and resolvers came to rest. It is written only where there is something to say. */
 export const SETTLED_TYPE = 'sluice.dev/ResolversSettled';
+/** Its other condition: whether the function pipeline alone came to rest. */
+export const PIPELINE_SETTLED_TYPE = 'sluice.dev/PipelineSettled';
+export const OWN_TYPES: readonly string[] = [SETTLED_TYPE, PIPELINE_SETTLED_TYPE];
 const NOT_SETTLED = 'NotSettled';
 
 const LONGEST_LIST = 500;
@@ -22,32 +26,59 @@ export function isMarked({ record, policy, revision }: Judgement): boolean {
 
 /** True if a run over this very content did not come to rest before. Another run would only repeat it. */
 export function isStopped({ record, content, revision }: Judgement): boolean {
-  const verdict = verdictOf(record, SETTLED_TYPE);
-  const condition = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
-  return condition !== undefined && verdict?.reason === NOT_SETTLED && verdict.inputs.content === content.content;
+  return OWN_TYPES.some((own) => {
+    const verdict = verdictOf(record, own);
+    const condition = revision.kptfile?.status?.conditions?.find(({ type }) => type === own);
+    return condition !== undefined && verdict?.reason === NOT_SETTLED && verdict.inputs.content === content.content;
+  });
 }
 
-/** What this controller says about a run. Where no gate asks for the condition, silence means that all is well. */
-export function settledCondition(
+/** What this controller says about a run: conditions to give, and types of those to take back. */
+export interface Settlement {
+  readonly given: readonly GivenCondition[];
+  readonly withdraw: readonly string[];
+}
+
+/** What is said about a run. Where no gate asks for a condition, silence means that all is well. */
+export function settlementOf(judgement: Judgement, outcome: RunOutcome): Settlement {
+  const told = [resolversSettled(judgement, outcome), pipelineSettled(judgement, outcome)];
+  const known = new Set(judgement.revision.kptfile?.status?.conditions?.map(({ type }) => type));
+  const given = told.filter((condition) => condition !== undefined);
+  const withdraw = OWN_TYPES.filter((type, at) => told[at] === undefined && known.has(type));
+  return { given, withdraw };
+}
+
+function pipelineSettled(
   judgement: Judgement,
-  outcome: RunOutcome,
-): { readonly given?: GivenCondition; readonly withdraw?: boolean } | undefined {
-  const say = (status: 'True' | 'False' | 'Unknown', reason: string, message: string) => ({
-    given: { type: SETTLED_TYPE, status, reason, message, inputs: ['content'] },
-  });
-  const { unsettled, problems, waiting, failures, claimants, reported } = outcome;
-  if (unsettled !== undefined) {
-    const what = unsettled.length <= LONGEST_LIST ? unsettled : `${unsettled.slice(0, LONGEST_LIST)}…`;
+  { unsettled, rendered, reported }: RunOutcome,
+): GivenCondition | undefined {
+  const say = statement(PIPELINE_SETTLED_TYPE);
+  if (unsettled?.pipeline !== undefined)
     return say(
       'False',
       NOT_SETTLED,
-      `no rest after ${MAX_ROUNDS} rounds: ${what}; nothing was written. Change the package, or remove this condition, to try again`,
+      `the pipeline still changes the package after ${MAX_ROUNDS} rounds; nothing was written. Change the package, or remove this condition, to try again. The last round:\n${unsettled.pipeline}`,
+    );
+  if (!judgement.gates.some(({ type }) => type === PIPELINE_SETTLED_TYPE)) return undefined;
+  if (rendered && !reported.has(RENDERER)) return say('Unknown', 'Incomplete', 'the package could not be rendered');
+  return say('True', 'Settled', rendered ? 'rendering again changes nothing' : 'the package names no functions');
+}
+
+function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondition | undefined {
+  const say = statement(SETTLED_TYPE);
+  const { unsettled, problems, waiting, failures, claimants, reported } = outcome;
+  if (unsettled !== undefined && unsettled.pipeline === undefined) {
+    const { what } = unsettled;
+    const shown = what.length <= LONGEST_LIST ? what : `${what.slice(0, LONGEST_LIST)}…`;
+    return say(
+      'False',
+      NOT_SETTLED,
+      `no rest after ${MAX_ROUNDS} rounds: ${shown}; nothing was written. Change the package, or remove this condition, to try again`,
     );
   }
   const [problem] = problems;
   if (problem !== undefined) return say('False', problem.reason, problem.message);
-  const known = judgement.revision.kptfile?.status?.conditions?.some(({ type }) => type === SETTLED_TYPE) ?? false;
-  if (!judgement.gates.some(({ type }) => type === SETTLED_TYPE)) return known ? { withdraw: true } : undefined;
+  if (!judgement.gates.some(({ type }) => type === SETTLED_TYPE)) return undefined;
   const silent = claimants.filter((name) => !reported.has(name));
   if (silent.length === 0 && failures.length === 0)
     return say(
@@ -59,4 +90,11 @@ export function settledCondition(
     (name) => `${name}${waiting.has(name) ? ` (waits for ${waiting.get(name)?.join(', ')})` : ''}`,
   );
   return say('Unknown', 'Incomplete', `no answer yet from ${waits.join(', ')}`);
+}
+
+function statement(type: string) {
+  return (status: 'True' | 'False' | 'Unknown', reason: string, message: string): GivenCondition => ({
+    ...{ type, status, reason, message },
+    inputs: ['content'],
+  });
 }

@@ -76,7 +76,13 @@ export function runOf(
 ): Promise<RunOutcome> {
   const clock = options.clock ?? new ManualClock();
   const context = { now: clock.now(), signal: new AbortController().signal };
-  return runResolvers(draft, arrangeResolvers(resolvers), { context, clock, timeout: 1000, ...options });
+  return runResolvers(draft, arrangeResolvers(resolvers), {
+    context,
+    clock,
+    timeout: 1000,
+    namespace: 'default',
+    ...options,
+  });
 }
 
 export function textOf(outcome: RunOutcome, path: string): string | undefined {

@@ -18,6 +18,8 @@ export interface Rendering extends Resolution {
   readonly kptfile: readonly KptfileEdit[];
   /** Why the package could not be rendered, in one line; its `Rendered` condition says it too. */
   readonly failure?: string;
+  /** True if it failed because a function cannot be run here, which says nothing about the package. */
+  readonly unavailable?: boolean;
 }
 
 /** Runs the function pipeline of packages. */

@@ -1,7 +1,8 @@
 import { mergeResource, sameResource } from './merge-resource.ts';
 import { type PackageFile, type PackageFiles, packageFolderOf, sameFile } from './package-files.ts';
-import { joinDocuments, type ResourceIdentity, type ResourceText } from './resource-file.ts';
+import type { ResourceIdentity, ResourceText } from './resource-file.ts';
 import type { ResourceReader } from './resource-reader.ts';
+import { joinDocuments } from './split-documents.ts';
 
 interface Sides {
   readonly local: PackageFiles;

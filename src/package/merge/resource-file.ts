@@ -1,5 +1,6 @@
 import type { Document, YAMLMap } from 'yaml';
 import { mergeKeyOf } from './merge-key-comment.ts';
+import { isBlankDocument, splitDocuments } from './split-documents.ts';
 import { readYamlDocument, textAt } from './yaml-document.ts';
 
 /** Larger files are data that nobody edits field by field; they merge as a whole. */
@@ -39,7 +40,7 @@ export function readResourceFile(data: Uint8Array, limit = 1000): ResourceText[]
   const parts = splitDocuments(text);
   if (parts.length > limit) return undefined;
   for (const part of parts) {
-    if (isBlank(part)) {
+    if (isBlankDocument(part)) {
       if (part !== '') found.push({ text: part });
       continue;
     }
@@ -49,26 +50,6 @@ export function readResourceFile(data: Uint8Array, limit = 1000): ResourceText[]
     found.push({ text: part, resource });
   }
   return found;
-}
-
-export function joinDocuments(parts: readonly string[]): string {
-  let text = '';
-  for (const part of parts) {
-    if (text !== '' && !text.endsWith('\n')) text += '\n';
-    if (text !== '' && !part.startsWith('---') && part.trim() !== '') text += '---\n';
-    text += part;
-  }
-  return text;
-}
-
-function splitDocuments(text: string): string[] {
-  const starts = [...text.matchAll(/^---(?=\s|$)/gm)].map((match) => match.index);
-  if (starts[0] !== 0) starts.unshift(0);
-  return starts.map((start, at) => text.slice(start, starts[at + 1]));
-}
-
-function isBlank(text: string): boolean {
-  return text.split('\n').every((line, at) => /^\s*(?:#.*)?$/.test(line) || (at === 0 && /^---\s*$/.test(line)));
 }
 
 function identityOf({ contents }: Document & { contents: YAMLMap }, text: string): ResourceIdentity | undefined {

@@ -31,7 +31,8 @@ function print(document: Document, style: ToStringOptions, text: string): string
   );
 }
 
-function styleOf(text: string): ToStringOptions {
+/** How a text is indented, as options of the printer. */
+export function styleOf(text: string): ToStringOptions {
   const lines = text.split('\n');
   let indent: number | undefined;
   let indentSeq: boolean | undefined;

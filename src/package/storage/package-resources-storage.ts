@@ -135,8 +135,9 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 
   async #read(entry: RevisionEntry): Promise<Stored<Resources>> {
-    const content = await entry.repository.content(entry.revision);
-    return resourcesObject(entry.object, content, this.#owners.get(entry.revision.uid));
+    const { revision, repository } = entry;
+    const owners = this.#owners.get(revision.uid);
+    return resourcesObject(entry.object, await repository.content(revision), revision.kptfile, owners);
   }
 
   /** What cannot be read says why, and stands in no other's way. */

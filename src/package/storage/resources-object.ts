@@ -1,9 +1,11 @@
+import type { Kptfile } from '../../../kptfile-schema/index.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object.ts';
 import type { PackageContent } from '../content.ts';
 import { textsOf } from '../write/replace-texts.ts';
+import { renderStatusOf } from './render-status.ts';
 import { PROBLEM_ANNOTATION } from './revision-object.ts';
 
 type Resources = ObjectOf<typeof packageRevisionResourcesKind>;
@@ -17,13 +19,14 @@ const MOST_NAMES = 100;
 export function resourcesObject(
   revision: Stored<RevisionObject>,
   content: PackageContent,
+  kptfile: Kptfile | undefined,
   managedFields: readonly ManagedFieldsEntry[] | undefined,
 ): Stored<Resources> {
   const { texts, binary } = textsOf(content);
   const more = binary.length - MOST_NAMES;
   const names = [...binary.slice(0, MOST_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
   const annotations = binary.length === 0 ? undefined : { [BINARY_FILES_ANNOTATION]: names };
-  return made(revision, { annotations, managedFields, resources: texts });
+  return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(kptfile) });
 }
 
 /** An object without files that says why. */
@@ -42,10 +45,11 @@ function made(
     readonly annotations?: Readonly<Record<string, string>> | undefined;
     readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
     readonly resources?: Readonly<Record<string, string>>;
+    readonly renderStatus?: ReturnType<typeof renderStatusOf>;
   },
 ): Stored<Resources> {
   const { name, namespace, uid, resourceVersion, creationTimestamp, labels } = metadata;
-  const { annotations, managedFields, resources } = parts;
+  const { annotations, managedFields, resources, renderStatus = {} } = parts;
   return deepFreeze({
     apiVersion: 'porch.kpt.dev/v1alpha1',
     kind: 'PackageRevisionResources',
@@ -62,7 +66,6 @@ function made(
       repository: spec.repository,
       ...(resources === undefined ? {} : { resources }),
     },
-    // What functions said; a package without a pipeline has none.
-    status: { renderStatus: {} },
+    status: { renderStatus },
   });
 }
