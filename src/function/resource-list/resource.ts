@@ -2,6 +2,8 @@ import { type Document, isMap, isScalar, isSeq, type Node, Pair, type Scalar, YA
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { createNode, plainValue } from './node-value.ts';
 import { parseResourceText } from './parse-resource-text.ts';
+import { newDocument } from './print-node.ts';
+import { newResourceText, ResourceText } from './resource-text.ts';
 
 /** Keys of mappings and places in lists, from the root. */
 export type FieldPath = readonly (string | number)[];
@@ -19,35 +21,64 @@ export interface Place {
  */
 export class Resource {
   readonly document: Document & { contents: YAMLMap };
-  /** The text that the document was read from; undefined for a resource that a function made. */
-  readonly text: string | undefined;
+  /** Where it stood when the package was read; undefined for a resource that a function made. */
+  readonly origin: Place | undefined;
   file: string;
+  /** Place among the documents of its file, from 0. A new resource goes behind those that are there if its place is taken. */
   index: number;
+  readonly #source: ResourceText | undefined;
 
-  private constructor(document: Document & { contents: YAMLMap }, text: string | undefined, { file, index }: Place) {
+  private constructor(document: Document & { contents: YAMLMap }, place: Place, source?: ResourceText, origin?: Place) {
     this.document = document;
-    this.text = text;
-    this.file = file;
-    this.index = index;
+    this.#source = source;
+    this.file = place.file;
+    this.index = place.index;
+    this.origin = origin;
   }
 
-  /** Reads one document. Throws InvalidInput, with file and line, for what is no KRM resource. */
-  static parse(text: string, place: Place): Resource {
-    return new Resource(parseResourceText(text, place), text, place);
+  /** Reads one document, which begins at a line (from 1) of its file. Throws InvalidInput as `parseResourceText` does. */
+  static parse(text: string, { file, index }: Place, line = 1): Resource {
+    const { document, entangled } = parseResourceText(text, { file, line });
+    const place = { file, index };
+    return new Resource(document, place, new ResourceText(text, document, entangled), place);
   }
 
   /** A new resource. Without a place it gets one when the package is written: `<kind>_<name>.yaml`, as kpt does. */
   static from(value: Readonly<Record<string, unknown>>, place: Place = { file: '', index: 0 }): Resource {
-    const document = parseResourceText('{}', place, { resource: false });
     const contents = createNode(value);
     if (!isMap(contents)) throw new SluiceError('Internal', 'a resource is a mapping');
-    document.contents = contents as YAMLMap;
-    return new Resource(document, undefined, place);
+    return Resource.of(contents as YAMLMap, place);
+  }
+
+  /** A resource of nodes that hold texts; one that takes the place of `before` is written in the format of that. */
+  static of(contents: YAMLMap, place: Place, before?: Resource): Resource {
+    const document = before === undefined ? newDocument(contents) : (before.document.clone() as Document);
+    document.contents = contents as never;
+    const [source, origin] = before === undefined ? [] : [before.#source, before.origin];
+    return new Resource(document as Document & { contents: YAMLMap }, place, source, origin);
   }
 
   /** A copy that shares nothing with this one. */
   clone(): Resource {
-    return new Resource(this.document.clone() as Document & { contents: YAMLMap }, this.text, this);
+    return new Resource(this.document.clone() as Document & { contents: YAMLMap }, this, this.#source, this.origin);
+  }
+
+  /** The text that the document was read from; undefined for a resource that a function made. */
+  get text(): string | undefined {
+    return this.#source?.text;
+  }
+
+  /** True if it says something else than the text that it was read from, comments included. */
+  get isChanged(): boolean {
+    return this.#source?.isOf(this.document) !== true;
+  }
+
+  /**
+   * The resource as text: the one that it was read from if nothing changed, and otherwise one that differs from that in as few lines as
+   * possible.
+   */
+  toText(): string {
+    return this.#source?.changedTo(this.document, this.describe()) ?? newResourceText(this.document, this.describe());
   }
 
   get root(): YAMLMap {
@@ -123,6 +154,8 @@ export class Resource {
       const last = depth === path.length - 1;
       if (isMap(at)) {
         const pair = pairOf(at, String(key));
+        // `{}` becomes a block with its first entry.
+        if (at.items.length === 0) at.flow = false;
         if (last) {
           if (pair === undefined) at.items.push(newPair(String(key), createNode(value)) as never);
           else pair.value = replaced(pair.value as Node | null, value);
@@ -133,6 +166,7 @@ export class Resource {
           at = made;
         } else at = pair.value as Node;
       } else if (isSeq(at) && typeof key === 'number' && key <= at.items.length) {
+        if (at.items.length === 0) at.flow = false;
         if (last) at.items[key] = replaced((at.items[key] ?? null) as Node | null, value);
         else if (at.items[key] === undefined) {
           const made = emptyFor(path[depth + 1]);

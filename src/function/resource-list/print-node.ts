@@ -1,0 +1,56 @@
+import { Document, type Node, Pair, Scalar, type ToStringOptions, YAMLMap, YAMLSeq } from 'yaml';
+
+/** Texts that read as themselves wherever they stand without quotes, in a flow collection too. */
+const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
+
+/** A document for nodes that hold the texts of their scalars. */
+export function newDocument(contents: Node): Document {
+  const document = new Document(null, { schema: 'failsafe', customTags: ['null'] });
+  document.contents = contents as never;
+  return document;
+}
+
+/** One line for a scalar; undefined if it needs more, or must not stand in a flow collection as it would be written. */
+export function printScalar(node: Scalar, inFlow: boolean): string | undefined {
+  const { value, type } = node;
+  if (node.tag !== undefined || node.commentBefore) return undefined;
+  if (value === null) return 'null';
+  const text = String(value);
+  if ((type === 'PLAIN' || type === undefined) && SAFE_PLAIN.test(text)) return text;
+  const printed = printOne(text, type);
+  if (printed.includes('\n')) return undefined;
+  return inFlow && !/^["']/.test(printed) ? printOne(text, 'QUOTE_DOUBLE') : printed;
+}
+
+function printOne(text: string, type: Scalar['type']): string {
+  const scalar = Object.assign(new Scalar(text), type === undefined ? {} : { type });
+  return newDocument(scalar).toString({ lineWidth: 0 }).replace(/\n$/, '');
+}
+
+/** The lines of an entry of a mapping, at the left margin. Comments above it are not among them. */
+export function printPair(key: Node, value: Node | null, style: ToStringOptions): string[] {
+  const bare = key.clone() as Scalar;
+  delete bare.commentBefore;
+  delete bare.spaceBefore;
+  const map = new YAMLMap();
+  map.items.push(new Pair(bare, value));
+  return linesOf(newDocument(map), style);
+}
+
+/** The lines of an item of a list, from its dash. */
+export function printItem(item: Node, style: ToStringOptions): string[] {
+  const list = new YAMLSeq();
+  list.items.push(item);
+  return linesOf(newDocument(list), style);
+}
+
+function linesOf(document: Document, style: ToStringOptions): string[] {
+  const text = keepKeyComments(document.toString(style));
+  // What ends with blank lines is a text that keeps them.
+  return text.slice(0, text.endsWith('\n') ? -1 : undefined).split('\n');
+}
+
+/** The library moves a comment behind a key to a line of its own; kpt and its functions look for theirs behind the key. */
+export function keepKeyComments(printed: string): string {
+  return printed.replace(/^([^\n#]*[^\s#]:)\n +(# ?kpt-[^\n]*)$/gm, '$1 $2');
+}
