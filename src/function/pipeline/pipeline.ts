@@ -1,4 +1,4 @@
-import type { PipelineStepResult } from '../../../kptfile-schema/index.ts';
+import type { KptFunction, PipelineStepResult } from '../../../kptfile-schema/index.ts';
 import type { FunctionRules } from '../catalog/function-rules.ts';
 
 /** A package to be rendered: plain data, so that it can go to another thread. */
@@ -8,6 +8,16 @@ export interface PipelineInput {
   readonly rules: FunctionRules;
   /** Condition types by the name or the short image name of a validator, as policies ask for them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Runs this one function on all resources, in place of the pipelines of the Kptfiles, of which there may be none. */
+  readonly only?: SingleFunction;
+}
+
+/** A function that no Kptfile names, as `sluice fn eval` runs it. */
+export interface SingleFunction {
+  readonly list: 'mutators' | 'validators';
+  readonly function: KptFunction;
+  /** Its configuration as YAML, from outside of the package; in place of `configMap` and `configPath`. */
+  readonly config?: string;
 }
 
 /** What one function of the pipeline did. */

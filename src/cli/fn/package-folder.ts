@@ -1,0 +1,163 @@
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isResourcePath } from '../../function/resource-list/read-resources.ts';
+import { checkPath } from '../../git/paths.ts';
+import { printable } from '../output/printable.ts';
+
+const MAX_ENTRIES = 50_000;
+const MAX_BYTES = 64 * 1024 * 1024;
+
+/** The files of a folder that can hold resources. */
+export interface PackageFolder {
+  /** Absolute, without links. */
+  readonly path: string;
+  /** YAML files and Kptfiles by path below the folder, in the order of their paths. */
+  readonly files: ReadonlyMap<string, string>;
+  /** What was passed over, one line each. */
+  readonly notes: readonly string[];
+}
+
+/** Reads the YAML files and Kptfiles below a folder. Links are passed over, as kpt does, so nothing outside is read. */
+export async function readPackageFolder(folder: string): Promise<PackageFolder> {
+  const path = await realFolder(folder);
+  const found = new Map<string, string>();
+  const notes: string[] = [];
+  let [entries, bytes] = [0, 0];
+  const visit = async (prefix: string): Promise<void> => {
+    for (const entry of await readdir(join(path, prefix), { withFileTypes: true })) {
+      const below = prefix === '' ? entry.name : `${prefix}/${entry.name}`;
+      if (entry.name === '.git') continue;
+      if (++entries > MAX_ENTRIES) throw tooLarge(folder);
+      if (entry.isDirectory()) await visit(below);
+      else if (isResourcePath(below)) {
+        if (entry.isFile()) {
+          const data = await readRegular(join(path, below), MAX_BYTES - bytes, folder);
+          bytes += data.byteLength;
+          const text = decoded(data);
+          if (text === undefined) notes.push(`${printable(below)}: not UTF-8, left as it is`);
+          else found.set(below, text);
+        } else notes.push(`${printable(below)}: not a regular file, passed over; links are not followed`);
+      }
+    }
+  };
+  await visit('');
+  return { path, files: new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1))), notes };
+}
+
+/**
+ * Changes files of a folder; null removes one. All new contents are written beside their files before the first one takes its place, so
+ * that a full disk or a missing right changes nothing. Throws Refused for a path that leaves the folder or leads through a link.
+ */
+export async function writePackageFolder(folder: string, edits: ReadonlyMap<string, string | null>): Promise<void> {
+  const path = await realFolder(folder);
+  const ready: { target: string; temporary: string | undefined }[] = [];
+  try {
+    for (const [file, text] of edits) {
+      const target = join(path, ...checkPath(file));
+      const mode = await checkWay(path, file);
+      if (text === null) {
+        if (mode !== undefined) ready.push({ target, temporary: undefined });
+        continue;
+      }
+      await mkdir(dirname(target), { recursive: true });
+      const temporary = `${target}.${process.pid}.tmp`;
+      ready.push({ target, temporary });
+      await writeTemporary(temporary, text, mode);
+    }
+    for (const { target, temporary } of ready) {
+      if (temporary === undefined) await rm(target);
+      else await rename(temporary, target);
+    }
+  } catch (error) {
+    for (const { temporary } of ready) if (temporary !== undefined) await rm(temporary, { force: true });
+    if (error instanceof SluiceError) throw error;
+    throw new SluiceError('Unavailable', `cannot write to ${printable(folder)}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes a folder that is not there yet and writes files into it. */
+export async function writeNewFolder(folder: string, files: ReadonlyMap<string, string>): Promise<void> {
+  await checkNoFolder(folder);
+  for (const path of files.keys()) checkPath(path);
+  await mkdir(folder, { recursive: true });
+  await writePackageFolder(folder, files);
+}
+
+/** Refuses a place where something is, before any work is done for it. */
+export async function checkNoFolder(folder: string): Promise<void> {
+  const there = await lstat(folder).catch(() => undefined);
+  if (there !== undefined)
+    throw new SluiceError(
+      'AlreadyExists',
+      `${printable(folder)} is there already: remove it, or name a folder that does not exist yet`,
+    );
+}
+
+async function realFolder(folder: string): Promise<string> {
+  try {
+    const path = await realpath(folder);
+    if ((await lstat(path)).isDirectory()) return path;
+  } catch (error) {
+    throw new SluiceError('NotFound', `cannot read ${printable(folder)}: ${messageOf(error)}`, { cause: error });
+  }
+  throw new SluiceError('InvalidInput', `${printable(folder)} is not a folder; name the folder of a package`);
+}
+
+/** Access bits of the file that is there, undefined if there is none. Refuses links on the way, and everything but files at its end. */
+async function checkWay(folder: string, file: string): Promise<number | undefined> {
+  const segments = file.split('/');
+  for (let depth = 1; depth <= segments.length; depth++) {
+    const place = join(folder, ...segments.slice(0, depth));
+    const stats = await lstat(place).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined;
+      throw error;
+    });
+    if (stats === undefined) return undefined;
+    if (depth === segments.length ? stats.isFile() : stats.isDirectory()) {
+      if (depth === segments.length) return stats.mode & 0o777;
+    } else
+      throw new SluiceError(
+        'Refused',
+        `${printable(file)} is not written: ${printable(segments.slice(0, depth).join('/'))} is there and is no ${depth === segments.length ? 'file' : 'folder'}, and links are not followed`,
+      );
+  }
+  return undefined;
+}
+
+async function readRegular(path: string, left: number, folder: string): Promise<Buffer> {
+  // What was a file when the folder was listed may be a link or a pipe by now.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    if ((await handle.stat()).size > left) throw tooLarge(folder);
+    return await handle.readFile();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeTemporary(path: string, text: string, mode: number | undefined): Promise<void> {
+  const handle = await open(path, 'wx');
+  try {
+    await handle.writeFile(text);
+    if (mode !== undefined) await handle.chmod(mode);
+  } finally {
+    await handle.close();
+  }
+}
+
+function decoded(data: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(data);
+  } catch {
+    return undefined;
+  }
+}
+
+function tooLarge(folder: string): SluiceError {
+  return new SluiceError(
+    'LimitExceeded',
+    `${printable(folder)} has more than ${MAX_ENTRIES} files or ${MAX_BYTES} bytes of YAML; it does not look like one package`,
+  );
+}

@@ -1,0 +1,89 @@
+import type { ResultItem } from '../../../kptfile-schema/index.ts';
+import type { PipelineStep } from '../../function/pipeline/pipeline.ts';
+import { printable } from '../output/printable.ts';
+import type { Terminal } from '../output/terminal.ts';
+
+const MAX_LINES = 4;
+
+export interface ProgressOptions {
+  /** Show the first findings of a function only. */
+  readonly truncate: boolean;
+  /** Milliseconds, for telling how long a function took. */
+  readonly now: () => number;
+}
+
+/** Tells on stderr what a pipeline does, in the lines of kpt. */
+export class Progress {
+  readonly #terminal: Terminal;
+  readonly #options: ProgressOptions;
+  #began = 0;
+
+  constructor(terminal: Terminal, options: ProgressOptions) {
+    this.#terminal = terminal;
+    this.#options = options;
+  }
+
+  /** A package's pipeline begins; `name` begins with that of the root package. */
+  package(name: string): void {
+    this.#terminal.note(`Package ${quoted(name)}:`);
+  }
+
+  packageEnd(): void {
+    this.#terminal.note('');
+  }
+
+  /** A function begins. `selected` counts its resources, if it does not get all of them. */
+  running(name: string, selected?: number): void {
+    this.#began = this.#options.now();
+    this.#terminal.note(`[RUNNING] ${quoted(name)}${selected === undefined ? '' : ` on ${selected} resource(s)`}`);
+  }
+
+  /** The function that began last has ended. */
+  done(result: PipelineStep['result'], failed: boolean): void {
+    const { err } = this.#terminal;
+    const label = failed ? this.#terminal.style('red', '[FAIL]', err) : this.#terminal.style('green', '[PASS]', err);
+    const took = duration(this.#options.now() - this.#began);
+    this.#terminal.note(`${label} ${quoted(nameOf(result))} in ${took}`);
+    const found = [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine);
+    this.#block('Results', found);
+    const stderr = (result.stderr ?? '').trimEnd();
+    this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
+    if (failed) this.#terminal.note(`  Exit code: ${result.exitCode || 1}`);
+  }
+
+  #block(title: string, lines: readonly string[]): void {
+    if (lines.length === 0) return;
+    const shown = this.#options.truncate ? lines.slice(0, MAX_LINES) : lines;
+    this.#terminal.note(`  ${title}:`);
+    for (const line of shown) this.#terminal.note(`    ${printable(line.replaceAll('\n', ' '))}`);
+    const left = lines.length - shown.length;
+    if (left > 0) this.#terminal.note(`    ...(${left} line(s) truncated, use '--truncate-output=false' to disable)`);
+  }
+}
+
+/** What a step is called in messages: its image, or its program. */
+export function nameOf({ image, exec, name }: PipelineStep['result']): string {
+  return image ?? exec ?? name ?? 'function';
+}
+
+/** True if the function of a step stopped its pipeline. */
+export function hasFailed({ result }: Pick<PipelineStep, 'result'>): boolean {
+  return result.executionError !== undefined || (result.exitCode ?? 0) !== 0;
+}
+
+/** `[error] apps/v1/Deployment/default/web spec.replicas: too many`, as kpt writes findings. */
+function findingLine({ severity = 'info', resourceRef, field, message = '' }: ResultItem): string {
+  const { apiVersion, kind, namespace, name } = resourceRef ?? {};
+  const identity = [apiVersion, kind, namespace, name].filter((part) => part !== undefined && part !== '').join('/');
+  const path = field?.path ?? '';
+  return `[${severity}]${identity === '' ? '' : ` ${identity}`}${path === '' ? '' : ` ${path}`}: ${message}`;
+}
+
+function quoted(text: string): string {
+  return printable(JSON.stringify(text));
+}
+
+function duration(milliseconds: number): string {
+  const whole = Math.max(0, Math.round(milliseconds));
+  return whole < 1000 ? `${whole}ms` : `${(whole / 1000).toFixed(1)}s`;
+}
