@@ -45,10 +45,22 @@ export interface PipelineOutcome {
   readonly notes: readonly string[];
 }
 
+/** What happens while a pipeline runs, for people who watch. */
+export type PipelineEvent =
+  | {
+      readonly type: 'started';
+      readonly packagePath: string;
+      /** Its image or its program, as the step's result names it. */
+      readonly name: string;
+      /** Number of resources that it gets, if its selectors leave some out. */
+      readonly selected?: number;
+    }
+  | { readonly type: 'ended'; readonly step: PipelineStep };
+
 /** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */
 export interface PipelineRunner {
   /** Rejects with the signal's reason, and with Unavailable if it cannot run anything at all. */
-  run(input: PipelineInput, signal: AbortSignal): Promise<PipelineOutcome>;
+  run(input: PipelineInput, signal: AbortSignal, onEvent?: (event: PipelineEvent) => void): Promise<PipelineOutcome>;
   close(): Promise<void>;
 }
 
