@@ -1,0 +1,163 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../foundation/clock.ts';
+import { containerArguments } from './container-arguments.ts';
+import { type Engine, engineEnvironment, findEngine } from './container-engine.ts';
+import { type ContainerOptions, ContainerRunner } from './container-runner.ts';
+import { runProcess } from './run-process.ts';
+import { programFolder } from './testing-programs.ts';
+
+const MIB = 1024 * 1024;
+const never = () => new AbortController().signal;
+
+function runner(options: Partial<ContainerOptions> = {}): ContainerRunner {
+  return new ContainerRunner({
+    ...{ env: engineEnvironment(process.env), requireDigest: false, allowNetwork: false, pull: 'missing' },
+    ...{ time: 30_000, outputBytes: MIB, memoryBytes: 256 * MIB, clock: systemClock },
+    newName: () => `sluice-test-${randomUUID()}`,
+    ...options,
+  });
+}
+
+describe('arguments', () => {
+  const run = {
+    engine: 'docker',
+    name: 'sluice-1',
+    image: 'gcr.io/kpt-fn/x:v1',
+    allowNetwork: false,
+    memoryBytes: MIB,
+  } as const;
+
+  test('take every right away, and end with the image', () => {
+    const words = containerArguments(run).join(' ');
+    for (const part of [
+      ...['--network none', '--read-only', '--cap-drop ALL', '--security-opt no-new-privileges', '--user 65534:65534'],
+      ...['--pids-limit 256', '--memory 1048576', '--memory-swap 1048576', '--tmpfs /tmp:', '--pull never', '--rm'],
+      ...['--name sluice-1', '--interactive', '--log-driver none'],
+    ])
+      expect(words).toContain(part);
+    expect(words.startsWith('run ')).toBe(true);
+    expect(words.endsWith(' gcr.io/kpt-fn/x:v1')).toBe(true);
+    expect(words).not.toMatch(/--privileged|--volume|--mount|--publish/);
+  });
+
+  test('give the network only if asked', () => {
+    expect(containerArguments({ ...run, allowNetwork: true }).join(' ')).toContain('--network host');
+  });
+
+  test('leave out for nerdctl what it does not know', () => {
+    expect(containerArguments({ ...run, engine: 'nerdctl' })).not.toContain('--log-driver');
+  });
+});
+
+test('an engine gets the accounts of registries, and no other secret of this process', () => {
+  expect(engineEnvironment({ PATH: '/bin', DOCKER_CONFIG: '/d', SLUICE_TOKEN: 'hush' })).toEqual({
+    PATH: '/bin',
+    DOCKER_CONFIG: '/d',
+  });
+});
+
+test('what is no image, and what is not pinned where it must be, is refused before any engine is asked', async () => {
+  await using programs = await programFolder();
+  const env = { PATH: programs.path };
+  await programs.add('docker', `echo 1 >> ${programs.path}/asked`);
+  expect(await runner({ env }).refusal('--privileged')).toContain('is not a valid name');
+  expect(await runner({ env, requireDigest: true }).refusal('example.com/fn:v1')).toBe(
+    'image example.com/fn:v1 is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or let a FunctionPolicy name a built-in function or a program in its place',
+  );
+  await expect(runner({ env }).run('-x', '', never())).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(await programs.pids('asked')).toEqual([]);
+  expect(await runner({ env, requireDigest: true }).refusal(`fn@sha256:${'0'.repeat(64)}`)).toBeUndefined();
+  expect(await programs.pids('asked')).toEqual([1]);
+});
+
+test('without an engine it says what to do', async () => {
+  expect(await runner({ env: { PATH: '/nowhere' } }).refusal('fn')).toBe(
+    'image fn is not run: there is no container engine here; install docker, podman or nerdctl, or let a FunctionPolicy name a built-in function or a program in its place',
+  );
+  expect(await runner({ env: { PATH: '/nowhere' }, engine: 'podman' }).refusal('fn')).toContain('install podman,');
+});
+
+// What an engine does is told by programs of the same command line; the real one runs below where there is one.
+test('an engine that does not answer is passed over, and what it says is told', async () => {
+  await using programs = await programFolder();
+  const env = { PATH: `${programs.path}:/usr/bin:/bin` };
+  await programs.add('docker', 'echo "Cannot connect to the daemon." >&2; exit 1');
+  await programs.add('podman', 'exit 1');
+  await programs.add('nerdctl', 'exit 1');
+  expect(await runner({ env }).refusal('fn')).toContain(
+    'no container engine answers here (docker: Cannot connect to the daemon.; podman: exit code 1; nerdctl: exit code 1); start it',
+  );
+  await programs.add('nerdctl', 'exit 0');
+  expect(await findEngine({ env, time: 5_000, clock: systemClock })).toEqual({
+    engine: { name: 'nerdctl', program: `${programs.path}/nerdctl` },
+  });
+});
+
+test('a run that takes too long is ended by name through its engine', async () => {
+  await using programs = await programFolder();
+  const log = `${programs.path}/log`;
+  await programs.add('docker', `echo "$@" >> ${log}; case $1 in run) sleep 1000;; esac`);
+  const env = { PATH: `${programs.path}:/usr/bin:/bin` };
+  await expect(runner({ env, time: 300, newName: () => 'sluice-9' }).run('fn', '', never())).rejects.toMatchObject({
+    code: 'Timeout',
+    message: 'image fn did not end within 0.3 s and was stopped',
+  });
+  const calls = (await readFile(log, 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => line.split(' ').slice(0, 2).join(' '));
+  expect(calls).toEqual(['version', 'image inspect', 'run --rm', 'kill sluice-9', 'rm --force']);
+});
+
+test('an image that cannot be fetched or started is unavailable, and says why', async () => {
+  await using programs = await programFolder();
+  const env = { PATH: `${programs.path}:/usr/bin:/bin` };
+  await programs.add('docker', 'case $1 in image) exit 1;; pull) echo "manifest unknown" >&2; exit 1;; esac');
+  await expect(runner({ env }).run('fn', '', never())).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: expect.stringMatching(/^image fn cannot be fetched: manifest unknown; or let a/),
+  });
+  await programs.add('docker', 'case $1 in run) echo "docker: no such image" >&2; exit 125;; esac');
+  await expect(runner({ env, pull: 'never' }).run('fn', '', never())).rejects.toMatchObject({
+    code: 'Unavailable',
+    message: 'docker cannot run image fn: docker: no such image',
+  });
+});
+
+describe('with a real engine', () => {
+  const IMAGE = 'docker.io/library/busybox:1.37';
+  let engine: Engine | undefined;
+  let why = '';
+
+  beforeAll(async () => {
+    const env = engineEnvironment(process.env);
+    const found = await findEngine({ env, time: 5_000, clock: systemClock });
+    if ('refusal' in found) why = found.refusal;
+    else {
+      const bounds = { time: 60_000, outputBytes: MIB, clock: systemClock, signal: never(), env, cwd: '/', input: '' };
+      const pull = { file: found.engine.program, arguments: ['pull', '--quiet', IMAGE], title: 'pull' };
+      const pulled = await runProcess({ ...bounds, ...pull });
+      if (pulled.exitCode === 0) engine = found.engine;
+      else why = `${IMAGE} cannot be fetched: ${pulled.stderr}`;
+    }
+    if (engine === undefined) console.warn(`skipped: ${why}`);
+  }, 90_000);
+
+  test('runs the image and refuses what it must not do', async ({ skip }) => {
+    if (engine === undefined) return skip(why);
+    expect(
+      await runner({ pull: 'never' }).run(IMAGE, 'id; touch /x; wget -T1 http://1.1.1.1\n', never()),
+    ).toMatchObject({
+      stdout: expect.stringContaining('uid=65534'),
+      stderr: expect.stringMatching(/Read-only file system[\s\S]*(unreachable|bad address)/),
+    });
+  });
+
+  test('ends a container that never ends', async ({ skip }) => {
+    if (engine === undefined) return skip(why);
+    const running = runner({ time: 2_000 }).run(IMAGE, 'sleep 1000\n', never());
+    await expect(running).rejects.toMatchObject({ code: 'Timeout' });
+  });
+});

@@ -1,0 +1,137 @@
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { containerArguments, type EngineName } from './container-arguments.ts';
+import { type Engine, type EngineSearch, findEngine, lastLine } from './container-engine.ts';
+import type { ExternalAnswer } from './external-runner.ts';
+import { checkImage, isPinned } from './image-reference.ts';
+import { runProcess } from './run-process.ts';
+
+export interface ContainerOptions {
+  /** Uses this engine only; otherwise the first of docker, podman and nerdctl that answers. */
+  readonly engine?: EngineName;
+  /** As `engineEnvironment` gives it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Refuses images that are not named by their digest. */
+  readonly requireDigest: boolean;
+  readonly allowNetwork: boolean;
+  readonly pull: 'always' | 'missing' | 'never';
+  /** Milliseconds for one run; fetching its image has its own bound. */
+  readonly time: number;
+  /** Bytes of standard output. */
+  readonly outputBytes: number;
+  /** Bytes for all processes of a container. */
+  readonly memoryBytes: number;
+  readonly clock: Clock;
+  /** A name that no other container has: letters, digits and dashes. */
+  readonly newName: () => string;
+}
+
+/** Milliseconds. */
+const PROBE_TIME = 5_000;
+const PULL_TIME = 5 * 60_000;
+const REMOVAL_TIME = 15_000;
+/** How long it is remembered which engine there is, or that there is none. */
+const REMEMBERED = 60_000;
+
+/** With this exit code an engine says that it could not run a container. */
+const ENGINE_FAILED = 125;
+
+const INSTEAD = 'or let a FunctionPolicy name a built-in function or a program in its place';
+
+/** Runs functions as containers that have no network, no privileges and nothing to write to but their own /tmp. */
+export class ContainerRunner {
+  readonly #options: ContainerOptions;
+  #search: { readonly result: Promise<EngineSearch>; readonly until: number } | undefined;
+
+  constructor(options: ContainerOptions) {
+    this.#options = options;
+  }
+
+  /** Why it does not run this image; undefined if it does. */
+  async refusal(image: string): Promise<string | undefined> {
+    const found = await this.#engineFor(image);
+    return 'refusal' in found ? found.refusal : undefined;
+  }
+
+  /** See ExternalRunner. */
+  async run(image: string, input: string, signal: AbortSignal): Promise<ExternalAnswer> {
+    const found = await this.#engineFor(image);
+    if ('refusal' in found) throw new SluiceError('Unavailable', found.refusal);
+    const { engine } = found;
+    await this.#fetch(engine, image, signal);
+    const name = this.#options.newName();
+    const { allowNetwork, memoryBytes, time } = this.#options;
+    const words = containerArguments({ engine: engine.name, name, image, allowNetwork, memoryBytes });
+    let answer: ExternalAnswer;
+    try {
+      answer = await this.#call(engine, `image ${image}`, words, { time, signal, input });
+    } catch (error) {
+      await this.#remove(engine, name);
+      throw error;
+    }
+    if (answer.exitCode === ENGINE_FAILED && answer.stdout === '') {
+      await this.#remove(engine, name);
+      throw new SluiceError('Unavailable', `${engine.name} cannot run image ${image}: ${lastLine(answer.stderr)}`);
+    }
+    return answer;
+  }
+
+  async #engineFor(image: string): Promise<EngineSearch> {
+    const { requireDigest, clock, engine: only, env } = this.#options;
+    try {
+      checkImage(image);
+    } catch (error) {
+      return { refusal: messageOf(error) };
+    }
+    if (requireDigest && !isPinned(image))
+      return {
+        refusal: `image ${image} is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, ${INSTEAD}`,
+      };
+    if (this.#search === undefined || this.#search.until <= clock.now()) {
+      const result = findEngine({ ...(only === undefined ? {} : { only }), env, time: PROBE_TIME, clock });
+      this.#search = { result, until: clock.now() + REMEMBERED };
+    }
+    const found = await this.#search.result;
+    return 'refusal' in found ? { refusal: `image ${image} is not run: ${found.refusal}, ${INSTEAD}` } : found;
+  }
+
+  /** Fetches the image if it is to be fetched; an image that is not there is found when it is run. */
+  async #fetch(engine: Engine, image: string, signal: AbortSignal): Promise<void> {
+    const { pull } = this.#options;
+    if (pull === 'never') return;
+    if (pull === 'missing') {
+      const inspection = await this.#call(engine, `${engine.name} image inspect`, ['image', 'inspect', image], {
+        time: PROBE_TIME,
+        signal,
+      });
+      if (inspection.exitCode === 0) return;
+    }
+    const title = `fetching image ${image}`;
+    const pulled = await this.#call(engine, title, ['pull', '--quiet', image], { time: PULL_TIME, signal });
+    if (pulled.exitCode !== 0)
+      throw new SluiceError('Unavailable', `image ${image} cannot be fetched: ${lastLine(pulled.stderr)}; ${INSTEAD}`);
+  }
+
+  /** The container of a client that was killed goes on by itself, so its engine is told. An engine that does not answer cannot be. */
+  async #remove(engine: Engine, name: string): Promise<void> {
+    const { signal } = new AbortController();
+    for (const words of [
+      ['kill', name],
+      ['rm', '--force', name],
+    ])
+      await this.#call(engine, `${engine.name} ${words[0]}`, words, { time: REMOVAL_TIME, signal }).catch(
+        () => undefined,
+      );
+  }
+
+  #call(
+    engine: Engine,
+    title: string,
+    words: readonly string[],
+    { time, signal, input = '' }: { readonly time: number; readonly signal: AbortSignal; readonly input?: string },
+  ): Promise<ExternalAnswer> {
+    const { env, clock, outputBytes } = this.#options;
+    const bounds = { env, time, clock, signal, cwd: '/', input, outputBytes };
+    return runProcess({ ...bounds, title, file: engine.program, arguments: words });
+  }
+}

@@ -1,0 +1,76 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { endStrays } from './end-strays.ts';
+import type { ExternalAnswer } from './external-runner.ts';
+import { type AllowedPrograms, locateProgram } from './locate-program.ts';
+import { withMemoryBound } from './memory-bound.ts';
+import { runProcess } from './run-process.ts';
+
+export interface ExecOptions {
+  /** Undefined refuses every program. */
+  readonly allowed: AllowedPrograms | undefined;
+  /** Milliseconds for one run. */
+  readonly time: number;
+  /** Bytes of standard output. */
+  readonly outputBytes: number;
+  /** Bytes of memory for each process. */
+  readonly memoryBytes: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Runs the programs that `exec` entries name, as the user that runs this process: without a shell, with an environment that holds
+ * nothing of this process's own, in a temporary folder of their own, with bounds. This keeps accidents away, not attackers: a program
+ * can write wherever this user can, use the network, and read what other processes of this user show. One that leaves its
+ * process group is found by its environment and killed, unless it hid on purpose. Only containers give more.
+ */
+export class ExecRunner {
+  readonly #options: ExecOptions;
+
+  constructor(options: ExecOptions) {
+    this.#options = options;
+  }
+
+  /** Why it does not run this; undefined if it does. */
+  async refusal(exec: string): Promise<string | undefined> {
+    const located = await locateProgram(exec, this.#options.allowed);
+    return 'refusal' in located ? located.refusal : undefined;
+  }
+
+  /** See ExternalRunner. */
+  async run(exec: string, input: string, signal: AbortSignal): Promise<ExternalAnswer> {
+    const { allowed, time, outputBytes, memoryBytes, clock } = this.#options;
+    const located = await locateProgram(exec, allowed);
+    if ('refusal' in located) throw new SluiceError('Unavailable', located.refusal);
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
+    try {
+      return await runProcess({
+        ...withMemoryBound({ file: located.program, arguments: located.arguments }, memoryBytes),
+        title: `exec ${JSON.stringify(exec)}`,
+        env: {
+          PATH: allowed !== undefined && 'path' in allowed ? allowed.path : '/usr/bin:/bin',
+          HOME: folder,
+          TMPDIR: folder,
+          LC_ALL: 'C.UTF-8',
+        },
+        cwd: folder,
+        input,
+        time,
+        outputBytes,
+        clock,
+        signal,
+        endStrays: () => endStrays(`HOME=${folder}`),
+      });
+    } finally {
+      await removeFolder(folder);
+    }
+  }
+}
+
+/** Removes what a program left. What it made unremovable stays for the system to clear: that is no failure of the function. */
+async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 2 }).catch(() => undefined);
+}
