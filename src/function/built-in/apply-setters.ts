@@ -1,0 +1,148 @@
+import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
+import { samePart } from '../../package/merge/yaml-document.ts';
+import type { KrmFunction, ResourceList } from '../function.ts';
+import { resultFor } from '../function-result.ts';
+import type { Resource } from '../resource-list/resource.ts';
+import { textsAt } from './support/function-config.ts';
+import { lineComment, putLineComment } from './support/line-comment.ts';
+import { scalarText, writeScalar } from './support/scalar-text.ts';
+import {
+  deriveSetters,
+  expandPattern,
+  isListField,
+  type SetterPattern,
+  setterPatternOf,
+  soleSetter,
+} from './support/setter-pattern.ts';
+import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
+import { yamlList } from './support/yaml-list.ts';
+
+export const applySetters: KrmFunction = {
+  name: 'apply-setters',
+  doc: {
+    summary: 'Writes the values of setters into the fields that a comment ties to them.',
+    description: [
+      'A field is tied to setters by a comment in its line: `image: nginx:1.25 # kpt-set: $' +
+        '{image}:$' +
+        '{tag}`. The configuration is a ' +
+        'ConfigMap with a value for each setter in `data`. Setters of a field that have no value there keep the part of the field ' +
+        'that the comment gives them; a field without any setter of the configuration stays as it is.',
+      'A list is tied as a whole by a comment behind its key, `names: # kpt-set: ${names}`, to one setter whose value is a YAML list ' +
+        'in a text. An empty value makes the list empty.',
+      'What stands in quotes stays in quotes. What does not is read as what it looks like, so a setter `replicas` with the value ' +
+        '"3" sets a number.',
+    ].join('\n\n'),
+    examples: [
+      'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2\n      configMap:\n        image: nginx\n        replicas: "3"\n',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: setters\ndata:\n  names: |\n    - dev\n    - prod\n',
+    ],
+    differences: [
+      'A setter that no field is tied to is told as an info.',
+      'All fields that cannot be set are told, not only the first one.',
+      'A value that holds `${…}` is written as it is.',
+      'Items keep their comments if the values of a list stay the same.',
+    ],
+  },
+  run: (list) => new SettersRun(list).run(),
+};
+
+class SettersRun {
+  readonly #list: ResourceList;
+  readonly #setters: ReadonlyMap<string, string>;
+  readonly #used = new Set<string>();
+
+  constructor(list: ResourceList) {
+    this.#list = list;
+    this.#setters = list.config === undefined ? new Map() : textsAt(list.config, ['data']);
+  }
+
+  run(): void {
+    const { items, results, config } = this.#list;
+    const before = results.length;
+    if (this.#setters.size > 0) {
+      for (const resource of items)
+        walkFields(resource.root, (node, trail) => {
+          if (!isScalar(node) && !isListField(node, trail)) return;
+          const pattern = setterPatternOf(node);
+          if (pattern?.names.some((name) => this.#setters.has(name)) !== true) return;
+          for (const name of pattern.names) this.#used.add(name);
+          if (isScalar(node)) this.#setScalar(resource, node, pattern, trail);
+          else if (isSeq(node)) this.#setList(resource, node as YAMLSeq<Node>, pattern, trail);
+        });
+    }
+    if (results.length === before) results.push({ severity: 'warning', message: 'no matches for input setter(s)' });
+    if (config === undefined) return;
+    for (const name of this.#setters.keys())
+      if (!this.#used.has(name))
+        results.push(
+          resultFor('info', `no field is tied to the setter ${JSON.stringify(name)}`, config, `data.${name}`),
+        );
+  }
+
+  #setScalar(resource: Resource, node: Scalar, pattern: SetterPattern, trail: Trail): void {
+    const needsOthers = pattern.names.some((name) => !this.#setters.has(name));
+    const derived = needsOthers ? deriveSetters(pattern, scalarText(node)) : undefined;
+    const { text, missing } = expandPattern(pattern, (name) => this.#setters.get(name) ?? derived?.get(name));
+    if (missing.length > 0) {
+      const names = missing.map((name) => `\${${name}}`).join(' ');
+      this.#fail(
+        resource,
+        trail,
+        `values for setters [${names}] must be provided: the field does not have the form ${pattern.text}`,
+      );
+      return;
+    }
+    if (text !== scalarText(node)) writeScalar(node, text);
+    if (text === '') {
+      node.value = '';
+      node.type = 'QUOTE_DOUBLE';
+    }
+    this.#tell(resource, trail, text);
+  }
+
+  #setList(resource: Resource, node: YAMLSeq<Node>, pattern: SetterPattern, trail: Trail): void {
+    const name = soleSetter(pattern);
+    if (name === undefined) {
+      this.#fail(
+        resource,
+        trail,
+        `invalid setter pattern for array node: ${JSON.stringify(pattern.text)}: a list takes one setter`,
+      );
+      return;
+    }
+    const value = this.#setters.get(name) ?? '';
+    const made = value.trim() === '' ? [] : yamlList(value)?.items;
+    if (made === undefined) {
+      this.#fail(
+        resource,
+        trail,
+        `input to array setter must be an array of values, but found ${JSON.stringify(value.slice(0, 200))}`,
+      );
+      return;
+    }
+    replaceItems(node, made);
+    this.#tell(resource, trail, value);
+  }
+
+  #tell(resource: Resource, trail: Trail, value: string): void {
+    const message = `set field value to ${JSON.stringify(value)}`;
+    this.#list.results.push(resultFor('info', message, resource, fieldText(trail)));
+  }
+
+  #fail(resource: Resource, trail: Trail, message: string): void {
+    this.#list.results.push(resultFor('error', message, resource, fieldText(trail)));
+  }
+}
+
+/** Gives a list other items. Its comment goes where kpt looks for it: behind the key, or behind the `[]` of an empty list. */
+function replaceItems(node: YAMLSeq<Node>, items: Node[]): void {
+  const same = items.length === node.items.length && items.every((item, at) => samePart(item, node.items[at]));
+  if (same) return;
+  const comment = lineComment(node)?.trim() ?? '';
+  const ownLines = (node.flow === true ? '' : (node.commentBefore ?? '')).split('\n').slice(1).join('\n');
+  delete node.comment;
+  node.items = items;
+  node.flow = items.length === 0;
+  node.commentBefore = items.length === 0 ? '' : ownLines;
+  putLineComment(node, comment);
+}

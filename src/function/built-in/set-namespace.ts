@@ -1,0 +1,147 @@
+import type { KrmFunction, ResourceList } from '../function.ts';
+import type { FunctionResult } from '../function-result.ts';
+import type { FieldPath, Resource } from '../resource-list/resource.ts';
+import { changeDependencies } from './support/depends-on.ts';
+import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
+import { KindScopes } from './support/kind-scope.ts';
+
+const SET_NAMESPACE = { apiVersion: KPT_FUNCTIONS, kind: 'SetNamespace' };
+
+/** Where Kubernetes puts a namespaced resource that names no namespace. */
+const DEFAULT_NAMESPACE = 'default';
+
+/** `group|kind|namespace|name` of what a package came from, as kpt writes it. */
+const ORIGIN = 'internal.kpt.dev/upstream-identifier';
+
+interface Settings {
+  readonly namespace: string;
+  /** Only this namespace is replaced; all if absent. */
+  readonly matcher: string | undefined;
+}
+
+export const setNamespace: KrmFunction = {
+  name: 'set-namespace',
+  doc: {
+    summary: 'Puts the resources of a package into a namespace.',
+    description: [
+      'Sets `metadata.namespace` of every resource that lives in a namespace, and everything else that names that namespace: the name of `Namespace` objects, the subjects of role bindings that are service accounts with a namespace, `spec.conversion.webhook.clientConfig.service` of CustomResourceDefinitions, `spec.service` of APIServices, and references to resources of the package in `config.kubernetes.io/depends-on`. Webhook configurations are left alone.',
+      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind gets the namespace only if it names one already.',
+      'Local-config resources and Kptfiles are left alone.',
+      'The namespace is `data.namespace` of a ConfigMap, `namespace` of a SetNamespace, or, with package-context.yaml as the configuration, the name of the package (`data.name` of the ConfigMap `kptfile.kpt.dev`). With `namespaceMatcher` beside it, only what is in that namespace, or came from it upstream, is moved.',
+    ].join('\n\n'),
+    examples: [
+      'pipeline:\n  mutators:\n    - image: set-namespace:v0.4.1\n      configMap:\n        namespace: backend\n',
+      'pipeline:\n  mutators:\n    - image: set-namespace:v0.4.1\n      configPath: package-context.yaml\n',
+      'apiVersion: fn.kpt.dev/v1alpha1\nkind: SetNamespace\nmetadata:\n  name: move\nnamespace: backend\nnamespaceMatcher: example\n',
+    ],
+    differences: [
+      'A CustomResourceDefinition or APIService that names no service is not given one.',
+      'Kinds of all Kubernetes versions are known, whatever version a resource is written for, and so are kinds that the package defines itself.',
+      'A custom resource that names no namespace, and whose kind nothing in the package defines, is left alone, as documented; the images v0.1 to v0.4.1 add the namespace to some of them.',
+      'Resources that came from several namespaces upstream are all moved, as since v0.4.2; older images refuse them.',
+      'With `namespaceMatcher`, a resource without a namespace that does not match is not given the namespace `default`.',
+      'A list of references in `config.kubernetes.io/depends-on` is updated, too.',
+      'Kptfiles are left alone even if they are not marked as local configuration.',
+    ],
+  },
+  run(list) {
+    const settings = settingsOf(list);
+    const items = list.items.filter((item) => !item.isLocalConfig && item.kind !== 'Kptfile');
+    const scopes = new KindScopes(list.items);
+    const known = new Set<string>();
+    for (const item of items) if (scopes.isNamespaced(item)) known.add(keyOf(item, namespaceOf(item)));
+
+    const values = new Changes(settings);
+    for (const item of items) setIn(item, values, scopes);
+    const references = new Changes(settings);
+    for (const item of items)
+      changeDependencies(item, (dependency) => {
+        const { namespace } = dependency;
+        if (namespace === undefined || !known.has(keyOf(dependency, namespace))) return undefined;
+        return references.accepts(namespace) ? { ...dependency, namespace: settings.namespace } : undefined;
+      });
+    list.results.push(
+      values.result(`all matching namespaces are already "${settings.namespace}". no value changed`, 'namespace'),
+      references.result(
+        'all `depends-on` annotations are up-to-date. no `namespace` changed',
+        '`depends-on` annotation namespace',
+      ),
+    );
+  },
+};
+
+function settingsOf(list: ResourceList): Settings {
+  const config = configOf(list, 'set-namespace', [CONFIG_MAP, SET_NAMESPACE]);
+  const isMap = isOfKind(config, CONFIG_MAP);
+  const at = (field: string) => textAt(config, isMap ? ['data', field] : [field]) || undefined;
+  const isContext = isMap && config.name === 'kptfile.kpt.dev';
+  const namespace = at('namespace') ?? (isContext ? at('name') : undefined);
+  if (namespace === undefined) {
+    const field = isContext ? 'data.name' : isMap ? 'data.namespace' : 'namespace';
+    throw invalidConfig(config, `\`${field}\` should not be empty: name the namespace`);
+  }
+  return { namespace, matcher: at('namespaceMatcher') };
+}
+
+/** Counts what is changed, and decides what is. */
+class Changes {
+  readonly #settings: Settings;
+  readonly #old = new Set<string>();
+  #count = 0;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** True if a field with this namespace is to be changed; `origin` is the namespace that the resource has upstream. */
+  accepts(current: string, origin?: string): boolean {
+    const { namespace, matcher } = this.#settings;
+    if (current === namespace || (matcher !== undefined && matcher !== current && matcher !== origin)) return false;
+    this.#old.add(current);
+    this.#count++;
+    return true;
+  }
+
+  /** Sets a field that holds the name of a namespace, or may hold it. */
+  set(resource: Resource, path: FieldPath, origin?: string): void {
+    const current = textAt(resource, path) || DEFAULT_NAMESPACE;
+    if (this.accepts(current, origin)) resource.set(path, this.#settings.namespace);
+  }
+
+  result(nothing: string, what: string): FunctionResult {
+    const changed = `${what} [${[...this.#old].sort().join(' ')}] updated to "${this.#settings.namespace}", ${this.#count} value(s) changed`;
+    return { message: this.#count === 0 ? nothing : changed, severity: 'info' };
+  }
+}
+
+function setIn(item: Resource, changes: Changes, scopes: KindScopes): void {
+  const [, , namespace, name] = (item.annotation(ORIGIN) ?? '').split('|');
+  const service = serviceOf(item);
+  if (item.kind === 'Namespace' && item.group === '') changes.set(item, ['metadata', 'name'], name);
+  else if (service !== undefined && item.node(service) !== undefined) changes.set(item, [...service, 'namespace']);
+  if (item.group === 'rbac.authorization.k8s.io' && (item.kind === 'ClusterRoleBinding' || item.kind === 'RoleBinding'))
+    setInSubjects(item, changes);
+  if (scopes.isNamespaced(item)) changes.set(item, ['metadata', 'namespace'], namespace);
+}
+
+/** The field that names a service in a namespace, if resources of the kind have one. */
+function serviceOf({ group, kind }: Resource): readonly string[] | undefined {
+  if (group === 'apiextensions.k8s.io' && kind === 'CustomResourceDefinition')
+    return ['spec', 'conversion', 'webhook', 'clientConfig', 'service'];
+  return group === 'apiregistration.k8s.io' && kind === 'APIService' ? ['spec', 'service'] : undefined;
+}
+
+function setInSubjects(item: Resource, changes: Changes): void {
+  for (let at = 0; item.node(['subjects', at]) !== undefined; at++) {
+    const path = ['subjects', at, 'namespace'];
+    if (textAt(item, ['subjects', at, 'kind']) === 'ServiceAccount' && textAt(item, path)) changes.set(item, path);
+  }
+}
+
+function namespaceOf(item: Resource): string {
+  return item.namespace ?? DEFAULT_NAMESPACE;
+}
+
+function keyOf({ group, kind, name }: { group: string; kind: string; name: string }, namespace: string): string {
+  return JSON.stringify([group, kind, namespace, name]);
+}

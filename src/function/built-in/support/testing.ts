@@ -1,0 +1,44 @@
+import type { KrmFunction, ResourceList } from '../../function.ts';
+import type { FunctionResult } from '../../function-result.ts';
+import { Resource } from '../../resource-list/resource.ts';
+
+export interface TestRun {
+  /** What the package is then, by file; documents of one file with `---` between. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly results: readonly FunctionResult[];
+  /** `severity: message` of every result. */
+  readonly messages: readonly string[];
+}
+
+/** Runs a function on YAML texts by file. `config` is YAML, or the data of a ConfigMap. */
+export async function runFunction(
+  { run }: KrmFunction,
+  files: string | Readonly<Record<string, string>>,
+  config?: string | Readonly<Record<string, unknown>>,
+): Promise<TestRun> {
+  const all = typeof files === 'string' ? { 'resources.yaml': files } : files;
+  const list: ResourceList = {
+    items: Object.entries(all).flatMap(([file, text]) =>
+      text.split(/^---\n/m).map((document, index) => Resource.parse(document, { file, index })),
+    ),
+    config: configFrom(config),
+    results: [],
+  };
+  await run(list, { signal: new AbortController().signal });
+  const texts: Record<string, string[]> = {};
+  for (const item of list.items) {
+    texts[item.file] ??= [];
+    texts[item.file]?.push(item.toText());
+  }
+  return {
+    files: Object.fromEntries(Object.entries(texts).map(([file, documents]) => [file, documents.join('---\n')])),
+    results: list.results,
+    messages: list.results.map(({ severity, message }) => `${severity}: ${message}`),
+  };
+}
+
+function configFrom(config: string | Readonly<Record<string, unknown>> | undefined): Resource | undefined {
+  if (config === undefined) return undefined;
+  if (typeof config === 'string') return Resource.parse(config, { file: 'config.yaml', index: 0 });
+  return Resource.from({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'function-input' }, data: config });
+}
