@@ -26,7 +26,8 @@ import { type RepositoryReport, statusAfter } from './repository-status.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
 
-export interface RepositoryControllerOptions extends Pick<OpenOptions, 'policyFor' | 'dependentsOf' | 'dataFolder'> {
+export interface RepositoryControllerOptions
+  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder'> {
   readonly client: Client;
   readonly store: RevisionStore;
   readonly clock: Clock;
@@ -49,7 +50,8 @@ export interface RepositoryControllerOptions extends Pick<OpenOptions, 'policyFo
 
 /** Opens registered repositories in the store, keeps them up to date, and reports how they are. */
 export function repositoryController(options: RepositoryControllerOptions): ControllerOptions {
-  const { store, clock, dataFolder, policyFor, dependentsOf, deadline = 60_000, random = Math.random } = options;
+  const { store, clock, dataFolder, renderer, policyFor, dependentsOf } = options;
+  const { deadline = 60_000, random = Math.random } = options;
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
   const events = new TellOnce(recorder);
@@ -120,7 +122,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const interval = isLocal ? (options.localInterval ?? 1000) : (options.remoteInterval ?? 30_000);
     const state = await OpenRepository.open(object, { store, clock, interval, random }, (onChange) =>
       openPackageRepository(object, {
-        ...{ dataFolder, policyFor, dependentsOf, clock, onChange, signal },
+        ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal },
         ...(options.git === undefined ? {} : { git: options.git }),
         ...(credentials === undefined ? {} : { credentials }),
       }),

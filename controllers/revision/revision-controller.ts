@@ -11,6 +11,7 @@ import type { Renderer } from '../../src/package/renderer.ts';
 import type { Resolver } from '../../src/package/resolver.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
+import { functionPolicyKind } from '../../src/resource/kinds/function-policy.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import {
   packageRevisionKind,
@@ -53,6 +54,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
       .map(({ name, key }) => ({ namespace: store.repository(key.repository).namespace, name }));
   const world: Source<ObjectKey>[] = [
     watchKind(packagePolicyKind, { predicate: specChanged, map: () => draftsOf() }),
+    watchKind(functionPolicyKind, { predicate: specChanged, map: () => draftsOf() }),
     watchKind(repositoryKind, {
       predicate: specOrMetadataChanged,
       map: ({ object }) => draftsOf(object.metadata.name),
@@ -169,17 +171,18 @@ class RevisionReconciler {
   }
 
   #tellTrouble(revision: PackageRevision, outcome: RunOutcome, { refused }: Plan): void {
-    const { failures, problems, unsettled, renderFailure } = outcome;
+    const { failures, problems, unsettled, renderFailure, notes } = outcome;
     const warn = (reason: string, message: string) => this.#tell(revision, 'Warning', reason, message);
     for (const { resolver, message } of failures) warn('ResolverFailed', `${resolver}: ${message}`);
     for (const { reason, message } of problems) warn(reason, message);
     if (refused.length > 0) warn('GiverRefused', refused.join('; '));
+    if (notes.length > 0) this.#tell(revision, 'Normal', 'Rendering', notes.join('; '));
     if (renderFailure !== undefined) warn('RenderFailed', renderFailure);
     if (unsettled !== undefined) warn('NotSettled', unsettled.what);
     // What comes back after all was well is news again.
     const quiet = unsettled === undefined && renderFailure === undefined;
     const isWell = failures.length + problems.length + refused.length === 0 && quiet;
-    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved']));
+    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved', 'Rendering']));
   }
 
   #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import type { Renderer, Rendering } from '../../src/package/renderer.ts';
 import type { Resolution, Resolver } from '../../src/package/resolver.ts';
 import { MAX_ROUNDS } from './run-resolvers.ts';
 import { draftOf, KPTFILE, resolverOf, runOf, textOf } from './testing.ts';
@@ -48,7 +49,7 @@ describe('runResolvers', () => {
   test('a resolver that answers differently each time is stopped', async () => {
     let turn = 0;
     const dice = resolverOf('dice', () => ({ conditions: [{ ...given('test.dev/dice'), message: `${turn++}` }] }));
-    expect((await runOf(draftOf({}), [dice])).unsettled).toBe('dice changes condition test.dev/dice');
+    expect((await runOf(draftOf({}), [dice])).unsettled?.what).toBe('dice changes condition test.dev/dice');
   });
 
   test('two that undo each other within a round come to rest with the later one', async () => {

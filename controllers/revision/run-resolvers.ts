@@ -66,6 +66,8 @@ export interface RunOutcome {
   readonly rendered: boolean;
   /** Why the package could not be rendered, the same at every attempt. */
   readonly renderFailure: string | undefined;
+  /** What the pipeline has to tell people and what stops nothing. */
+  readonly notes: readonly string[];
   /** What a policy does not let the pipeline say, one sentence each. */
   readonly refused: readonly string[];
   /** The shortest wait that a resolver asked for. Milliseconds. */
@@ -106,6 +108,7 @@ export async function runResolvers(
     unsettled,
     rendered: run.rendered,
     renderFailure: run.renderFailure,
+    notes: run.notes,
     refused: run.refused,
     requeueAfter: run.requeueAfter,
     partial: only !== undefined,
@@ -123,6 +126,7 @@ class Run {
   requeueAfter: number | undefined;
   rendered = false;
   renderFailure: string | undefined;
+  notes: readonly string[] = [];
   refused: readonly string[] = [];
 
   constructor(judgement: Judgement, options: RunOptions) {
@@ -169,6 +173,7 @@ class Run {
       const answer = { ...rendering, conditions: (rendering.conditions ?? []).map(forContent) };
       checkResolution(RENDERER, ['*'], answer, this.state.package.inputs);
       this.state = takeAnswer(this.state, RENDERER, answer);
+      this.notes = rendering.notes ?? [];
       this.refused = refused;
       this.#wait(rendering.requeueAfter);
       this.renderFailure = rendering.failure;

@@ -18,6 +18,8 @@ export interface Rendering extends Resolution {
   readonly kptfile: readonly KptfileEdit[];
   /** Why the package could not be rendered, in one line; its `Rendered` condition says it too. */
   readonly failure?: string;
+  /** What people should know and what stops nothing; one line each. */
+  readonly notes?: readonly string[];
   /** True if it failed because a function cannot be run here, which says nothing about the package. */
   readonly unavailable?: boolean;
 }

@@ -48,22 +48,22 @@ export function chosenControllers({ disabled, housekeeping }: Omit<ControllerCho
 
 /** Puts all controllers that are not switched off into a manager. */
 export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
-  const { client, store, clock, folder, objects } = session;
+  const { client, store, clock, folder, objects, renderer } = session;
   const dataFolder = folder.path;
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const resolvers = [ipam.resolver, ...choice.resolvers];
   const claimantsOf = ({ revision, content }: Judgement) =>
-    revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content));
+    revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
-        ...{ client, store, clock, dataFolder },
+        ...{ client, store, clock, dataFolder, renderer },
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
       }),
     revision: () =>
       revisionController({
-        ...{ client, store, clock },
+        ...{ client, store, clock, renderer },
         resolvers,
         sources: ipam.sources,
       }),

@@ -53,6 +53,7 @@ export class Session {
   readonly store: RevisionStore;
   readonly registry: Registry;
   readonly client: Client;
+  readonly renderer: Renderer;
 
   readonly patience: number;
 
@@ -134,6 +135,7 @@ export class Session {
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
       clock: this.clock,
+      renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
       ...(signal === undefined ? {} : { signal }),
       policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
+import { canonicalJson } from '../package/canonical-json.ts';
+import { isYamlPath } from '../package/krm.ts';
+import { isKptfilePath } from '../package/merge/package-files.ts';
+import type { Renderer, Rendering, RenderRequest } from '../package/renderer.ts';
+import { namesFunctions, RENDERED } from '../package/write/render.ts';
+import type { FunctionRules } from './catalog/function-rules.ts';
+import type { PipelineInput, PipelineRunner } from './pipeline/pipeline.ts';
+import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
+
+/** Bytes of texts that are kept of packages that were rendered before. */
+const CACHE_BYTES = 64 * 1024 * 1024;
+/** What a cached answer takes besides its texts. */
+const ENTRY_BYTES = 2048;
+
+export interface FunctionRendererOptions {
+  readonly runner: PipelineRunner;
+  /** What configuration objects of a namespace say about functions. */
+  rules(namespace: string): FunctionRules;
+  /** Identity of the functions that would run under such rules. */
+  functionsDigest(rules: FunctionRules): string;
+  /** True if a function that these Kptfiles name may depend on the conditions that stand in them. */
+  readsStatus(files: ReadonlyMap<string, string>, rules: FunctionRules): boolean;
+}
+
+/**
+ * Renders packages by their function pipelines. What was rendered before, with the same functions, is answered from memory; failures
+ * that may go by themselves are not kept.
+ */
+export class FunctionRenderer implements Renderer {
+  readonly #options: FunctionRendererOptions;
+  readonly #known = new Map<string, { readonly found: FoundRendering; readonly bytes: number }>();
+  #bytes = 0;
+
+  constructor(options: FunctionRendererOptions) {
+    this.#options = options;
+  }
+
+  async render({ files, namespace, validatorConditions, signal }: RenderRequest): Promise<Rendering | undefined> {
+    if (namesFunctions(files) === false) return undefined;
+    const { runner } = this.#options;
+    const input: PipelineInput = { files: textsOf(files), rules: this.#options.rules(namespace), validatorConditions };
+    const key = this.#keyOf(input);
+    let found = this.#recall(key);
+    if (found === undefined) {
+      found = renderingOf(await runner.run(input, signal), input.files.get('Kptfile') ?? '');
+      if (found.lasting) this.#keep(key, found);
+    }
+    return withRenderStatus(found, input.files.get('Kptfile') ?? '');
+  }
+
+  #keyOf({ files, rules, validatorConditions }: PipelineInput): string {
+    const { functionsDigest, readsStatus } = this.#options;
+    const hash = createHash('sha256');
+    const add = (...texts: string[]) => {
+      for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
+    };
+    add(functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
+    const withStatus = readsStatus(files, rules);
+    for (const path of [...files.keys()].sort()) {
+      const text = files.get(path) ?? '';
+      add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
+    }
+    return hash.digest('base64');
+  }
+
+  #recall(key: string): FoundRendering | undefined {
+    const known = this.#known.get(key);
+    if (known === undefined) return undefined;
+    // Those that were asked for last go last.
+    this.#known.delete(key);
+    this.#known.set(key, known);
+    return known.found;
+  }
+
+  #keep(key: string, found: FoundRendering): void {
+    let bytes = ENTRY_BYTES;
+    for (const [path, text] of found.rendering.edits ?? []) bytes += path.length + (text?.length ?? 0);
+    this.#known.set(key, { found, bytes });
+    this.#bytes += bytes;
+    for (const [old, { bytes: freed }] of this.#known) {
+      if (this.#bytes <= CACHE_BYTES) break;
+      this.#known.delete(old);
+      this.#bytes -= freed;
+    }
+  }
+}
+
+/** The files that functions see. One that is no text is none of their business. */
+function textsOf(files: ReadonlyMap<string, Uint8Array>): Map<string, string> {
+  const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  const texts = new Map<string, string>();
+  for (const [path, data] of files) {
+    if (!isYamlPath(path) && !isKptfilePath(path)) continue;
+    try {
+      texts.set(path, utf8.decode(data));
+    } catch {
+      // Bytes that are no UTF-8 stay as they are.
+    }
+  }
+  return texts;
+}
+
+/** What functions can see of the package's own Kptfile; what rendering itself writes there makes no difference. */
+function kptfileKey(text: string, withStatus: boolean): string {
+  const read = readKptfile(text);
+  if (!read.ok) return text;
+  const conditions = (read.kptfile.status?.conditions ?? []).filter(({ type }) => type !== RENDERED.type);
+  return canonicalJson([contentOf(read.kptfile), gatesOf(read.kptfile), withStatus ? conditions : []]);
+}

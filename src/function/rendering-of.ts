@@ -1,0 +1,117 @@
+import { type PipelineStepResult, type RenderStatus, readKptfile } from '../../kptfile-schema/index.ts';
+import type { Rendering } from '../package/renderer.ts';
+import type { GivenCondition } from '../package/verdict.ts';
+import { RENDERED } from '../package/write/render.ts';
+import { sameValue } from '../resource/same-value.ts';
+import { describeFinding } from './describe-finding.ts';
+import { kptfileChanges } from './pipeline/kptfile-changes.ts';
+import type { PipelineOutcome, PipelineStep } from './pipeline/pipeline.ts';
+
+/** After this many milliseconds it is tried again to run what could not be run. */
+const RETRY_AFTER = 5 * 60_000;
+/** Findings that a condition tells; more say no more. */
+const MOST_FINDINGS = 10;
+const LONGEST_MESSAGE = 2000;
+
+/** What rendering came to, before it is compared with what the Kptfile says of the last render. */
+export interface FoundRendering {
+  readonly rendering: Rendering;
+  readonly status: RenderStatus;
+  /** False if the same package may render otherwise the next time. */
+  readonly lasting: boolean;
+}
+
+/** A pipeline's outcome in the terms of a resolver's answer. `kptfile` is the text of the package's own Kptfile before. */
+export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRendering {
+  const { edits, steps, failure, notes } = outcome;
+  const changes = kptfileChanges(kptfile, edits.get('Kptfile') ?? kptfile);
+  const unavailable = failure !== undefined && steps.at(-1)?.unavailable === true;
+  const lasting = !steps.some((step) => step.unavailable === true || step.result.executionError !== undefined);
+  const told = [...notes, ...changes.notes];
+  const rendering: Rendering = {
+    edits: new Map([...edits].filter(([path]) => path !== 'Kptfile')),
+    kptfile: changes.edits,
+    conditions: [...changes.conditions, renderedCondition(failure), ...validatorConditions(steps)],
+    withdraw: changes.withdraw.filter((type) => type !== RENDERED.type),
+    gates: changes.gates,
+    ...(told.length === 0 ? {} : { notes: told }),
+    ...(failure === undefined ? {} : { failure }),
+    ...(unavailable ? { unavailable } : {}),
+    ...(lasting ? {} : { requeueAfter: RETRY_AFTER }),
+  };
+  return { rendering, status: renderStatus(steps, failure), lasting };
+}
+
+/**
+ * The rendering with what it writes into `status.renderStatus`. What is there stays while it tells the same of the same functions:
+ * what they are glad to have changed differs at every run, and would make every render a commit.
+ */
+export function withRenderStatus({ rendering, status }: FoundRendering, kptfile: string): Rendering {
+  const read = readKptfile(kptfile);
+  const before = read.ok ? read.kptfile.status?.renderStatus : undefined;
+  if (before !== undefined && sameValue(essence(before), essence(status))) return rendering;
+  return { ...rendering, kptfile: [...rendering.kptfile, { op: 'setRenderStatus', renderStatus: status }] };
+}
+
+function renderedCondition(failure: string | undefined): GivenCondition {
+  if (failure === undefined) return RENDERED;
+  return { type: RENDERED.type, status: 'False', reason: 'RenderFailed', message: cut(failure) };
+}
+
+/** One condition for each type that validators were asked to give. */
+function validatorConditions(steps: readonly PipelineStep[]): GivenCondition[] {
+  const byType = Map.groupBy(steps, ({ conditionType }) => conditionType);
+  return [...byType].flatMap(([type, given]) => (type === undefined ? [] : [validatorCondition(type, given)]));
+}
+
+function validatorCondition(type: string, steps: readonly PipelineStep[]): GivenCondition {
+  const names = steps.map(({ result }) => result.name ?? result.image ?? result.exec ?? '').join(', ');
+  const broken = steps.find(({ result, unavailable }) => unavailable === true || result.executionError !== undefined);
+  if (broken !== undefined) {
+    const message = cut(`${names}: ${broken.result.executionError ?? broken.result.stderr ?? 'could not be run'}`);
+    return { type, status: 'Unknown', reason: 'ValidatorFailed', message };
+  }
+  const findings = steps.flatMap(({ result }) => [...(result.errorResults ?? []), ...(result.results ?? [])]);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const failed = steps.some(({ result }) => (result.exitCode ?? 0) !== 0);
+  if (errors.length === 0 && !failed) {
+    const warnings = findings.filter(({ severity }) => severity === 'warning').length;
+    const message = warnings === 0 ? `${names}: nothing found` : `${names}: ${warnings} warnings, no errors`;
+    return { type, status: 'True', reason: 'ValidationPassed', message };
+  }
+  const shown = errors.slice(0, MOST_FINDINGS).map(describeFinding);
+  if (errors.length > MOST_FINDINGS) shown.push(`and ${errors.length - MOST_FINDINGS} more`);
+  const said = shown.length > 0 ? shown : steps.flatMap(({ result }) => result.stderr ?? []);
+  return { type, status: 'False', reason: 'ValidationFailed', message: cut(`${names}: ${said.join('; ')}`) };
+}
+
+function renderStatus(steps: readonly PipelineStep[], failure: string | undefined): RenderStatus {
+  const of = (list: PipelineStep['list']) => steps.filter((step) => step.list === list).map(({ result }) => result);
+  const [mutationSteps, validationSteps] = [of('mutators'), of('validators')];
+  return {
+    ...(mutationSteps.length === 0 ? {} : { mutationSteps }),
+    ...(validationSteps.length === 0 ? {} : { validationSteps }),
+    ...(failure === undefined ? {} : { errorSummary: failure }),
+  };
+}
+
+/** What of a render's status matters to people: which functions ran, and what is wrong. */
+function essence({ mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus): unknown {
+  const step = ({
+    name,
+    image,
+    exec,
+    exitCode = 0,
+    executionError,
+    results = [],
+    errorResults,
+  }: PipelineStepResult) => ({
+    ...{ name, image, exec, exitCode, executionError, errorResults },
+    results: results.filter(({ severity }) => severity !== 'info' && severity !== undefined),
+  });
+  return [mutationSteps.map(step), validationSteps.map(step), errorSummary];
+}
+
+function cut(text: string): string {
+  return text.length <= LONGEST_MESSAGE ? text : `${text.slice(0, LONGEST_MESSAGE - 1)}…`;
+}
