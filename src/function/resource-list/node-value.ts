@@ -1,4 +1,4 @@
-import { Document, isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
+import { Document, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } from 'yaml';
 
 /** What YAML 1.1 or 1.2 readers take for another thing than a text if it stands without quotes. */
 const NOT_A_TEXT =
@@ -56,6 +56,22 @@ export function createNode(value: unknown): Node {
   const node = new Document(null, { schema: 'failsafe' }).createNode(value, { aliasDuplicateObjects: false }) as Node;
   settle(node);
   return node;
+}
+
+/** Takes the format of JSON off what was read: blocks, and quotes only where they are needed. */
+export function withoutJsonFormat(node: Node): void {
+  if (isScalar(node)) {
+    if (node.type === 'QUOTE_DOUBLE' && !NOT_A_TEXT.test(String(node.value))) delete node.type;
+  } else if (isMap(node)) {
+    node.flow = false;
+    for (const { key, value } of node.items as Pair<Node, Node | null>[]) {
+      withoutJsonFormat(key);
+      if (value !== null) withoutJsonFormat(value);
+    }
+  } else if (isSeq(node)) {
+    node.flow = false;
+    for (const item of node.items as Node[]) withoutJsonFormat(item);
+  }
 }
 
 /** Scalars hold texts, as those that were read do. */

@@ -1,0 +1,31 @@
+import { readResources } from './read-resources.ts';
+import type { Resource } from './resource.ts';
+import { readResourceList, writeResourceList } from './resource-list-text.ts';
+import { writeResources } from './write-resources.ts';
+
+/** What `fn source` gives. */
+export interface SourcedPackage {
+  /** A ResourceList as YAML. */
+  readonly text: string;
+  /** What is not in it, and why; one line each. */
+  readonly notes: readonly string[];
+}
+
+/** The resources in files of a package as one ResourceList, with annotations that say where they stand. */
+export function sourcePackage(files: ReadonlyMap<string, string>, config?: Resource): SourcedPackage {
+  const { resources, notes } = readResources(files);
+  return { text: writeResourceList({ items: resources, config }), notes };
+}
+
+/**
+ * The files that the items of a ResourceList say they stand in; items that do not say it get a file of their own. Throws InvalidInput,
+ * as `readResourceList` and `writeResources` do.
+ */
+export function sinkPackage(text: string): Map<string, string> {
+  const { items } = readResourceList(text);
+  const files = new Map<string, string>();
+  for (const [path, content] of writeResources({ files: new Map(), resources: [] }, items)) {
+    if (content !== null) files.set(path, content);
+  }
+  return files;
+}
