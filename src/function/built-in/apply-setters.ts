@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how setters are written.
 import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
 import { samePart } from '../../package/merge/yaml-document.ts';
 import type { KrmFunction, ResourceList } from '../function.ts';
@@ -22,15 +23,9 @@ export const applySetters: KrmFunction = {
   doc: {
     summary: 'Writes the values of setters into the fields that a comment ties to them.',
     description: [
-      'A field is tied to setters by a comment in its line: `image: nginx:1.25 # kpt-set: $' +
-        '{image}:$' +
-        '{tag}`. The configuration is a ' +
-        'ConfigMap with a value for each setter in `data`. Setters of a field that have no value there keep the part of the field ' +
-        'that the comment gives them; a field without any setter of the configuration stays as it is.',
-      'A list is tied as a whole by a comment behind its key, `names: # kpt-set: ${names}`, to one setter whose value is a YAML list ' +
-        'in a text. An empty value makes the list empty.',
-      'What stands in quotes stays in quotes. What does not is read as what it looks like, so a setter `replicas` with the value ' +
-        '"3" sets a number.',
+      'A field is tied to setters by a comment in its line: `image: nginx:1.25 # kpt-set: ${image}:${tag}`. The configuration is a ConfigMap with a value for each setter in `data`. Setters of a field that have no value there keep the part of the field that the comment gives them; a field without any setter of the configuration stays as it is.',
+      'A list is tied as a whole by a comment behind its key, `names: # kpt-set: ${names}`, to one setter, whose value is a YAML list in a text. An empty value makes the list empty.',
+      'What stands in quotes stays in quotes. What does not is read as what it looks like, so a setter `replicas` with the value "3" sets a number.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-setters:v0.2\n      configMap:\n        image: nginx\n        replicas: "3"\n',
@@ -143,6 +138,6 @@ function replaceItems(node: YAMLSeq<Node>, items: Node[]): void {
   delete node.comment;
   node.items = items;
   node.flow = items.length === 0;
-  node.commentBefore = items.length === 0 ? '' : ownLines;
+  node.commentBefore = ownLines;
   putLineComment(node, comment);
 }

@@ -52,5 +52,5 @@ function linesOf(document: Document, style: ToStringOptions): string[] {
 
 /** The library moves a comment behind a key to a line of its own; kpt and its functions look for theirs behind the key. */
 export function keepKeyComments(printed: string): string {
-  return printed.replace(/^([^\n#]*[^\s#]:)\n +(# ?kpt-[^\n]*)$/gm, '$1 $2');
+  return printed.replace(/^([^\n#]*[^\s#]:)\n *(# ?kpt-[^\n]*)$/gm, '$1 $2');
 }

@@ -14,7 +14,7 @@ export function putLineComment(node: Node, comment: string): void {
   if (!isBlock(node)) node.comment = line;
   else {
     // What stands in lines of its own stays there; only comments of kpt are known to stand behind the key.
-    const before = node.commentBefore?.split('\n') ?? [];
+    const before = node.commentBefore ? node.commentBefore.split('\n') : [];
     if (/^ ?kpt-/.test(before[0] ?? '')) before.shift();
     node.commentBefore = [line, ...before].join('\n');
   }
