@@ -17,19 +17,24 @@ export class Progress {
   readonly #terminal: Terminal;
   readonly #options: ProgressOptions;
   #began = 0;
+  #inPackage = false;
 
   constructor(terminal: Terminal, options: ProgressOptions) {
     this.#terminal = terminal;
     this.#options = options;
   }
 
-  /** A package's pipeline begins; `name` begins with that of the root package. */
+  /** The functions of a package follow; `name` begins with that of the root package. */
   package(name: string): void {
+    this.end();
+    this.#inPackage = true;
     this.#terminal.note(`Package ${quoted(name)}:`);
   }
 
-  packageEnd(): void {
-    this.#terminal.note('');
+  /** What the last package did is told. */
+  end(): void {
+    if (this.#inPackage) this.#terminal.note('');
+    this.#inPackage = false;
   }
 
   /** A function begins. `selected` counts its resources, if it does not get all of them. */
@@ -39,16 +44,18 @@ export class Progress {
   }
 
   /** The function that began last has ended. */
-  done(result: PipelineStep['result'], failed: boolean): void {
+  done({ result, conditionType }: PipelineStep): void {
     const { err } = this.#terminal;
+    const failed = result.executionError !== undefined || (result.exitCode ?? 0) !== 0;
     const label = failed ? this.#terminal.style('red', '[FAIL]', err) : this.#terminal.style('green', '[PASS]', err);
     const took = duration(this.#options.now() - this.#began);
-    this.#terminal.note(`${label} ${quoted(nameOf(result))} in ${took}`);
-    const found = [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine);
-    this.#block('Results', found);
+    this.#terminal.note(`${label} ${quoted(result.image ?? result.exec ?? result.name ?? '')} in ${took}`);
+    this.#block('Results', [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine));
     const stderr = (result.stderr ?? '').trimEnd();
     this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
     if (failed) this.#terminal.note(`  Exit code: ${result.exitCode || 1}`);
+    if (failed && conditionType !== undefined)
+      this.#terminal.note(`  Condition ${quoted(conditionType)} tells it; the pipeline goes on`);
   }
 
   #block(title: string, lines: readonly string[]): void {
@@ -59,16 +66,6 @@ export class Progress {
     const left = lines.length - shown.length;
     if (left > 0) this.#terminal.note(`    ...(${left} line(s) truncated, use '--truncate-output=false' to disable)`);
   }
-}
-
-/** What a step is called in messages: its image, or its program. */
-export function nameOf({ image, exec, name }: PipelineStep['result']): string {
-  return image ?? exec ?? name ?? 'function';
-}
-
-/** True if the function of a step stopped its pipeline. */
-export function hasFailed({ result }: Pick<PipelineStep, 'result'>): boolean {
-  return result.executionError !== undefined || (result.exitCode ?? 0) !== 0;
 }
 
 /** `[error] apps/v1/Deployment/default/web spec.replicas: too many`, as kpt writes findings. */

@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../commands/sluice-version.ts';
+import { addFnCommands } from './fn-commands.ts';
 import type { Invocation, Outcome } from './invocation.ts';
 import { addKptfileCommands } from './kptfile-commands.ts';
 import { addRepoCommands } from './repo-commands.ts';
@@ -40,6 +41,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) 
   addServiceCommands(program, invocation, finish);
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
+  addFnCommands(program, invocation, finish);
   addKptfileCommands(program, invocation, finish);
   program.addHelpText(
     'after',

@@ -1,0 +1,53 @@
+import { readResources } from '../../function/resource-list/read-resources.ts';
+import type { Resource } from '../../function/resource-list/resource.ts';
+import { sourcePackage } from '../../function/resource-list/source-package.ts';
+import type { Terminal } from '../output/terminal.ts';
+import { checkNoFolder, writeNewFolder } from './package-folder.ts';
+
+/** Where resources go that do not stay in their folder: kpt's `-o`. */
+export type Destination =
+  | { readonly type: 'stdout' }
+  | { readonly type: 'unwrap' }
+  | { readonly type: 'folder'; readonly path: string };
+
+/** Reads `-o`. Refuses a folder that is there already, before any work is done. */
+export async function destinationOf(output: string | undefined): Promise<Destination | undefined> {
+  if (output === undefined || output === '') return undefined;
+  if (output === 'stdout' || output === 'unwrap') return output === 'stdout' ? { type: 'stdout' } : { type: 'unwrap' };
+  await checkNoFolder(output);
+  return { type: 'folder', path: output };
+}
+
+/** Writes the resources of files; `config` is put into a ResourceList as its functionConfig. */
+export async function deliver(
+  files: ReadonlyMap<string, string>,
+  destination: Destination,
+  terminal: Terminal,
+  config?: Resource,
+): Promise<void> {
+  if (destination.type === 'stdout') terminal.out.write(sourcePackage(files, config).text);
+  else if (destination.type === 'unwrap') terminal.out.write(documents(files));
+  else await writeNewFolder(destination.path, files);
+}
+
+/** Files after a pipeline has run. */
+export function withEdits(
+  files: ReadonlyMap<string, string>,
+  edits: ReadonlyMap<string, string | null>,
+): ReadonlyMap<string, string> {
+  const next = new Map(files);
+  for (const [path, text] of edits) {
+    if (text === null) next.delete(path);
+    else next.set(path, text);
+  }
+  return next;
+}
+
+/** All resources as one YAML text, each as it is written in its file. */
+function documents(files: ReadonlyMap<string, string>): string {
+  const texts = readResources(files).resources.map(({ text = '' }) => {
+    const alone = text.replace(/^\ufeff/, '').replace(/^---[^\S\n]*\r?\n/, '');
+    return alone.endsWith('\n') ? alone : `${alone}\n`;
+  });
+  return texts.join('---\n');
+}

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { builtIns } from '../../function/built-in/index.ts';
+import { withFunctionTable } from './function-table.ts';
+
+test('docs/functions.md tells of every built-in function as it is; "npm run functions" writes it anew', () => {
+  const page = readFileSync(new URL('../../../docs/functions.md', import.meta.url), 'utf8');
+  expect(builtIns.functions.length).toBeGreaterThan(15);
+  expect(page).toBe(withFunctionTable(page, builtIns.functions));
+});
+
+test('what a function says of itself stays in its row', () => {
+  const page =
+    '<!-- built-in functions: written by `npm run functions` -->\nold\n<!-- end of built-in functions -->\nafter\n';
+  const doc = { summary: 'a | b\nc', description: '', examples: [], differences: ['one', 'two'] };
+  const written = withFunctionTable(page, [{ name: 'x', doc, run: () => undefined }]);
+  expect(written).toContain('\n| `x` | a \\| b c | one<br>two |\n');
+  expect(written).not.toContain('old');
+  expect(written.endsWith('-->\nafter\n')).toBe(true);
+});

@@ -1,0 +1,26 @@
+import type { KrmFunction } from '../../function/function.ts';
+
+const BEGIN = '<!-- built-in functions: written by `npm run functions` -->';
+const END = '<!-- end of built-in functions -->';
+
+/** The table of built-in functions for people, in Markdown: what each does, and where it behaves otherwise than the published one. */
+function functionTable(functions: readonly KrmFunction[]): string {
+  const rows = [...functions]
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map(({ name, doc }) => {
+      const differences = doc.differences.length === 0 ? 'none known' : doc.differences.map(cell).join('<br>');
+      return `| \`${name}\` | ${cell(doc.summary)} | ${differences} |`;
+    });
+  return ['| built-in | behaviour | differences |', '|---|---|---|', ...rows].join('\n');
+}
+
+/** A page with the table between its marks written anew. */
+export function withFunctionTable(page: string, functions: readonly KrmFunction[]): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin === -1 || end < begin) throw new Error(`the page has no lines ${BEGIN} and ${END}`);
+  return `${page.slice(0, begin)}${BEGIN}\n\n${functionTable(functions)}\n\n${page.slice(end)}`;
+}
+
+function cell(text: string): string {
+  return text.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|');
+}

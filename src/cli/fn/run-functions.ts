@@ -1,0 +1,81 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { fnResultList } from '../../function/pipeline/fn-result-list.ts';
+import type { PipelineInput, PipelineOutcome } from '../../function/pipeline/pipeline.ts';
+import { printable } from '../output/printable.ts';
+import { toYaml } from '../output/structured.ts';
+import type { Invocation } from '../program/invocation.ts';
+import { untilStopped } from '../up/until-stopped.ts';
+import { openRunner, type Permissions } from './external-runner.ts';
+import { Progress } from './progress.ts';
+
+/** What the command line says about running functions. */
+export interface RunningOptions {
+  readonly output?: string;
+  readonly resultsDir?: string;
+  readonly imagePullPolicy: 'always' | 'ifNotPresent' | 'never';
+  readonly truncateOutput: 'true' | 'false';
+}
+
+export interface RunRequest {
+  readonly files: PipelineInput['files'];
+  readonly only?: PipelineInput['only'];
+  /** Name of the root package, if there are packages to tell of. */
+  readonly root?: string;
+  readonly permissions: Permissions;
+  readonly options: RunningOptions;
+}
+
+const EXIT_INTERRUPTED = 130;
+
+/**
+ * Runs a pipeline, tells on stderr what happens, and writes the findings where `--results-dir` says. Ends with an exit code in place of
+ * an outcome if somebody stopped it.
+ */
+export async function runFunctions(
+  { files, only, root, permissions, options }: RunRequest,
+  { terminal, environment }: Invocation,
+): Promise<PipelineOutcome | number> {
+  const stop = untilStopped(() => terminal.note('stopping'));
+  const runner = await openRunner(permissions, options.imagePullPolicy, environment);
+  const progress = new Progress(terminal, {
+    truncate: options.truncateOutput === 'true',
+    now: () => performance.now(),
+  });
+  const input = { files, rules: [], validatorConditions: new Map(), ...(only === undefined ? {} : { only }) };
+  let current: string | undefined;
+  try {
+    const outcome = await runner.run(input, stop.signal, (event) => {
+      if (event.type === 'ended') return progress.done(event.step);
+      if (root !== undefined && event.packagePath !== current)
+        progress.package(event.packagePath === '' ? root : `${root}/${event.packagePath}`);
+      current = event.packagePath;
+      progress.running(event.name, event.selected);
+    });
+    progress.end();
+    for (const note of outcome.notes) terminal.note(`[WARN] ${printable(note)}`);
+    if (options.resultsDir !== undefined) {
+      const path = await writeResults(options.resultsDir, outcome);
+      terminal.note(`For complete results, see ${printable(path)}`);
+    }
+    return outcome;
+  } catch (error) {
+    if (stop.signal.aborted) return EXIT_INTERRUPTED;
+    throw error;
+  } finally {
+    stop.release();
+    await runner.close();
+  }
+}
+
+async function writeResults(folder: string, outcome: PipelineOutcome): Promise<string> {
+  const path = join(folder, 'results.yaml');
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(path, toYaml(fnResultList(outcome)));
+  } catch (error) {
+    throw new SluiceError('Unavailable', `cannot write ${printable(path)}: ${messageOf(error)}`, { cause: error });
+  }
+  return path;
+}
