@@ -37,10 +37,9 @@ export class Progress {
     this.#inPackage = false;
   }
 
-  /** A function begins. `selected` counts its resources, if it does not get all of them. */
-  running(name: string, selected?: number): void {
+  running({ result }: PipelineStep): void {
     this.#began = this.#options.now();
-    this.#terminal.note(`[RUNNING] ${quoted(name)}${selected === undefined ? '' : ` on ${selected} resource(s)`}`);
+    this.#terminal.note(`[RUNNING] ${quoted(nameOf(result))}`);
   }
 
   /** The function that began last has ended. */
@@ -49,7 +48,7 @@ export class Progress {
     const failed = result.executionError !== undefined || (result.exitCode ?? 0) !== 0;
     const label = failed ? this.#terminal.style('red', '[FAIL]', err) : this.#terminal.style('green', '[PASS]', err);
     const took = duration(this.#options.now() - this.#began);
-    this.#terminal.note(`${label} ${quoted(result.image ?? result.exec ?? result.name ?? '')} in ${took}`);
+    this.#terminal.note(`${label} ${quoted(nameOf(result))} in ${took}`);
     this.#block('Results', [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine));
     const stderr = (result.stderr ?? '').trimEnd();
     this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
@@ -74,6 +73,10 @@ function findingLine({ severity = 'info', resourceRef, field, message = '' }: Re
   const identity = [apiVersion, kind, namespace, name].filter((part) => part !== undefined && part !== '').join('/');
   const path = field?.path ?? '';
   return `[${severity}]${identity === '' ? '' : ` ${identity}`}${path === '' ? '' : ` ${path}`}: ${message}`;
+}
+
+function nameOf({ image, exec, name }: PipelineStep['result']): string {
+  return image ?? exec ?? name ?? '';
 }
 
 function quoted(text: string): string {

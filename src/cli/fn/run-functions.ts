@@ -46,12 +46,12 @@ export async function runFunctions(
   const input = { files, rules: [], validatorConditions: new Map(), ...(only === undefined ? {} : { only }) };
   let current: string | undefined;
   try {
-    const outcome = await runner.run(input, stop.signal, (event) => {
-      if (event.type === 'ended') return progress.done(event.step);
-      if (root !== undefined && event.packagePath !== current)
-        progress.package(event.packagePath === '' ? root : `${root}/${event.packagePath}`);
-      current = event.packagePath;
-      progress.running(event.name, event.selected);
+    const outcome = await runner.run(input, stop.signal, ({ type, step }) => {
+      if (type === 'finished') return progress.done(step);
+      if (root !== undefined && step.packagePath !== current)
+        progress.package(step.packagePath === '' ? root : `${root}/${step.packagePath}`);
+      current = step.packagePath;
+      progress.running(step);
     });
     progress.end();
     for (const note of outcome.notes) terminal.note(`[WARN] ${printable(note)}`);

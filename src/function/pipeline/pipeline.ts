@@ -46,16 +46,11 @@ export interface PipelineOutcome {
 }
 
 /** What happens while a pipeline runs, for people who watch. */
-export type PipelineEvent =
-  | {
-      readonly type: 'started';
-      readonly packagePath: string;
-      /** Its image or its program, as the step's result names it. */
-      readonly name: string;
-      /** Number of resources that it gets, if its selectors leave some out. */
-      readonly selected?: number;
-    }
-  | { readonly type: 'ended'; readonly step: PipelineStep };
+export interface PipelineEvent {
+  readonly type: 'started' | 'finished';
+  /** Of a function that starts, `result` names it and says nothing yet of what it did. */
+  readonly step: PipelineStep;
+}
 
 /** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */
 export interface PipelineRunner {
