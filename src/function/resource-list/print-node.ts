@@ -1,4 +1,4 @@
-import { Document, type Node, Pair, Scalar, type ToStringOptions, YAMLMap, YAMLSeq } from 'yaml';
+import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, YAMLMap, YAMLSeq } from 'yaml';
 
 /** Texts that read as themselves wherever they stand without quotes, in a flow collection too. */
 const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
@@ -33,8 +33,19 @@ export function printPair(key: Node, value: Node | null, style: ToStringOptions)
   delete bare.commentBefore;
   delete bare.spaceBefore;
   const map = new YAMLMap();
-  map.items.push(new Pair(bare, value));
+  map.items.push(new Pair(bare, commentBehind(value)));
   return linesOf(newDocument(map), style);
+}
+
+/** What is above the first entry of a collection stands behind it once there is none. */
+function commentBehind(value: Node | null): Node | null {
+  if (!isCollection(value) || value.items.length > 0) return value;
+  const empty = value.clone() as YAMLMap;
+  const comments = [value.commentBefore, value.comment].filter((comment) => comment);
+  if (comments.length > 0) empty.comment = comments.join('\n');
+  delete empty.commentBefore;
+  empty.flow = true;
+  return empty;
 }
 
 /** The lines of an item of a list, from its dash. */

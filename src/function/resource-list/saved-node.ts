@@ -12,6 +12,8 @@ interface SavedBase {
   /** Offsets in the text of the document. */
   readonly start: number;
   readonly end: number;
+  /** After the comments that the parser counts as part of the node. */
+  readonly outerEnd: number;
   readonly comment: string | null | undefined;
   readonly commentBefore: string | null | undefined;
 }
@@ -42,7 +44,7 @@ export interface SavedPair {
 
 /** Saves a tree that `parseResourceText` checked. */
 export function saveNode(node: Node): SavedNode {
-  const [start, end] = node.range ?? [0, 0];
+  const [start, end, outerEnd] = node.range ?? [0, 0, 0];
   const { comment, commentBefore } = node;
   if (isMap(node)) {
     const items: SavedPair[] = [];
@@ -53,15 +55,15 @@ export function saveNode(node: Node): SavedNode {
         value: value === null ? undefined : saveNode(value),
       });
     }
-    return { kind: 'map', node, start, end, comment, commentBefore, flow: node.flow === true, items };
+    return { kind: 'map', node, start, end, outerEnd, comment, commentBefore, flow: node.flow === true, items };
   }
   if (isSeq(node)) {
     const items: SavedNode[] = [];
     for (const item of node.items as Node[]) items.push(saveNode(item));
-    return { kind: 'seq', node, start, end, comment, commentBefore, flow: node.flow === true, items };
+    return { kind: 'seq', node, start, end, outerEnd, comment, commentBefore, flow: node.flow === true, items };
   }
   const { value, type } = node as Scalar;
-  return { kind: 'scalar', node, start, end, comment, commentBefore, value, type };
+  return { kind: 'scalar', node, start, end, outerEnd, comment, commentBefore, value, type };
 }
 
 /** True if a node is as it was saved: values, quotes, comments and the order of everything. */

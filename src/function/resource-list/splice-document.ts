@@ -92,10 +92,22 @@ class Splice {
     if (!isSame(saved.key, key)) return false;
     if (saved.value === undefined || value === null) return saved.value === undefined && value === null;
     const before = this.edits.length;
-    if (this.#value(saved.value, value)) return true;
+    if (this.#keyComment(saved.key, saved.value, value)) return true;
     this.edits.truncate(before);
     if (saved.value.kind === 'scalar' && (saved.value.commentBefore ?? '') !== '') return false;
     return this.#replace(saved.key.start, endOfPair(saved), printPair(key, value, this.#style()), column);
+  }
+
+  /** A value, and the comment of a collection, which stands behind its key as kpt's setters do. */
+  #keyComment(key: SavedScalar, saved: SavedNode, node: Node): boolean {
+    const comment = node.commentBefore ?? '';
+    if (saved.kind === 'scalar' || saved.flow || comment === (saved.commentBefore ?? ''))
+      return this.#value(saved, node);
+    const rest = /^[ \t]*:([ \t]*(?:#([^\r\n]*))?)\r?$/m.exec(this.#text.slice(key.end, this.#lineEnd(key.end)));
+    if (rest === null || comment.includes('\n') || (rest[2] ?? '') !== (saved.commentBefore ?? '')) return false;
+    const from = key.end + rest[0].indexOf(':') + 1;
+    this.edits.add(from, from + (rest[1] ?? '').length, comment === '' ? '' : ` #${comment}`);
+    return this.#value({ ...saved, commentBefore: comment }, node);
   }
 
   /** A change inside of a value, without touching what leads to it. */
@@ -273,9 +285,10 @@ function endOfPair({ key, value }: SavedPair): number {
   return value === undefined ? key.end : Math.max(key.end, endOf(value));
 }
 
-/** Offset after what is written of a node; the parser counts comments below a block as part of it. */
+/** Offset after what is written of a node, and after the comments below the entries of a collection. */
 function endOf(node: SavedNode): number {
   if (node.kind === 'scalar' || node.flow || node.items.length === 0) return node.end;
   const last = node.items.at(-1) as SavedNode | SavedPair;
-  return 'key' in last ? endOfPair(last) : endOf(last);
+  const end = 'key' in last ? endOfPair(last) : endOf(last);
+  return node.comment ? Math.max(end, node.outerEnd) : end;
 }
