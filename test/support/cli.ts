@@ -13,13 +13,16 @@ export interface CliResult {
 /** Runs the real binary to its end, as a user would. */
 export async function sluice(
   args: readonly string[],
-  options: { cwd?: string; timeout?: number } = {},
+  options: { cwd?: string; timeout?: number; input?: string } = {},
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [binary, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     env: { ...process.env, NO_COLOR: '1', SLUICE_USER: 'anna' },
   });
+  // A command that does not read its input may be gone before it is written.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input ?? '');
   const timer = setTimeout(() => child.kill('SIGKILL'), options.timeout ?? 60_000);
   let stdout = '';
   let stderr = '';

@@ -52,11 +52,14 @@ export async function readPackageFolder(folder: string): Promise<PackageFolder> 
  */
 export async function writePackageFolder(folder: string, edits: ReadonlyMap<string, string | null>): Promise<void> {
   const path = await realFolder(folder);
+  const found: { target: string; text: string | null; mode: number | undefined }[] = [];
   const ready: { target: string; temporary: string | undefined }[] = [];
   try {
     for (const [file, text] of edits) {
       const target = join(path, ...checkPath(file));
-      const mode = await checkWay(path, file);
+      found.push({ target, text, mode: await checkWay(path, file) });
+    }
+    for (const { target, text, mode } of found) {
       if (text === null) {
         if (mode !== undefined) ready.push({ target, temporary: undefined });
         continue;

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { fnResultList } from '../../function/pipeline/fn-result-list.ts';
-import type { PipelineInput, PipelineOutcome } from '../../function/pipeline/pipeline.ts';
+import type { PipelineEvent, PipelineInput, PipelineOutcome } from '../../function/pipeline/pipeline.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
 import type { Invocation } from '../program/invocation.ts';
@@ -44,15 +44,25 @@ export async function runFunctions(
     now: () => performance.now(),
   });
   const input = { files, rules: [], validatorConditions: new Map(), ...(only === undefined ? {} : { only }) };
-  let current: string | undefined;
+  let [inPackage, started, finished]: [string | undefined, number, number] = [undefined, 0, 0];
+  const show = ({ type, step }: PipelineEvent) => {
+    if (type === 'finished') {
+      finished += 1;
+      return progress.done(step);
+    }
+    started += 1;
+    if (root !== undefined && step.packagePath !== inPackage)
+      progress.package(step.packagePath === '' ? root : `${root}/${step.packagePath}`);
+    inPackage = step.packagePath;
+    progress.running(step);
+  };
   try {
-    const outcome = await runner.run(input, stop.signal, ({ type, step }) => {
-      if (type === 'finished') return progress.done(step);
-      if (root !== undefined && step.packagePath !== current)
-        progress.package(step.packagePath === '' ? root : `${root}/${step.packagePath}`);
-      current = step.packagePath;
-      progress.running(step);
-    });
+    const outcome = await runner.run(input, stop.signal, show);
+    // A function that never came to its end, or never began, has told nothing.
+    for (const step of outcome.steps.slice(finished)) {
+      if (started <= finished) show({ type: 'started', step });
+      show({ type: 'finished', step });
+    }
     progress.end();
     for (const note of outcome.notes) terminal.note(`[WARN] ${printable(note)}`);
     if (options.resultsDir !== undefined) {

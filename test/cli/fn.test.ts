@@ -1,0 +1,285 @@
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/testing.ts';
+import { sluice } from '../support/cli.ts';
+
+const DEPLOYMENT = `apiVersion: apps/v1
+kind: Deployment
+metadata: # kpt-merge: /web
+  name: web
+  namespace: before # of the package
+spec:
+    replicas: 1
+`;
+
+const KPTFILE = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: shop
+# what is done to it
+pipeline:
+  mutators:
+    - image: gcr.io/kpt-fn/set-namespace:v0.4.1
+      configMap:
+        namespace: blog
+`;
+
+const NESTED = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: db
+pipeline:
+  mutators:
+    - image: set-labels:v0.2
+      configMap: { tier: data }
+`;
+
+const FAILING = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: shop
+pipeline:
+  mutators:
+    - image: set-namespace
+      configMap: { namespace: blog }
+    - image: apply-replacements
+      configPath: missing.yaml
+`;
+
+let top = '';
+let count = 0;
+beforeAll(async () => {
+  top = await mkdtemp(join(tmpdir(), 'sluice-fn-'));
+});
+afterAll(() => rm(top, { recursive: true, force: true }));
+
+async function folder(files: Readonly<Record<string, string>>): Promise<string> {
+  const path = join(top, `case${count++}`, 'shop');
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(path, name)), { recursive: true });
+    await writeFile(join(path, name), text);
+  }
+  return path;
+}
+
+const read = (path: string, name: string) => readFile(join(path, name), 'utf8');
+
+async function program(text: string): Promise<string> {
+  const path = join(top, `program${count++}`);
+  await writeFile(path, text);
+  await chmod(path, 0o755);
+  return path;
+}
+
+describe('sluice fn render', () => {
+  test('changes only what functions change, and tells it in the words of kpt', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'db/Kptfile': NESTED, 'notes.md': 'x' });
+    const { code, stdout, stderr } = await runCli(['fn', 'render', path]);
+    expect([code, stdout], stderr).toEqual([0, '']);
+    expect(stderr).toMatch(
+      /^Package "shop\/db":\n\[RUNNING\] ".*set-labels:v0\.2"\n\[PASS\] ".*set-labels:v0\.2" in [\d.]+m?s\n/,
+    );
+    expect(stderr).toMatch(/\n\nPackage "shop":\n\[RUNNING\] "gcr\.io\/kpt-fn\/set-namespace:v0\.4\.1"\n\[PASS\] /);
+    expect(stderr).toMatch(/\n\nSuccessfully executed 2 function\(s\) in 2 package\(s\)\.\n$/);
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
+    const kptfile = await read(path, 'Kptfile');
+    expect(kptfile.startsWith(KPTFILE)).toBe(true);
+    expect(kptfile).toMatch(/ {4}- type: Rendered\n {6}status: "True"\n {6}reason: RenderSuccess\n/);
+    expect(kptfile).toContain('renderStatus:');
+    expect((await readdir(path)).sort()).toEqual(['Kptfile', 'db', 'notes.md', 'web.yaml']);
+    const again = await runCli(['fn', 'render', path]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(await read(path, 'Kptfile')).toBe(kptfile);
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
+  });
+
+  test('a failure leaves everything but the status, names function and package, and ends with 1', async () => {
+    const path = await folder({ Kptfile: FAILING, 'web.yaml': DEPLOYMENT });
+    const { code, stderr } = await runCli(['fn', 'render', path]);
+    expect(code, stderr).toBe(1);
+    expect(stderr.trimEnd().split('\n').at(-1)).toMatch(/^error: .*missing\.yaml/);
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+    const kptfile = await read(path, 'Kptfile');
+    expect(kptfile.startsWith(FAILING)).toBe(true);
+    expect(kptfile).toMatch(/status: "False"\n +reason: RenderFailed\n/);
+    expect(kptfile).not.toContain(top);
+    const fixed = KPTFILE + kptfile.slice(FAILING.length);
+    await writeFile(join(path, 'Kptfile'), fixed);
+    expect((await runCli(['fn', 'render', path])).code).toBe(0);
+    expect(await read(path, 'Kptfile')).not.toContain('RenderFailed');
+  });
+
+  test('-o gives resources to stdout or a new folder, and leaves the package alone', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    const list = await runCli(['fn', 'render', path, '-o', 'stdout']);
+    expect(list.code, list.stderr).toBe(0);
+    expect(list.stdout).toMatch(/^apiVersion: config\.kubernetes\.io\/v1\nkind: ResourceList\n/);
+    expect(list.stdout).toContain('namespace: blog');
+    expect(list.stderr).not.toContain('Successfully');
+    const plain = await runCli(['fn', 'render', path, '-o', 'unwrap']);
+    expect(plain.stdout).toBe(`${KPTFILE}---\n${DEPLOYMENT.replace('before', 'blog')}`);
+    const out = join(path, '..', 'out');
+    expect((await runCli(['fn', 'render', path, '-o', out])).code).toBe(0);
+    expect(await read(out, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
+    expect((await runCli(['fn', 'render', path, '-o', out])).stderr).toContain('is there already');
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+    expect(await read(path, 'Kptfile')).toBe(KPTFILE);
+  });
+
+  test('--results-dir keeps what functions said', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    const results = join(path, '..', 'results');
+    const { stderr } = await runCli(['fn', 'render', path, '--results-dir', results]);
+    expect(stderr).toContain(`For complete results, see ${join(results, 'results.yaml')}`);
+    const text = await read(results, 'results.yaml');
+    expect(text).toMatch(
+      /^apiVersion: kpt\.dev\/v1\nkind: FunctionResultList\nmetadata:\n {2}name: fnresults\nexitCode: 0\n/,
+    );
+    expect(text).toContain('set-namespace');
+  });
+
+  test('programs run only where they are allowed, without the environment of the caller', async () => {
+    const exec = await program(
+      '#!/bin/sh\n[ -z "$SLUICE_USER$HOSTNAME_SECRET" ] || exit 3\nexec sed s/before/after/\n',
+    );
+    const kptfile = KPTFILE.replace(/ {4}- image[\s\S]*/, `    - exec: ${exec}\n`);
+    const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT });
+    const refused = await runCli(['fn', 'render', path]);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('--allow-exec');
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+    const allowed = await runCli(['fn', 'render', path, '--allow-exec']);
+    expect(allowed.code, allowed.stderr).toBe(0);
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'after'));
+  });
+
+  test('a folder without a Kptfile is no package', async () => {
+    const path = await folder({ 'web.yaml': DEPLOYMENT });
+    expect(await runCli(['fn', 'render', path])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('no Kptfile'),
+    });
+    expect((await runCli(['fn', 'render', join(path, 'nowhere')])).code).toBe(1);
+  });
+});
+
+describe('sluice fn eval', () => {
+  test('runs one function on what is chosen, and leaves pipelines alone', async () => {
+    const second = DEPLOYMENT.replace('name: web\n', 'name: api\n');
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'api.yaml': second });
+    const words = ['fn', 'eval', path, '-i', 'set-annotations', '--match-name', 'api', '--', 'team=blog'];
+    const { code, stderr } = await runCli(words);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*"\n\[PASS\] /);
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+    expect(await read(path, 'api.yaml')).toContain('team: blog');
+    expect(await read(path, 'Kptfile')).toBe(KPTFILE);
+  });
+
+  test('--save puts the function into the Kptfile, once', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    const save = (value: string) =>
+      runCli(['fn', 'eval', path, '-s', '-i', 'set-annotations:v0.1', '--', `team=${value}`]);
+    expect((await save('a')).stderr).toContain('Added "set-annotations:v0.1" as mutator in the Kptfile.');
+    expect((await save('b')).stderr).toContain('Updated "set-annotations:v0.1" as mutator in the Kptfile.');
+    const kptfile = await read(path, 'Kptfile');
+    expect(kptfile.match(/image:/g)).toHaveLength(2);
+    expect(kptfile).toContain('team: b');
+    expect(kptfile).not.toContain('team: a');
+    expect(kptfile).toContain('# what is done to it');
+    const outside = await runCli([
+      'fn',
+      'eval',
+      path,
+      '-s',
+      '-i',
+      'starlark',
+      '--fn-config',
+      join(path, '..', 'c.yaml'),
+    ]);
+    expect(outside.code).toBe(2);
+  });
+
+  test('words that do not go together are refused before anything runs', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    for (const words of [
+      [path],
+      [path, '-i', 'set-labels', '-x', './x'],
+      [path, path, '-i', 'set-labels'],
+      [path, '-i', 'set-labels', '--match-labels', 'nothing'],
+      [path, '-i', 'set-labels', '--', 'ConfigMap', 'a=b', 'c'],
+      [path, '-i', 'set-labels', '--fn-config', join(path, 'web.yaml'), '--', 'a=b'],
+      [path, '-i', 'set-labels', '--', '__proto__=x'],
+      ['-', '-s', '-i', 'set-labels', '--', 'a=b'],
+    ])
+      expect(await runCli(['fn', 'eval', ...words]), words.join(' ')).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.not.stringContaining('RUNNING'),
+      });
+    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+  });
+
+  test('an image that cannot be run here says so in one line', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    const image = 'localhost:1/nothing/here:v1';
+    const { code, stderr } = await runCli(['fn', 'eval', path, '-i', image, '--image-pull-policy', 'never']);
+    expect(code).toBe(1);
+    expect(stderr.trimEnd().split('\n').at(-1)).toMatch(/^error: .*localhost:1\/nothing\/here:v1/);
+  });
+});
+
+describe('sluice fn source and sink', () => {
+  test('resources go through pipes and come back as they were', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT, 'db/Kptfile': NESTED });
+    const sourced = await sluice(['fn', 'source', path]);
+    expect(sourced.code, sourced.stderr).toBe(0);
+    expect(sourced.stdout).toContain("config.kubernetes.io/path: 'db/Kptfile'");
+    const labelled = await sluice(['fn', 'eval', '-', '-i', 'set-labels', '--', 'tier=web'], { input: sourced.stdout });
+    expect(labelled.code, labelled.stderr).toBe(0);
+    const out = join(path, '..', 'out');
+    const sunk = await sluice(['fn', 'sink', out], { input: labelled.stdout });
+    expect(sunk.code, sunk.stderr).toBe(0);
+    expect((await readdir(out, { recursive: true })).sort()).toEqual(['Kptfile', 'db', 'db/Kptfile', 'web.yaml']);
+    expect(await read(out, 'web.yaml')).toContain('tier: web');
+    expect(await read(out, 'web.yaml')).not.toContain('config.kubernetes.io');
+    expect((await sluice(['fn', 'sink', out], { input: sourced.stdout })).code).toBe(1);
+  });
+
+  test('YAML documents are taken too, and nothing else', async () => {
+    const out = join(top, `sunk${count++}`);
+    const input = `${DEPLOYMENT}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c, annotations: { config.kubernetes.io/path: a/b.yaml } }\n`;
+    const sunk = await sluice(['fn', 'sink', out], { input });
+    expect(sunk.code, sunk.stderr).toBe(0);
+    expect((await readdir(out, { recursive: true })).sort()).toEqual(['a', 'a/b.yaml', 'deployment_web.yaml']);
+    for (const bad of ['', 'just text', 'a: b\n', '{{ x }}', 'kind: ResourceList\nitems: 1\n']) {
+      const refused = await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: bad });
+      expect([bad, refused.code, refused.stdout]).toEqual([bad, 2, '']);
+    }
+    const outside =
+      'apiVersion: v1\nkind: C\nmetadata: { name: c, annotations: { config.kubernetes.io/path: ../x.yaml } }\n';
+    expect((await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: outside })).code).toBe(2);
+  });
+});
+
+describe('sluice fn doc', () => {
+  test('lists and explains functions, by name and by image', async () => {
+    const list = await runCli(['fn', 'doc']);
+    expect(list.code).toBe(0);
+    expect(list.stdout).toMatch(/^FUNCTION +DOES$/m);
+    expect(list.stdout).toMatch(/^set-namespace +\S/m);
+    const one = await runCli(['fn', 'doc', 'set-namespace']);
+    expect(one.stdout).toMatch(/^set-namespace: /);
+    expect(one.stdout).toContain('Examples');
+    const image = await runCli(['fn', 'doc', '--image', 'gcr.io/kpt-fn/set-namespace:v0.4@sha256:0']);
+    expect(image.stdout).toBe(one.stdout);
+  });
+
+  test('a name that nobody has is answered with the nearest', async () => {
+    const { code, stderr } = await runCli(['fn', 'doc', 'set-namespaces']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('did you mean set-namespace');
+  });
+});

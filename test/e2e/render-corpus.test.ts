@@ -1,0 +1,81 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { builtIns } from '../../src/function/built-in/index.ts';
+import { sluice } from '../support/cli.ts';
+import { type CorpusPackage, corpusMissing, corpusPackages } from '../support/corpus.ts';
+
+async function copyOf(pack: CorpusPackage, top: string): Promise<string> {
+  const folder = join(top, pack.name);
+  for (const [path, data] of pack.files) {
+    await mkdir(dirname(join(folder, path)), { recursive: true });
+    await writeFile(join(folder, path), data);
+  }
+  return folder;
+}
+
+async function contents(folder: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    found.set(path.slice(folder.length + 1), await readFile(path, 'latin1'));
+  }
+  return found;
+}
+
+/** Short names of images that lines of an output tell of. */
+function told(output: string, label: string): string[] {
+  const lines = output.split('\n').filter((line) => line.startsWith(`[${label}] `));
+  return lines.map((line) => (/"([^"]*)"/.exec(line)?.[1] ?? '').replace(/.*\//, '').replace(/[:@].*/, ''));
+}
+
+describe.skipIf(corpusMissing !== false)(
+  `real packages${corpusMissing === false ? '' : ` (skipped: ${corpusMissing})`}`,
+  () => {
+    test('render on the command line, or say in one line what cannot run here', async () => {
+      const top = await mkdtemp(join(tmpdir(), 'sluice-render-'));
+      try {
+        const packages = corpusPackages();
+        expect(packages.length).toBeGreaterThan(10);
+        const rows: Record<string, string | number>[] = [];
+        for (const pack of packages) {
+          const folder = await copyOf(pack, top);
+          const before = await contents(folder);
+          const first = await sluice(['fn', 'render', folder]);
+          const after = await contents(folder);
+          const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
+          const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
+          rows.push({
+            package: pack.name,
+            functions: told(first.stderr, 'PASS').length,
+            changed: changed.length,
+            last,
+          });
+          expect(first.stdout).toBe('');
+          if (first.code === 0) {
+            expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
+            const second = await sluice(['fn', 'render', folder]);
+            expect(second.code, second.stderr).toBe(0);
+            expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
+          } else {
+            // Only what is not ours to run stops a package, and it changes nothing but the status.
+            expect(first.code).toBe(1);
+            expect(last).toMatch(/^error: /);
+            const [failed = ''] = told(first.stderr, 'FAIL');
+            expect(last, pack.name).toContain(failed);
+            expect(builtIns.functions.map(({ name }) => name)).not.toContain(failed);
+            expect(changed).toEqual(['Kptfile']);
+          }
+        }
+        console.table(rows);
+        expect(rows.filter(({ last }) => String(last).startsWith('Success')).length).toBeGreaterThan(
+          packages.length / 2,
+        );
+      } finally {
+        await rm(top, { recursive: true, force: true });
+      }
+    }, 300_000);
+  },
+);
