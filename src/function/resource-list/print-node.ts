@@ -27,10 +27,15 @@ function printOne(text: string, type: Scalar['type']): string {
   return newDocument(scalar).toString({ lineWidth: 0 }).replace(/\n$/, '');
 }
 
-/** The lines of an entry of a mapping, at the left margin. Comments above it are not among them. */
-export function printPair(key: Node, value: Node | null, style: ToStringOptions): string[] {
+/** The lines of an entry of a mapping, at the left margin, with the comments above it if they are asked for. */
+export function printPair(
+  key: Node,
+  value: Node | null,
+  style: ToStringOptions,
+  { comments = false }: { readonly comments?: boolean } = {},
+): string[] {
   const bare = key.clone() as Scalar;
-  delete bare.commentBefore;
+  if (!comments) delete bare.commentBefore;
   delete bare.spaceBefore;
   const map = new YAMLMap();
   map.items.push(new Pair(bare, commentBehind(value)));

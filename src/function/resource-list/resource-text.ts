@@ -39,7 +39,8 @@ export class ResourceText {
       const spliced = spliceDocument(text, this.#saved, document.contents, () => styleOf(text));
       if (spliced !== undefined && readsAs(spliced, document.contents)) return spliced;
     }
-    const unix = text.replaceAll('\r\n', '\n');
+    const mark = text.startsWith('\ufeff') ? '\ufeff' : '';
+    const unix = text.slice(mark.length).replaceAll('\r\n', '\n');
     const style = styleOf(unix);
     const printed = document.toString(style);
     const before = parseResourceText(unix, { file: name }).document.toString(style);
@@ -51,7 +52,7 @@ export class ResourceText {
     for (const candidate of candidates) {
       const written = candidate();
       if (readsAs(written, document.contents))
-        return text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written;
+        return mark + (text.includes('\r\n') ? written.replaceAll('\n', '\r\n') : written);
     }
     throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads as what it is`);
   }

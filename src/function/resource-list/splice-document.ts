@@ -10,6 +10,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import { alignItems } from './align-items.ts';
+import { longestRise } from './longest-rise.ts';
 import { printItem, printPair, printScalar } from './print-node.ts';
 import {
   isSame,
@@ -58,31 +59,28 @@ class Splice {
     const pairs = new Map<string, Pair<Scalar, Node | null>>();
     for (const pair of map.items as Pair<Scalar, Node | null>[]) pairs.set(String(pair.key?.value ?? 'null'), pair);
     if (pairs.size < map.items.length) return false;
-    const places = new Map<string, SavedPair>();
-    for (const old of saved.items) places.set(old.name, old);
+    const places = new Map(saved.items.map(({ name }, at) => [name, at]));
+    // An entry that changed its place goes and comes.
+    const staying = longestRise([...pairs.keys()].flatMap((name) => places.get(name) ?? []));
+    const [first] = saved.items.filter((_, at) => staying.has(at));
+    if (first === undefined) return false;
 
-    // Where the next new entry goes: behind the last one that stayed, or before the first.
-    const staying = saved.items.filter(({ name }) => pairs.has(name));
-    if (staying.length === 0) return false;
-    let next = 0;
     let behind: number | undefined;
     for (const [name, pair] of pairs) {
-      const old = places.get(name);
+      const at = places.get(name);
+      const old = at === undefined || !staying.has(at) ? undefined : saved.items[at];
       if (old === undefined) {
         if (!isScalar(pair.key)) return false;
-        const lines = printPair(pair.key, pair.value, this.#style());
-        if (behind === undefined) this.#insertBefore(staying[0]?.key.start ?? 0, lines, column);
+        const lines = printPair(pair.key, pair.value, this.#style(), { comments: true });
+        if (behind === undefined) this.#insertBefore(first.key.start, lines, column);
         else this.#insertLines(behind, lines, column);
         continue;
       }
-      // Entries that change places.
-      if (staying[next] !== old) return false;
-      next++;
       if (!this.#pair(old, pair, column)) return false;
       behind = this.#lineEnd(endOfPair(old));
     }
     for (const [at, old] of saved.items.entries()) {
-      if (pairs.has(old.name)) continue;
+      if (staying.has(at)) continue;
       if (!this.#remove(old.key.start, endOfPair(old), column, saved.items[at + 1]?.key, at > 0)) return false;
     }
     return true;

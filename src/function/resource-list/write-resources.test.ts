@@ -145,9 +145,11 @@ test('comments change too', () => {
   expect(list).toBe('kind: A\nb: # kpt-set: b\n- x\n');
 });
 
-test('fields that change places are written in their new order', () => {
-  const text = edited('kind: A\na: 1 # one\nb:   2\n', ({ root }) => void root.items.reverse());
-  expect(text).toBe('b:   2\na: 1 # one\nkind: A\n');
+test('fields that change places are written in their new order, and the others stay', () => {
+  const text = edited('kind: A\n# about a\na: 1 # one\nb:   2\nc:   3\n', ({ root }) => {
+    root.items.push(...root.items.splice(1, 1));
+  });
+  expect(text).toBe('kind: A\nb:   2\nc:   3\n# about a\na: 1 # one\n');
 });
 
 test('comments below the entries of a collection go where it goes', () => {
