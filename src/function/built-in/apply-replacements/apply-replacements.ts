@@ -1,0 +1,174 @@
+import type { Node } from 'yaml';
+import type { KrmFunction, ResourceList } from '../../function.ts';
+import { resultFor } from '../../function-result.ts';
+import type { Resource } from '../../resource-list/resource.ts';
+import { configOf, KPT_FUNCTIONS } from '../support/function-config.ts';
+import { parseFieldPath } from './field-path.ts';
+import { findSource, findTargets } from './find-fields.ts';
+import { type CopiedValue, copiedValue, isEmpty, writeValue } from './replace-value.ts';
+import {
+  type Replacement,
+  type ReplacementSource,
+  type ReplacementTarget,
+  replacementsOf,
+} from './replacement-config.ts';
+import { describeSelector, sourcesIn, targetsIn } from './resource-selector.ts';
+
+const DEFAULT_FIELD_PATH = 'metadata.name';
+const MAX_NAMED = 5;
+
+export const applyReplacements: KrmFunction = {
+  name: 'apply-replacements',
+  doc: {
+    summary: 'Copies fields of one resource into fields of others.',
+    description: [
+      'The configuration is an ApplyReplacements with a list `replacements`, which are done one after the other, as kustomize does them. Each copies the field `fieldPath` of its `source`, or the value `sourceValue`, into the fields `fieldPaths` of all resources that one of its `targets` selects with `select` and does not reject with `reject`. Without a path it is `metadata.name`.',
+      'A source is one resource: `group`, `version`, `kind`, `name` and `namespace` are compared as they are, and no namespace is the namespace `default`. Those of a target may be regular expressions (RE2) for the whole text; `labelSelector` and `annotationSelector` select by labels and annotations. What kustomize notes as earlier names of a resource counts as well.',
+      'A path has dots between its keys. A dot in a key is written `\\.`, or the key stands in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` stands for the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is looked for anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only.',
+      'With `options.delimiter` a text is split, and only the part at `options.index` (from 0) is read or written; an index below 0 writes before the first part, one beyond the end behind the last. `options.create` makes fields and list items that are missing in a target, an item behind the last one at most.',
+      'A text is written as a text, in quotes if it looks like a number. A number or truth value becomes a text where a text was. Mappings and lists are copied whole.',
+      'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set. A target that selects nothing is none.',
+    ].join('\n\n'),
+    examples: [
+      'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-replacements:v0.1\n      configPath: update-host.yaml\n',
+      `apiVersion: fn.kpt.dev/v1alpha1
+kind: ApplyReplacements
+metadata:
+  name: update-host
+  annotations:
+    config.kubernetes.io/local-config: "true"
+replacements:
+  - source:
+      kind: ConfigMap
+      name: kptfile.kpt.dev
+      fieldPath: data.name
+    targets:
+      - select:
+          kind: Ingress
+        fieldPaths:
+          - spec.rules.0.host
+        options:
+          delimiter: .
+          index: 0
+      - select:
+          kind: Deployment
+          name: web
+        fieldPaths:
+          - spec.template.spec.containers.[name=web].env.[name=HOST].value
+`,
+    ],
+    differences: [
+      'A target field that is missing is an error, as in the images since v0.1.5; older ones leave it out without a word.',
+      'All errors are told, not only the first one, each with the resource and the field.',
+      'Fields that the configuration does not know are an error.',
+      'A resource is rejected if it meets all of a `reject`; the published function also rejects it if only the labels match.',
+      'A mapping or list that is copied over a text replaces it; the published function makes the text empty.',
+      'Comments and quotes of the target stay as they are.',
+      '`options.encoding` has no effect, as in the published function, but is warned of.',
+    ],
+  },
+  run(list) {
+    const config = configOf(list, 'apply-replacements', [{ apiVersion: KPT_FUNCTIONS, kind: 'ApplyReplacements' }]);
+    for (const [at, replacement] of replacementsOf(config).entries())
+      new ReplacementRun(list, config, at).run(replacement);
+  },
+};
+
+/** One replacement of the configuration. */
+class ReplacementRun {
+  readonly #list: ResourceList;
+  readonly #config: Resource;
+  readonly #where: string;
+  readonly #index: number;
+
+  constructor(list: ResourceList, config: Resource, index: number) {
+    this.#list = list;
+    this.#config = config;
+    this.#index = index;
+    this.#where = `replacements[${index}]`;
+  }
+
+  run({ source, targets }: Replacement): void {
+    const value = source === undefined ? this.#givenValue() : this.#sourceValue(source);
+    if (value === undefined) return;
+    for (const [at, target] of targets.entries()) this.#apply(value, target, `${this.#where}.targets[${at}]`);
+  }
+
+  #givenValue(): CopiedValue | undefined {
+    const value = copiedValue(this.#config.node(['replacements', this.#index, 'sourceValue']) as Node);
+    return typeof value === 'string' ? undefined : value;
+  }
+
+  #sourceValue(source: ReplacementSource): CopiedValue | undefined {
+    const where = `${this.#where}.source`;
+    this.#checkEncoding(source.options?.encoding, where);
+    const found = sourcesIn(this.#list.items, source);
+    const [resource] = found;
+    if (resource === undefined) {
+      this.#fail(`nothing in the package is ${describeSelector(source)}`, this.#config, where);
+      return undefined;
+    }
+    if (found.length > 1) {
+      const names = found.slice(0, MAX_NAMED).map((item) => item.describe());
+      if (found.length > MAX_NAMED) names.push('…');
+      this.#fail(
+        `${found.length} resources are ${describeSelector(source)}: ${names.join(', ')}; select one`,
+        this.#config,
+        where,
+      );
+      return undefined;
+    }
+    const path = source.fieldPath || DEFAULT_FIELD_PATH;
+    const node = findSource(resource, parseFieldPath(path));
+    if (node === undefined || isEmpty(node)) {
+      this.#fail(
+        `the field is missing or empty, and ${this.#where} of ${this.#config.describe()} copies it`,
+        resource,
+        path,
+      );
+      return undefined;
+    }
+    const value = copiedValue(node, source.options);
+    if (typeof value !== 'string') return value;
+    this.#fail(`${value}, of ${where} in ${this.#config.describe()}`, resource, path);
+    return undefined;
+  }
+
+  #apply(value: CopiedValue, target: ReplacementTarget, where: string): void {
+    const { options, fieldPaths = [] } = target;
+    this.#checkEncoding(options?.encoding, where);
+    const paths = fieldPaths.length === 0 ? [DEFAULT_FIELD_PATH] : fieldPaths;
+    const steps = paths.map(parseFieldPath);
+    for (const resource of targetsIn(this.#list.items, target, `${this.#config.describe()}: ${where}`)) {
+      for (const [at, path] of paths.entries()) {
+        const create = options?.create === true;
+        const { slots, why } = findTargets(resource, steps[at] ?? [], create);
+        if (slots.length === 0) {
+          const verb = create ? 'find or create' : 'find';
+          const reason = why === undefined ? '' : `: ${why}`;
+          this.#fail(
+            `unable to ${verb} the field that ${where} of ${this.#config.describe()} replaces${reason}`,
+            resource,
+            path,
+          );
+        }
+        for (const slot of slots) {
+          const problem = writeValue(slot, value, options);
+          if (problem !== undefined)
+            this.#fail(`${problem}, of ${where} in ${this.#config.describe()}`, resource, path);
+        }
+      }
+    }
+  }
+
+  #checkEncoding(encoding: string | undefined, where: string): void {
+    if (encoding !== undefined && encoding !== '')
+      this.#list.results.push(
+        resultFor('warning', 'encoding has no effect', this.#config, `${where}.options.encoding`),
+      );
+  }
+
+  #fail(message: string, resource: Resource, path: string): void {
+    this.#list.results.push(resultFor('error', message, resource, path));
+  }
+}

@@ -1,0 +1,79 @@
+import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
+import { samePart } from '../../../package/merge/yaml-document.ts';
+import { lineComment, putLineComment } from '../support/line-comment.ts';
+import { isText, scalarText, writeScalar, writeText } from '../support/scalar-text.ts';
+import type { Slot } from './find-fields.ts';
+import type { ReplacementOptions } from './replacement-config.ts';
+
+const SCALARS_ONLY = 'delimiter option can only be used with scalar nodes';
+
+/** What a replacement copies: a part of a text or number, or whatever stands in the source. */
+export interface CopiedValue {
+  readonly node: Node;
+  /** What is written over a scalar; undefined for a mapping or a list. */
+  readonly text: string | undefined;
+  /** True if it is to be read as a text wherever it is written. */
+  readonly isText: boolean;
+}
+
+export function isEmpty(node: Node): boolean {
+  return isScalar(node) ? node.value === null : (isMap(node) || isSeq(node)) && node.items.length === 0;
+}
+
+/** The value of a source; a text that says what is wrong with it if there is none. */
+export function copiedValue(node: Node, { delimiter, index = 0 }: ReplacementOptions = {}): CopiedValue | string {
+  if (!isScalar(node) && delimiter) return SCALARS_ONLY;
+  // What is written may lie inside of what is copied.
+  const copy = node.clone() as Node;
+  if (!isScalar(node)) return { node: copy, text: undefined, isText: false };
+  const text = scalarText(node);
+  if (!delimiter) return { node: copy, text, isText: isText(node) };
+  const part = text.split(delimiter)[index];
+  if (part === undefined) return `options.index ${index} is out of bounds for value ${text.slice(0, 200)}`;
+  return { node: copy, text: part, isText: isText(node) };
+}
+
+/** Writes a value into a place. A text that says what is wrong if it cannot be written there. */
+export function writeValue(slot: Slot, value: CopiedValue, options: ReplacementOptions = {}): string | undefined {
+  const { delimiter, index = 0 } = options;
+  const { node } = slot;
+  if (delimiter) {
+    if (!isScalar(node) || value.text === undefined) return SCALARS_ONLY;
+    writeOver(node, joined(scalarText(node), value.text, delimiter, index), value);
+  } else if (value.text === undefined) {
+    if (!samePart(value.node, node)) slot.put(copyOf(value.node, node));
+  } else if (isScalar(node)) writeOver(node, value.text, value);
+  else {
+    const made = copyOf(value.node, node) as Scalar;
+    writeOver(made, value.text, value);
+    slot.put(made);
+  }
+  return undefined;
+}
+
+/** A text stays a text, on both sides; a number or truth value over another one is what it is. */
+function writeOver(node: Scalar, text: string, value: CopiedValue): void {
+  const asText = value.isText || isText(node);
+  if (node.value !== null && text === scalarText(node) && asText === isText(node)) return;
+  if (asText) writeText(node, text);
+  else writeScalar(node, text);
+}
+
+function joined(before: string, text: string, delimiter: string, index: number): string {
+  const parts = before.split(delimiter);
+  if (index < 0) parts.unshift(text);
+  else if (index >= parts.length) parts.push(text);
+  else parts[index] = text;
+  return parts.join(delimiter);
+}
+
+/** A copy with the comment in the line of what it replaces. */
+function copyOf(node: Node, replaced: Node): Node {
+  const copy = node.clone() as Node;
+  delete copy.comment;
+  delete copy.commentBefore;
+  copy.spaceBefore = replaced.spaceBefore === true;
+  const comment = lineComment(replaced)?.trim();
+  if (comment) putLineComment(copy, comment);
+  return copy;
+}
