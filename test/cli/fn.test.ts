@@ -182,8 +182,9 @@ describe('sluice fn eval', () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     const save = (value: string) =>
       runCli(['fn', 'eval', path, '-s', '-i', 'set-annotations:v0.1', '--', `team=${value}`]);
-    expect((await save('a')).stderr).toContain('Added "set-annotations:v0.1" as mutator in the Kptfile.');
-    expect((await save('b')).stderr).toContain('Updated "set-annotations:v0.1" as mutator in the Kptfile.');
+    const image = 'ghcr.io/kptdev/krm-functions-catalog/set-annotations:v0.1';
+    expect((await save('a')).stderr).toContain(`Added "${image}" as mutator in the Kptfile.`);
+    expect((await save('b')).stderr).toContain(`Updated "${image}" as mutator in the Kptfile.`);
     const kptfile = await read(path, 'Kptfile');
     expect(kptfile.match(/image:/g)).toHaveLength(2);
     expect(kptfile).toContain('team: b');

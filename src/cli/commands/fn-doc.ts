@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { builtIns } from '../../function/built-in/index.ts';
-import { nearMisses } from '../output/near-misses.ts';
+import { parseImageName } from '../../function/catalog/image-name.ts';
+import { nearBuiltIns } from '../fn/near-built-ins.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
@@ -18,13 +19,10 @@ export function fnDoc(name: string | undefined, { image }: DocOptions, { termina
     terminal.out.write(table(['Function', 'Does'], rows));
     return 0;
   }
-  const short = shortName(wanted);
+  const short = parseImageName(wanted).name;
   const found = known.find((each) => each.name === short);
   if (found === undefined) {
-    const near = nearMisses(
-      short,
-      known.map((each) => each.name),
-    );
+    const near = nearBuiltIns(short);
     const hint = near.length === 0 ? '' : ` (did you mean ${near.join(' or ')}?)`;
     throw new SluiceError(
       'NotFound',
@@ -41,10 +39,4 @@ export function fnDoc(name: string | undefined, { image }: DocOptions, { termina
   terminal.line(differences.length === 0 ? '\n  none known' : '');
   for (const difference of differences) terminal.line(`  - ${difference}`);
   return 0;
-}
-
-/** Last part of an image's name, without tag and digest. */
-function shortName(image: string): string {
-  const last = image.slice(image.lastIndexOf('/') + 1);
-  return last.replace(/[:@].*$/, '');
 }

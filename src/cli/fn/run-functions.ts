@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { fnResultList } from '../../function/pipeline/fn-result-list.ts';
 import type { PipelineEvent, PipelineInput, PipelineOutcome } from '../../function/pipeline/pipeline.ts';
+import { workerPipelineRunner } from '../../function/worker/worker-pipeline-runner.ts';
 import { printable } from '../output/printable.ts';
 import { toYaml } from '../output/structured.ts';
 import type { Invocation } from '../program/invocation.ts';
 import { untilStopped } from '../up/until-stopped.ts';
-import { openRunner, type Permissions } from './external-runner.ts';
+import { externalRunner, type Permissions } from './external-runner.ts';
 import { Progress } from './progress.ts';
 
 /** What the command line says about running functions. */
@@ -37,8 +38,9 @@ export async function runFunctions(
   { files, only, root, permissions, options }: RunRequest,
   { terminal, environment }: Invocation,
 ): Promise<PipelineOutcome | number> {
+  const external = externalRunner(permissions, options.imagePullPolicy, environment);
+  const runner = workerPipelineRunner({ external, concurrency: 1 });
   const stop = untilStopped(() => terminal.note('stopping'));
-  const runner = await openRunner(permissions, options.imagePullPolicy, environment);
   const progress = new Progress(terminal, {
     truncate: options.truncateOutput === 'true',
     now: () => performance.now(),

@@ -2,6 +2,7 @@ import { realpath } from 'node:fs/promises';
 import { isAbsolute, relative, sep } from 'node:path';
 import { editKptfile, type KptFunction, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { completeImage } from '../../function/catalog/image-name.ts';
 import type { SingleFunction } from '../../function/pipeline/pipeline.ts';
 import { printable } from '../output/printable.ts';
 
@@ -11,7 +12,8 @@ export async function pipelineEntry(
   configFile: string | undefined,
   folder: string,
 ): Promise<KptFunction> {
-  if (only.config === undefined) return only.function;
+  const entry = withCompleteImage(only.function);
+  if (only.config === undefined) return entry;
   if (configFile === undefined)
     throw new SluiceError(
       'InvalidInput',
@@ -20,7 +22,7 @@ export async function pipelineEntry(
   const path = relative(folder, await realpath(configFile));
   if (path.startsWith(`..${sep}`) || isAbsolute(path))
     throw new SluiceError('InvalidInput', `--save: ${printable(configFile)} must lie in ${printable(folder)}`);
-  return { ...only.function, configPath: path.split(sep).join('/') };
+  return { ...entry, configPath: path.split(sep).join('/') };
 }
 
 /** A Kptfile with a function in a pipeline: in the place of the entry with the same image or program, else at the end. */
@@ -31,9 +33,9 @@ export function withFunction(
 ): { readonly text: string; readonly isNew: boolean } {
   const read = readKptfile(kptfile);
   const entries = (read.ok ? read.kptfile.pipeline?.[list] : undefined) ?? [];
-  const index = entries.findIndex(
-    ({ image, exec }) => (image !== undefined && image === entry.image) || (exec !== undefined && exec === entry.exec),
-  );
+  const same = ({ image, tag, exec }: KptFunction) =>
+    image === undefined ? exec !== undefined && exec === entry.exec : completeImage(image, tag) === entry.image;
+  const index = entries.findIndex(same);
   const add = { op: 'addFunction', list, function: entry } as const;
   const edits: KptfileEdit[] =
     index === -1
@@ -43,4 +45,9 @@ export function withFunction(
           { ...add, index },
         ];
   return { text: editKptfile(kptfile, edits), isNew: index === -1 };
+}
+
+/** With registry and tag, as kpt saves it: what stands in a file must mean the same to everybody who reads it. */
+function withCompleteImage({ tag, ...entry }: KptFunction): KptFunction {
+  return entry.image === undefined ? entry : { ...entry, image: completeImage(entry.image, tag) };
 }
