@@ -1,7 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliver, destinationOf, withEdits } from '../fn/destination.ts';
 import { evaluatedFunction, type FunctionOptions } from '../fn/evaluated-function.ts';
-import { nearBuiltIns } from '../fn/near-built-ins.ts';
 import { readPackageFolder, writePackageFolder } from '../fn/package-folder.ts';
 import { type RunningOptions, runFunctions } from '../fn/run-functions.ts';
 import { pipelineEntry, withFunction } from '../fn/saved-function.ts';
@@ -45,8 +44,10 @@ export async function fnEval(
   if (typeof outcome === 'number') return outcome;
   const { edits, failure } = outcome;
   if (failure !== undefined) {
-    const near = outcome.steps.at(-1)?.unavailable === true ? nearBuiltIns(options.image ?? '') : [];
-    if (near.length > 0) terminal.note(`Did you mean the built-in function ${near.join(' or ')}?`);
+    if (outcome.steps.at(-1)?.unavailable === true) {
+      const near = (await import('../fn/near-built-ins.ts')).nearBuiltIns(options.image ?? '');
+      if (near.length > 0) terminal.note(`Did you mean the built-in function ${near.join(' or ')}?`);
+    }
     terminal.note(`${terminal.style('red', 'error:', terminal.err)} ${printable(failure)}`);
     return 1;
   }

@@ -16,6 +16,7 @@ describe('command line', () => {
       'backup',
       'restore',
       'token',
+      'fn',
       'kptfile',
       'version',
       'completion',
@@ -29,6 +30,11 @@ describe('command line', () => {
       'rpkg push',
       'rpkg condition set',
       'kptfile gates',
+      'fn render',
+      'fn eval',
+      'fn source',
+      'fn sink',
+      'fn doc',
       'token create',
       'restore',
       'completion',
@@ -98,6 +104,9 @@ describe('command line', () => {
     expect(complete('sluice up --log ""')).toBe('text json');
     expect(complete('sluice kptfile lint ""')).toBe('');
     expect(complete('sluice kptfile condition se')).toBe('set');
+    expect(complete('sluice fn ev')).toBe('eval');
+    expect(complete('sluice fn eval -t v')).toBe('validator');
+    expect(complete('sluice fn render --image-pull-policy n')).toBe('never');
     expect(complete('sluice rpkg approve --kube')).toBe('--kubeconfig');
     expect(complete('sluice token create ci -o t')).toBe('token');
   });
