@@ -3,30 +3,33 @@ import type { Resolver, ResolverSubject } from '../../src/package/resolver.ts';
 import { namesFunctions } from '../../src/package/write/render.ts';
 import { RENDERER } from './run-state.ts';
 
+/** What of a resolver decides about the order. */
+export type Claims = Pick<Resolver, 'name' | 'claims' | 'waitsFor'>;
+
 /** Why resolvers cannot run as they are configured. */
-export interface ResolverProblem {
+export interface ResolverProblem<R extends Claims = Resolver> {
   readonly reason: 'ResolverCycle' | 'ClaimOverlap' | 'DuplicateResolver';
   /** For people: who, about what, and what to change. */
   readonly message: string;
   /** The resolvers that do not run because of it. */
-  readonly stopped: readonly Resolver[];
+  readonly stopped: readonly R[];
 }
 
-export interface Arrangement {
+export interface Arrangement<R extends Claims = Resolver> {
   /** The resolvers that run, in this order: after those whose conditions they wait for, otherwise by name. */
-  readonly order: readonly Resolver[];
-  readonly problems: readonly ResolverProblem[];
+  readonly order: readonly R[];
+  readonly problems: readonly ResolverProblem<R>[];
   /** All resolvers, also those that do not run: a package that one of them applies to is never complete. */
-  readonly all: readonly Resolver[];
+  readonly all: readonly R[];
 }
 
 /**
  * Puts resolvers into the order in which they run. Of two with one name or overlapping claims the one given later does not run;
  * of a circle none does. The order in which resolvers are given makes no other difference.
  */
-export function arrangeResolvers(resolvers: readonly Resolver[]): Arrangement {
-  const problems: ResolverProblem[] = [];
-  const accepted: Resolver[] = [];
+export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arrangement<R> {
+  const problems: ResolverProblem<R>[] = [];
+  const accepted: R[] = [];
   for (const resolver of resolvers) {
     const problem = clash(resolver, accepted);
     if (problem === undefined) accepted.push(resolver);
@@ -34,8 +37,8 @@ export function arrangeResolvers(resolvers: readonly Resolver[]): Arrangement {
   }
   accepted.sort((a, b) => (a.name < b.name ? -1 : 1));
   const before = new Map(accepted.map((resolver) => [resolver, predecessors(resolver, accepted)]));
-  const runnable: Resolver[] = [];
-  const circles = new Map<string, Resolver[]>();
+  const runnable: R[] = [];
+  const circles = new Map<string, R[]>();
   for (const resolver of accepted) {
     const members = circle(resolver, before);
     if (members.length === 0) runnable.push(resolver);
@@ -69,7 +72,7 @@ export function patternsOverlap(a: string, b: string): boolean {
   return matchesPattern(a, b.replace(/\*$/, '')) || matchesPattern(b, a.replace(/\*$/, ''));
 }
 
-function clash(resolver: Resolver, accepted: readonly Resolver[]): ResolverProblem | undefined {
+function clash<R extends Claims>(resolver: R, accepted: readonly R[]): ResolverProblem<R> | undefined {
   for (const other of accepted) {
     if (other.name === resolver.name) {
       const message = `two resolvers are named ${resolver.name}; the second one does not run, give it another name`;
@@ -83,25 +86,25 @@ function clash(resolver: Resolver, accepted: readonly Resolver[]): ResolverProbl
   return undefined;
 }
 
-function cycleProblem(members: readonly Resolver[]): ResolverProblem {
+function cycleProblem<R extends Claims>(members: readonly R[]): ResolverProblem<R> {
   const waits = members.map(({ name, waitsFor = [] }) => `${name} waits for ${waitsFor.join(', ')}`).join('; ');
   const message = `resolvers wait for each other in a circle: ${waits}; none of them runs until one wait is taken out`;
   return { reason: 'ResolverCycle', message, stopped: members };
 }
 
-function predecessors(resolver: Resolver, all: readonly Resolver[]): Resolver[] {
+function predecessors<R extends Claims>(resolver: R, all: readonly R[]): R[] {
   const { waitsFor = [] } = resolver;
   return all.filter((other) => other.claims.some((claim) => waitsFor.some((type) => patternsOverlap(claim, type))));
 }
 
 /** The resolvers that wait for this one and that it waits for, itself among them; empty if it is in no circle. */
-function circle(resolver: Resolver, before: ReadonlyMap<Resolver, readonly Resolver[]>): Resolver[] {
+function circle<R>(resolver: R, before: ReadonlyMap<R, readonly R[]>): R[] {
   const awaited = reachable(resolver, before);
   return [...before.keys()].filter((other) => awaited.has(other) && reachable(other, before).has(resolver));
 }
 
-function reachable(from: Resolver, before: ReadonlyMap<Resolver, readonly Resolver[]>): Set<Resolver> {
-  const seen = new Set<Resolver>();
+function reachable<R>(from: R, before: ReadonlyMap<R, readonly R[]>): Set<R> {
+  const seen = new Set<R>();
   const open = [...(before.get(from) ?? [])];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (seen.has(next)) continue;
@@ -112,8 +115,8 @@ function reachable(from: Resolver, before: ReadonlyMap<Resolver, readonly Resolv
 }
 
 /** The runnable ones, each after all it waits for; without circles there is always a next one. */
-function sort(runnable: readonly Resolver[], before: ReadonlyMap<Resolver, readonly Resolver[]>): Resolver[] {
-  const order: Resolver[] = [];
+function sort<R>(runnable: readonly R[], before: ReadonlyMap<R, readonly R[]>): R[] {
+  const order: R[] = [];
   const rest = new Set(runnable);
   while (rest.size > 0) {
     const next = [...rest].find((resolver) => !(before.get(resolver) ?? []).some((awaited) => rest.has(awaited)));

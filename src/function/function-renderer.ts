@@ -5,6 +5,7 @@ import { isYamlPath } from '../package/krm.ts';
 import { isKptfilePath } from '../package/merge/package-files.ts';
 import type { Renderer, Rendering, RenderRequest } from '../package/renderer.ts';
 import { namesFunctions, RENDERED } from '../package/write/render.ts';
+import type { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
 import type { PipelineInput, PipelineRunner } from './pipeline/pipeline.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
@@ -18,10 +19,8 @@ export interface FunctionRendererOptions {
   readonly runner: PipelineRunner;
   /** What configuration objects of a namespace say about functions. */
   rules(namespace: string): FunctionRules;
-  /** Identity of the functions that would run under such rules. */
-  functionsDigest(rules: FunctionRules): string;
-  /** True if a function that these Kptfiles name may depend on the conditions that stand in them. */
-  readsStatus(files: ReadonlyMap<string, string>, rules: FunctionRules): boolean;
+  /** The functions that the runner has. */
+  readonly catalog: Catalog;
 }
 
 /**
@@ -51,13 +50,13 @@ export class FunctionRenderer implements Renderer {
   }
 
   #keyOf({ files, rules, validatorConditions }: PipelineInput): string {
-    const { functionsDigest, readsStatus } = this.#options;
+    const { catalog } = this.#options;
     const hash = createHash('sha256');
     const add = (...texts: string[]) => {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
-    add(functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
-    const withStatus = readsStatus(files, rules);
+    add(catalog.functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
+    const withStatus = readsStatus(files, rules, catalog);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';
       add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
@@ -108,4 +107,18 @@ function kptfileKey(text: string, withStatus: boolean): string {
   if (!read.ok) return text;
   const conditions = (read.kptfile.status?.conditions ?? []).filter(({ type }) => type !== RENDERED.type);
   return canonicalJson([contentOf(read.kptfile), gatesOf(read.kptfile), withStatus ? conditions : []]);
+}
+
+/** True if a function that these packages name may depend on the conditions in the Kptfile. */
+function readsStatus(files: ReadonlyMap<string, string>, rules: FunctionRules, catalog: Catalog): boolean {
+  for (const [path, text] of files) {
+    if (!isKptfilePath(path)) continue;
+    const read = readKptfile(text);
+    const { mutators = [], validators = [] } = (read.ok ? read.kptfile.pipeline : undefined) ?? {};
+    for (const entry of [...mutators, ...validators]) {
+      const found = catalog.resolve(entry, rules);
+      if (found.type !== 'builtIn' || found.fn.readsStatus === true || entry.when !== undefined) return true;
+    }
+  }
+  return false;
 }

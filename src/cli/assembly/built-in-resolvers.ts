@@ -1,6 +1,5 @@
+import type { Claims } from '../../../controllers/revision/arrange-resolvers.ts';
 import { IP_CLAIM_TYPES } from '../../../controllers/revision/resolvers/ipam/ip-claim.ts';
 
 /** Name and claims of the resolvers that `sluice up` brings along, for those who only want to tell of them. */
-export const BUILT_IN_RESOLVERS: readonly { readonly name: string; readonly claims: readonly string[] }[] = [
-  { name: 'ipam', claims: [IP_CLAIM_TYPES] },
-];
+export const BUILT_IN_RESOLVERS: readonly Claims[] = [{ name: 'ipam', claims: [IP_CLAIM_TYPES] }];

@@ -17,10 +17,12 @@ import { RegistryClient } from '../../resource/registry-client.ts';
 import type { Actor, RequestContext } from '../../resource/request-context.ts';
 import { TranslatedStorage } from '../../resource/translated-storage.ts';
 import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
+import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
 import { PackageMemory } from './package-memory.ts';
 import { policyOf } from './session-policy.ts';
+import { SessionRenderer } from './session-renderer.ts';
 import { upstreamAddresses } from './upstreams.ts';
 
 export interface SessionOptions {
@@ -33,6 +35,8 @@ export interface SessionOptions {
   readonly opens?: boolean;
   /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
+  /** What functions of packages may do outside of this process. */
+  readonly functions?: FunctionSettings;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
@@ -53,7 +57,7 @@ export class Session {
   readonly store: RevisionStore;
   readonly registry: Registry;
   readonly client: Client;
-  readonly renderer: Renderer;
+  readonly renderer: SessionRenderer;
 
   readonly patience: number;
 
@@ -74,6 +78,7 @@ export class Session {
       address: upstreamAddresses(options.folder, clock, () => this.client),
       isComing: (name) => options.opens === true && this.repository(name) !== undefined,
     });
+    this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.registry = new Registry();
     for (const storage of objects.storages()) this.registry.register(storage);
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
@@ -196,6 +201,7 @@ export class Session {
   async close(): Promise<void> {
     this.log.close();
     try {
+      await this.renderer.close();
       await this.store.close();
     } finally {
       await this.objects.close();

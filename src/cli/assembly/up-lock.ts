@@ -4,7 +4,9 @@ import { lockHolder } from './process-lock.ts';
 
 /** What a running `sluice up` says about itself in its lock, for commands in other terminals. */
 const aboutSchema = z.object({
-  resolvers: z.array(z.object({ name: z.string(), claims: z.array(z.string()) })),
+  resolvers: z.array(
+    z.object({ name: z.string(), claims: z.array(z.string()), waitsFor: z.array(z.string()).exactOptional() }),
+  ),
   disabled: z.array(z.string()),
   /** True if it serves, or is about to. */
   serves: z.boolean(),

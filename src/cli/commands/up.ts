@@ -1,7 +1,9 @@
+import { resolve } from 'node:path';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { checkDisabled, chosenControllers } from '../assembly/controllers.ts';
+import type { FunctionSettings } from '../assembly/function-settings.ts';
 import { loadResolvers } from '../assembly/load-resolvers.ts';
 import type { Session } from '../assembly/session.ts';
 import { actorOf } from '../program/actor.ts';
@@ -21,6 +23,10 @@ export interface UpOptions extends DataOptions, ActorOptions {
   readonly log: 'text' | 'json';
   readonly resolver?: readonly string[];
   readonly disable?: readonly string[];
+  readonly functionPrograms?: string;
+  /** False by `--no-containers`. */
+  readonly containers: boolean;
+  readonly requireImageDigest?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
 }
@@ -38,7 +44,11 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const actor = actorOf(options, environment);
   const housekeeping = options.untilIdle !== true;
   return runService(
-    { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve: serveOf(options) },
+    {
+      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping },
+      serve: serveOf(options),
+      functions: functionsOf(options),
+    },
     async (session) => {
       for (const { what, outcome } of await applyConfig(session, manifests)) {
         log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
@@ -53,6 +63,14 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       return untilIdle(running, options, invocation, log);
     },
   );
+}
+
+function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOptions): FunctionSettings {
+  return {
+    containers,
+    requireDigest: requireImageDigest === true,
+    ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
+  };
 }
 
 /** Where to serve the API: a run that ends by itself does so only if it is told where. */

@@ -4,6 +4,7 @@ import type { Resolver } from '../../package/resolver.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
+import type { FunctionSettings } from '../assembly/function-settings.ts';
 import { ProcessLock } from '../assembly/process-lock.ts';
 import { Session } from '../assembly/session.ts';
 import type { UpAbout } from '../assembly/up-lock.ts';
@@ -20,6 +21,8 @@ export interface RunOptions {
   readonly log: LogSink;
   readonly resolvers: readonly Resolver[];
   readonly disabled: readonly string[];
+  /** What functions of packages may do outside of this process. */
+  readonly functions?: FunctionSettings;
   /** Run the controllers too that only a server which goes on needs. */
   readonly housekeeping: boolean;
   /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
@@ -42,10 +45,13 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, functions } = options;
   await createDataFolder(folder);
   const about: UpAbout = {
-    resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims }) => ({ name, claims: [...claims] })),
+    resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
+      ...{ name, claims: [...claims] },
+      ...(waitsFor === undefined ? {} : { waitsFor: [...waitsFor] }),
+    })),
     disabled: [...disabled],
     serves: serve !== undefined,
   };
@@ -56,7 +62,10 @@ export async function runService<Result>(
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
-    const session = await Session.open({ folder, actor, write: true, opens: true, onNote, onError });
+    const session = await Session.open({
+      ...{ folder, actor, write: true, opens: true, onNote, onError },
+      ...(functions === undefined ? {} : { functions }),
+    });
     try {
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);

@@ -1,4 +1,5 @@
-import { SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
+import type { Claims } from '../../../controllers/revision/arrange-resolvers.ts';
+import { OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import type { Gate } from '../../package/gates.ts';
 import { matchesPattern } from '../../package/policy.ts';
@@ -7,8 +8,8 @@ import type { GateExplanation } from './explanation.ts';
 
 /** What is known about who runs, for the question who can settle a gate. */
 export interface Surroundings {
-  /** Name and claims of the resolvers that run, or would run in `sluice up`. */
-  readonly resolvers: readonly { readonly name: string; readonly claims: readonly string[] }[];
+  /** The resolvers that run, or would run in `sluice up`. */
+  readonly resolvers: readonly Claims[];
   /** Whether controllers work on this data folder now. */
   readonly running: boolean;
   /** Milliseconds since the epoch. */
@@ -63,7 +64,7 @@ function settlerOf(
 ): { who: string; next: string } {
   const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
-  const name = type === SETTLED_TYPE ? 'revision controller' : resolver && `resolver ${resolver.name}`;
+  const name = OWN_TYPES.includes(type) ? 'revision controller' : resolver && `resolver ${resolver.name}`;
   if (name !== undefined) {
     // What it has said about the inputs at hand it says again until something else changes.
     const answered = state === 'NotTrue' && verdict?.by === `resolver:${resolver?.name}`;

@@ -1,6 +1,6 @@
 import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
-import { isMarked, SETTLED_TYPE } from '../../../controllers/revision/settlement.ts';
+import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
@@ -136,7 +136,8 @@ function explainRest(judgement: Judgement, reasons: Reason[], next: string[], ar
     const message = `${last.by} rejected this very commit${reasonOf(last)}; change it, or propose it by hand`;
     reasons.push({ reason: 'Rejected', message });
   }
-  const settled = revision.kptfile?.status?.conditions?.find(({ type }) => type === SETTLED_TYPE);
+  const own = revision.kptfile?.status?.conditions?.filter(({ type = '' }) => OWN_TYPES.includes(type)) ?? [];
+  const settled = own.find(({ status }) => status === 'False') ?? own[0];
   if (record.settled?.content !== content.content && (isMarked(judgement) || settled !== undefined)) {
     const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
     reasons.push({ reason: 'NotSettled', message: `not every resolver has reported on this content yet${said}` });

@@ -8,6 +8,7 @@ import type { Session } from '../assembly/session.ts';
 import { explainDelivery } from './explain-delivery.ts';
 import { explainGates, type Surroundings } from './explain-gates.ts';
 import { explainLifecycle } from './explain-lifecycle.ts';
+import { explainResolvers } from './explain-resolvers.ts';
 import type { Explanation } from './explanation.ts';
 
 /** Everything that keeps a revision where it is. Its repository is open; for dependents all should be. */
@@ -28,6 +29,7 @@ export async function explain(
     },
     around,
   );
+  const working = explainResolvers(judgement, around);
   const last = lastAction(judgement);
   return {
     name: revision.name,
@@ -41,7 +43,8 @@ export async function explain(
     ...(last === undefined ? {} : { last }),
     enforcement: judgement.policy.enforcement,
     gates: explainGates(judgement, around),
-    reasons: account.reasons,
+    reasons: [...account.reasons, ...working.reasons],
+    resolvers: working.order,
     delivery: await explainDelivery(session, revision),
     next: account.next,
   };

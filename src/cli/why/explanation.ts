@@ -16,6 +16,8 @@ export interface Explanation {
   readonly gates: readonly GateExplanation[];
   /** Why it is where it is, besides gates. */
   readonly reasons: readonly Reason[];
+  /** Who works on a draft, in the order in which they run; the pipeline first. Empty for what is no draft. */
+  readonly resolvers: readonly ResolverExplanation[];
   readonly delivery: readonly DeliveryExplanation[];
   /** Commands that would move it on, the most likely first. */
   readonly next: readonly string[];
@@ -48,6 +50,14 @@ export interface Reason {
   /** One CamelCase word for programs. */
   readonly reason: string;
   readonly message: string;
+}
+
+export interface ResolverExplanation {
+  readonly name: string;
+  /** Condition types, or prefixes, that it settles. */
+  readonly claims: readonly string[];
+  /** Condition types, or prefixes, that must be True before it runs. */
+  readonly waitsFor: readonly string[];
 }
 
 export interface DeliveryExplanation {

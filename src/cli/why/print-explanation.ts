@@ -41,6 +41,14 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
     terminal.line('Why it is here:');
     for (const { message } of reasons) terminal.line(`  - ${printable(message)}`);
   }
+  if (explanation.resolvers.length > 0) {
+    terminal.line();
+    terminal.line('Who works on it, in this order:');
+    for (const { name, claims, waitsFor } of explanation.resolvers) {
+      const wait = waitsFor.length === 0 ? '' : `, after ${waitsFor.join(', ')}`;
+      terminal.line(`  ${terminal.style('bold', printable(name))}: ${printable(`${claims.join(', ')}${wait}`)}`);
+    }
+  }
   if (delivery.length > 0) {
     terminal.line();
     terminal.line('Delivery:');
