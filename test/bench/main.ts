@@ -1,8 +1,9 @@
 // Benchmarks: `npm run bench -- <name>`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
 import { api } from './api.ts';
 import { lifecycle } from './lifecycle.ts';
+import { render } from './render.ts';
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { api, lifecycle };
+const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { api, lifecycle, render };
 
 const names = process.argv.slice(2);
 for (const name of names.length === 0 ? Object.keys(BENCHMARKS) : names) {
