@@ -1,0 +1,64 @@
+import { fail } from '../machine.ts';
+import type { Value } from './value.ts';
+
+export class Tuple {
+  readonly type = 'tuple';
+  readonly items: readonly Value[];
+  /** The key that it has in hash tables, once it was needed. */
+  key: string | undefined;
+
+  constructor(items: readonly Value[]) {
+    this.items = items;
+  }
+
+  get length(): number {
+    return this.items.length;
+  }
+}
+
+export class List {
+  readonly type = 'list';
+  items: Value[];
+  frozen = false;
+  /** Loops that go through it at this time. */
+  iterators = 0;
+
+  constructor(items: Value[]) {
+    this.items = items;
+  }
+
+  get length(): number {
+    return this.items.length;
+  }
+
+  /** Fails if it must not change; `verb` is such as `append to`. */
+  checkMutable(verb: string): void {
+    if (this.frozen) fail(`cannot ${verb} frozen list`);
+    if (this.iterators > 0) fail(`cannot ${verb} list during iteration`);
+  }
+}
+
+/** What `range` gives: the numbers are made when they are asked for. */
+export class Range {
+  readonly type = 'range';
+  readonly start: number;
+  readonly stop: number;
+  readonly step: number;
+  readonly length: number;
+
+  constructor(start: number, stop: number, step: number) {
+    this.start = start;
+    this.stop = stop;
+    this.step = step;
+    this.length = Math.max(0, Math.ceil((stop - start) / step));
+  }
+
+  at(index: number): number {
+    return this.start + index * this.step;
+  }
+
+  has(value: number): boolean {
+    const index = (value - this.start) / this.step;
+    return Number.isInteger(index) && index >= 0 && index < this.length;
+  }
+}

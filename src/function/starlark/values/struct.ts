@@ -1,0 +1,20 @@
+import type { Value } from './value.ts';
+
+/** A value with named fields that do not change: what `struct` makes, or a module. */
+export class Struct {
+  readonly type: string;
+  /** What it was made with: `struct`, or the name of a module. */
+  readonly name: string;
+  readonly fields: ReadonlyMap<string, Value>;
+
+  constructor(fields: ReadonlyMap<string, Value>, { type = 'struct', name = 'struct' } = {}) {
+    this.type = type;
+    this.name = name;
+    this.fields = fields;
+  }
+
+  /** A field, or undefined; a struct that cannot be used here fails instead. */
+  attribute(name: string): Value | undefined {
+    return this.fields.get(name);
+  }
+}
