@@ -2,7 +2,7 @@ import { Document, isMap, isScalar, isSeq, type Node, type Pair, type Scalar } f
 
 /** What YAML 1.1 or 1.2 readers take for another thing than a text if it stands without quotes. */
 const NOT_A_TEXT =
-  /^(?:~|null|true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan|)$/i;
+  /^(?:~|null|true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|[-+]?0[xo][0-9a-f_]+|[-+]?\.inf|\.nan|<<|=|)$/i;
 
 /**
  * A node as plain data. A scalar without quotes is what Kubernetes' reader takes it for: true and false, null, numbers; everything
@@ -22,8 +22,11 @@ export function plainValue(node: unknown): unknown {
   return value;
 }
 
-function scalarValue({ value, type }: Scalar): unknown {
-  if (typeof value !== 'string' || type !== 'PLAIN') return value;
+const STANDARD_TAG = /^tag:yaml\.org,2002:(?:int|float|bool|null)$/;
+
+function scalarValue({ value, type, tag }: Scalar): unknown {
+  if (typeof value !== 'string') return value;
+  if (tag === undefined ? type !== 'PLAIN' : !STANDARD_TAG.test(tag)) return value;
   switch (value) {
     case 'true':
     case 'True':
@@ -41,11 +44,19 @@ function scalarValue({ value, type }: Scalar): unknown {
       return null;
     default:
   }
-  if (/^[-+]?[0-9]+$/.test(value) || /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(value)) {
-    const number = Number(value);
-    if (Number.isFinite(number)) return number;
-  }
-  return value;
+  return numberOf(value) ?? value;
+}
+
+/** A number as Go's reader of YAML takes it: with a leading zero it is an octal one, and underscores do not count. */
+function numberOf(text: string): number | undefined {
+  if (!/^[-+.]?[0-9]/.test(text)) return undefined;
+  const [, sign, digits = ''] = /^([-+]?)(.*)$/s.exec(text.replaceAll('_', '')) ?? [];
+  let size: number | undefined;
+  if (/^0[0-7]+$/.test(digits)) size = Number(`0o${digits}`);
+  else if (/^0(?:x[0-9a-f]+|o[0-7]+|b[01]+)$/i.test(digits)) size = Number(digits);
+  else if (/^(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(digits)) size = Number(digits);
+  if (size === undefined || !Number.isFinite(size)) return undefined;
+  return sign === '-' && size !== 0 ? -size : size;
 }
 
 /**

@@ -1,4 +1,15 @@
-import { type Document, isMap, isScalar, isSeq, type Node, Pair, type Scalar, YAMLMap, YAMLSeq } from 'yaml';
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isScalar,
+  isSeq,
+  type Node,
+  Pair,
+  type Scalar,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { createNode, plainValue } from './node-value.ts';
 import { parseResourceText } from './parse-resource-text.ts';
@@ -146,7 +157,7 @@ export class Resource {
 
   /**
    * Sets a value, making the mappings on the way. A scalar that is there keeps its comment, and its quotes where the new value allows
-   * them. Throws InvalidInput if the path leads through a scalar or past the end of a list.
+   * them; a collection keeps the comment behind its key. Throws InvalidInput if the path leads through a scalar or past the end of a list.
    */
   set(path: FieldPath, value: unknown): void {
     let at: Node = this.root;
@@ -212,7 +223,11 @@ export class Resource {
 }
 
 function pairOf(map: YAMLMap, key: string): Pair<unknown, Node | null> | undefined {
-  return map.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === key) as never;
+  // Functions look up fields all the time, in small mappings.
+  for (const pair of map.items as Pair<Scalar, Node | null>[]) {
+    if (pair.key.value === key || (pair.key.value === null && key === 'null')) return pair;
+  }
+  return undefined;
 }
 
 function newPair(key: string, value: Node): Pair {
@@ -230,6 +245,8 @@ function isNull(node: Node): boolean {
 /** The node for a new value in place of an old one. */
 function replaced(old: Node | null, value: unknown): Node {
   const made = createNode(value);
+  // A comment behind the key of a collection.
+  if (isCollection(old) && isCollection(made) && old.commentBefore) made.commentBefore = old.commentBefore;
   if (!isScalar(old) || !isScalar(made)) return made;
   const { comment, commentBefore, spaceBefore } = old as Scalar;
   Object.assign(made, { comment, commentBefore, spaceBefore });

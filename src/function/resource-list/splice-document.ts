@@ -79,9 +79,13 @@ class Splice {
       if (!this.#pair(old, pair, column)) return false;
       behind = this.#lineEnd(endOfPair(old));
     }
+    // What stands behind a dash is followed there by the first one that stays.
+    const lead = this.#startsLine(saved.items[0]?.key.start ?? 0) ? 0 : saved.items.indexOf(first);
+    if (lead > 0 && (first.key.commentBefore ?? '') !== '') return false;
+    if (lead > 0) this.edits.add(saved.items[0]?.key.start ?? 0, first.key.start, '');
     for (const [at, old] of saved.items.entries()) {
-      if (staying.has(at)) continue;
-      if (!this.#remove(old.key.start, endOfPair(old), column, saved.items[at + 1]?.key, at > 0)) return false;
+      if (at < lead || staying.has(at)) continue;
+      if (!this.#remove(old.key.start, endOfPair(old), column, at > 0)) return false;
     }
     return true;
   }
@@ -139,9 +143,8 @@ class Splice {
       }
       const dash = dashes.get(old) ?? 0;
       if (item === undefined) {
-        // The dash of a list in a list shares its line.
-        if (!this.#startsLine(dash) || !this.#remove(dash, endOf(old), column, undefined, left !== undefined))
-          return false;
+        // The first dash of a list in a list shares its line.
+        if (!this.#remove(dash, endOf(old), column, left !== undefined)) return false;
       } else if (!this.#item(old, item, dash, column)) return false;
       left = old;
       behind = this.#lineEnd(endOf(old));
@@ -200,13 +203,8 @@ class Splice {
   }
 
   /** Removes whole lines, with the comment lines that belong to them. */
-  #remove(start: number, end: number, column: number, next: SavedScalar | undefined, hasOneBefore: boolean): boolean {
-    if (!this.#startsLine(start)) {
-      // The first entry behind a dash: the next one takes its place.
-      if (next === undefined || (next.commentBefore ?? '') !== '' || next.start <= start) return false;
-      this.edits.add(start, next.start, '');
-      return true;
-    }
+  #remove(start: number, end: number, column: number, hasOneBefore: boolean): boolean {
+    if (!this.#startsLine(start)) return false;
     const from = hasOneBefore ? this.#commentsAbove(this.#lineStart(start), column) : this.#lineStart(start);
     this.edits.add(from, this.#lineEnd(end), '');
     return true;

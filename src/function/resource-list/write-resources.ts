@@ -35,7 +35,7 @@ export function writeResources(
 }
 
 /** The file of a resource, or the one that it gets. */
-function fileOf(resource: Resource): string {
+export function fileOf(resource: Resource): string {
   if (resource.file !== '') return resource.file;
   // As kyaml names them; names of some kinds have colons and slashes.
   const [namespace, kind, name] = [resource.namespace ?? '', resource.kind.toLowerCase(), resource.name].map((part) =>
