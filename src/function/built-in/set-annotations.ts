@@ -4,6 +4,7 @@ import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field
 import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
 import { setEntries } from './support/set-labels-in.ts';
 import { sortedTexts } from './support/sorted-texts.ts';
+import { fieldText } from './support/walk-fields.ts';
 
 const SET_ANNOTATIONS = ['SetAnnotations', 'SetAnnotationConfig'].map((kind) => ({ apiVersion: KPT_FUNCTIONS, kind }));
 
@@ -58,7 +59,7 @@ export const setAnnotations: KrmFunction = {
         if (!selects(spec, item)) continue;
         for (const place of placesOf(item, spec.path, spec.create)) {
           setEntries(item, place, annotations, true);
-          results.push(resultFor('info', message, item, place.join('.')));
+          results.push(resultFor('info', message, item, fieldText(place)));
         }
       }
     }

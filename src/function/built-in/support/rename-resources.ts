@@ -22,6 +22,7 @@ const CLUSTER_SCOPED: ReadonlySet<string> = new Set([
  * `config.kubernetes.io/depends-on`.
  */
 export function renameResources(items: readonly Resource[], names: ReadonlyMap<Resource, string>): void {
+  if (names.size === 0) return;
   const renames = new Renames(names);
   for (const [item, name] of names) item.set(['metadata', 'name'], name);
   for (const item of items) {

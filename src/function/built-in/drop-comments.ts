@@ -1,0 +1,35 @@
+import { type Document, isMap, isPair, isSeq, type Node } from 'yaml';
+import type { KrmFunction } from '../function.ts';
+
+export const dropComments: KrmFunction = {
+  name: 'drop-comments',
+  doc: {
+    summary: 'Removes all comments from the resources of a package.',
+    description:
+      'Removes every YAML comment, those that tie fields to setters and those that kpt finds resources by included, from all resources, the Kptfile too. It needs no configuration.',
+    examples: ['pipeline:\n  mutators:\n    - image: drop-comments:latest\n'],
+    differences: ['What has no comments stays as it is written; the published function writes all YAML anew.'],
+  },
+  run({ items }) {
+    for (const item of items) {
+      strip(item.document);
+      dropFrom(item.root);
+    }
+  },
+};
+
+function dropFrom(node: unknown): void {
+  if (isPair(node)) {
+    dropFrom(node.key);
+    dropFrom(node.value);
+    return;
+  }
+  if (node === null || node === undefined) return;
+  strip(node as Node);
+  if (isMap(node) || isSeq(node)) for (const item of node.items) dropFrom(item);
+}
+
+function strip(node: Node | Document): void {
+  node.comment = null;
+  node.commentBefore = null;
+}
