@@ -1,9 +1,9 @@
 import type { Resource } from '../../resource-list/resource.ts';
 
 /** Names what must be applied first: `group/namespaces/<namespace>/<kind>/<name>` or `group/<kind>/<name>`, several with commas between. */
-export const DEPENDS_ON = 'config.kubernetes.io/depends-on';
+const DEPENDS_ON = 'config.kubernetes.io/depends-on';
 
-export interface Dependency {
+interface Dependency {
   readonly group: string;
   readonly kind: string;
   readonly name: string;

@@ -64,7 +64,7 @@ export function fieldSpecsAt(config: Resource, field: string): FieldSpec[] {
 }
 
 /** `a/b\/c/d[]` is `a`, `b/c`, `d`. */
-export function keysOf(path: string): string[] {
+function keysOf(path: string): string[] {
   return path
     .split(/(?<!\\)\//)
     .map((key) => key.replace(/\[\]$/, '').replaceAll('\\/', '/'))

@@ -8,7 +8,7 @@ export interface Target {
 }
 
 /** A field of a resource that holds names of resources of some kinds. */
-export interface NameReference {
+interface NameReference {
   readonly to: readonly Target[];
   readonly path: readonly string[];
 }
