@@ -32,4 +32,6 @@ export interface EngineOptions {
   readonly signer?: CommitSigner | undefined;
   /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
   readonly allowInsecureHttp?: boolean | undefined;
+  /** `git` does without the client of this house for fetch, listing and push. */
+  readonly transport?: 'auto' | 'git' | undefined;
 }

@@ -1,4 +1,4 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 
 export interface RefConflict {
   /** The first ref that was not as expected; undefined where a server refused without naming one. */
@@ -13,4 +13,25 @@ export class RefConflictError extends SluiceError<RefConflict> {
     super('Conflict', message, { details: conflict, ...(cause === undefined ? {} : { cause }) });
     this.name = 'RefConflictError';
   }
+}
+
+/** Details of the error of a push whose answer was lost. */
+export interface UnknownOutcome {
+  readonly outcome: 'unknown';
+}
+
+/**
+ * The error for a push that may have changed the refs or not. `pushOutcome` of the repository finds out, and the same push can be
+ * sent again: what it expects no longer holds once it was carried out.
+ */
+export function unknownOutcome(error: SluiceError): SluiceError<UnknownOutcome> {
+  return new SluiceError(error.code, `${error.message}; whether its refs changed is not known: list them`, {
+    cause: error,
+    details: { outcome: 'unknown' },
+  });
+}
+
+/** True for a push whose answer was lost. */
+export function isUnknownOutcome(error: unknown): error is SluiceError<UnknownOutcome> {
+  return isSluiceError(error) && (error.details as Partial<UnknownOutcome> | undefined)?.outcome === 'unknown';
 }

@@ -20,6 +20,8 @@ export interface GitRepository {
   readonly capabilities: GitCapabilities;
   /** Why another engine than the native one was chosen, and what that limits. */
   readonly engineNote?: string | undefined;
+  /** How remotes are talked to, as far as that was needed so far: by the client of this house or by git, and why. For people. */
+  readonly remoteNote?: string | undefined;
 
   /**
    * All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out.
@@ -81,10 +83,15 @@ export interface GitRepository {
    * Brings all objects that were written so far to the disk, then pushes ref updates (remote names) in one atomic request with an
    * expected old value for every ref; the objects must exist here.
    * Throws RefConflictError if the remote is not as expected or refuses, with nothing changed there. A ref that has its new value
-   * already counts as done, so that a push whose outcome is not known (Timeout, Unavailable) can be repeated; a verification holds
-   * for the moment when the server lists its refs.
+   * already counts as done, so that a push whose outcome is not known (see `isUnknownOutcome`) can be repeated; a verification holds
+   * at least for the moment when the server lists its refs.
    */
   push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void>;
+  /**
+   * Finds out by reading exactly these refs whether a push that broke off was carried out. `not done` holds for the moment of
+   * reading: a server may still be at it. The same push can be sent again then; it is never carried out twice.
+   */
+  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome>;
 
   /** Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file). */
   maintain(): Promise<void>;
@@ -204,6 +211,8 @@ export interface GitCredentials {
   readonly username: string;
   readonly password: string;
 }
+
+export type PushOutcome = 'done' | 'not done';
 
 export interface FetchOptions {
   /** Explicit refspecs, for example `+refs/heads/*:refs/heads/*`. */

@@ -14,6 +14,8 @@ export interface RepositoryOptions {
   readonly timeouts?: Partial<GitTimeouts>;
   /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
   readonly allowInsecureHttp?: boolean;
+  /** How remotes are talked to: `auto` (the default) takes git only where the own client cannot do it. */
+  readonly transport?: 'auto' | 'git';
 }
 
 /** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
@@ -33,6 +35,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     signer: options.signer,
     allowInsecureHttp: options.allowInsecureHttp,
+    transport: options.transport,
   };
   const engine = options.engine ?? 'auto';
   const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);

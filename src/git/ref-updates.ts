@@ -1,6 +1,6 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { RefConflictError } from './errors.ts';
-import type { Oid, RefUpdate } from './git-repository.ts';
+import type { Oid, Ref, RefChange, RefUpdate } from './git-repository.ts';
 import { checkOid } from './object-id.ts';
 import { checkRefName } from './ref-name.ts';
 
@@ -59,4 +59,17 @@ export function moved(ref: string, expected: Oid | null, actual?: Oid | null): R
 
 export function locked(ref: string): RefConflictError {
   return new RefConflictError({ ref, kind: 'locked' }, `${ref} is locked by another writer. Try again`);
+}
+
+/** What differs between two listings, sorted by name. */
+export function changesBetween(before: readonly Ref[], after: readonly Ref[]): RefChange[] {
+  const old = new Map(before.map(({ name, oid }) => [name, oid]));
+  const found: RefChange[] = [];
+  for (const { name, oid } of after) {
+    const previous = old.get(name);
+    old.delete(name);
+    if (previous !== oid) found.push({ name, before: previous, after: oid });
+  }
+  for (const [name, oid] of old) found.push({ name, before: oid, after: undefined });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

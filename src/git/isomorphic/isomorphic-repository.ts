@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
-import type { GitCapabilities, GitRepository, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import type { GitCapabilities, GitRepository, PushOutcome, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
 import { RefTransaction } from './ref-transaction.ts';
@@ -46,6 +46,10 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
 
   async push(): Promise<void> {
     throw unsupported('push: it sends one ref at a time and cannot say which old value it expects');
+  }
+
+  async pushOutcome(): Promise<PushOutcome> {
+    throw unsupported('list the refs of a remote');
   }
 
   async maintain(): Promise<void> {

@@ -6,16 +6,20 @@ import type {
   GitCapabilities,
   GitRemote,
   GitRepository,
+  Oid,
+  PushOutcome,
   Ref,
   RefChange,
   RefUpdate,
 } from '../git-repository.ts';
 import type { ObjectSource } from '../object-source.ts';
+import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
+import { GitTransport } from './git-transport.ts';
 import { packObjects, sweepTemporaryFiles } from './maintenance.ts';
+import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
-import { Remotes } from './remotes.ts';
 import { UpdateRef } from './update-ref.ts';
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
@@ -45,11 +49,17 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
-    this.#remotes = new Remotes(path, options, {
-      listRefs: (prefixes) => this.listRefs(prefixes),
-      statObjects: (specifications) => this.statObjects(specifications),
+    const listRefs = (prefixes: readonly string[]) => this.listRefs(prefixes);
+    const local = {
+      listRefs,
+      readObjects: (specifications: readonly string[]) => this.readObjects(specifications),
+      statObjects: (specifications: readonly string[]) => this.statObjects(specifications),
+      transaction: (updates: readonly RefUpdate[]) => this.transaction(updates),
       flushObjects: () => this.flushObjects(),
-    });
+      indexPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => indexPack(path, pack, clock, signal),
+      streamPack: (tips: readonly Oid[], known: readonly Oid[]) => streamPack(path, tips, known),
+    };
+    this.#remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
@@ -68,6 +78,14 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
   }
 
+  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
+    return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
+  }
+
+  get remoteNote(): string | undefined {
+    return this.#remotes.note;
+  }
+
   async maintain(): Promise<void> {
     await packObjects(this.path, this.#options.clock, this.#options.timeouts.maintain);
     await packRefs(this.path, this.refFiles, (specifications) => this.#catFile.info(specifications));
@@ -78,5 +96,6 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     await this.endWrites();
     this.#catFile.close();
     this.#updateRef.close();
+    await this.#remotes.close();
   }
 }

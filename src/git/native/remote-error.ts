@@ -1,5 +1,5 @@
 import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
-import { cleanText } from './remote-url.ts';
+import { cleanText } from '../remote-url.ts';
 
 /** What git says (LC_ALL=C) when a remote cannot be used, and what it means. The first match counts. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [

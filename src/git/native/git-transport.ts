@@ -1,15 +1,16 @@
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
-import { RefConflictError } from '../errors.ts';
-import type { FetchOptions, GitRemote, ObjectStat, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import { RefConflictError, unknownOutcome } from '../errors.ts';
+import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
-import { checkRefPrefix } from '../ref-name.ts';
-import { checkRefUpdates, expectedValue, moved, newValue } from '../ref-updates.ts';
+import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
+import { changesBetween, expectedValue, newValue } from '../ref-updates.ts';
+import { checkRefspecs } from '../refspec.ts';
+import { readCredentials } from '../remote-credentials.ts';
+import { checkRemoteUrl, wordsOf } from '../remote-url.ts';
 import { type GitResult, runGit } from './git-process.ts';
-import { parsePushReport, pushConflict } from './push-report.ts';
-import { checkRefspecs } from './refspec.ts';
+import { parsePushReport, remoteWords } from './push-report.ts';
 import { remoteError } from './remote-error.ts';
-import { checkRemoteUrl } from './remote-url.ts';
 import { updateRefError } from './update-ref-error.ts';
 
 /** Redirects would carry credentials elsewhere. A transfer below the limit (bytes per second, for so many seconds) ends. */
@@ -27,18 +28,6 @@ const SETTINGS = [
 /** Git asks its credential helper through a shell. This one is fixed text and passes on what stands on file descriptor 3. */
 const CREDENTIALS_FROM_FD_3 = 'credential.helper=!f() { test "$1" = get && cat <&3; }; f';
 
-/** A push names every ref in its arguments. */
-const MOST_UPDATES = 2_000;
-
-const UNKNOWN_OUTCOME = '; whether its refs changed is not known: list them';
-
-interface LocalRepository {
-  listRefs(prefixes: readonly string[]): Promise<Ref[]>;
-  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
-  /** Brings the objects that were written so far to the disk. */
-  flushObjects(): Promise<void>;
-}
-
 interface RemoteCall {
   readonly arguments: readonly string[];
   /** Goes behind the address of the remote. */
@@ -48,21 +37,21 @@ interface RemoteCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Fetch, listing and push: one git process for each call, with nothing of the remote stored in the repository. */
-export class Remotes {
+/** Fetch, listing and push by git itself: one process for each call, with nothing of the remote stored in the repository. */
+export class GitTransport {
   readonly #gitDir: string;
   readonly #options: EngineOptions;
-  readonly #local: LocalRepository;
+  readonly #listRefs: (prefixes: readonly string[]) => Promise<Ref[]>;
 
-  constructor(gitDir: string, options: EngineOptions, local: LocalRepository) {
+  constructor(gitDir: string, options: EngineOptions, listRefs: (prefixes: readonly string[]) => Promise<Ref[]>) {
     this.#gitDir = gitDir;
     this.#options = options;
-    this.#local = local;
+    this.#listRefs = listRefs;
   }
 
   async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
     const side = checkRefspecs(options.refspecs);
-    const before = await this.#local.listRefs(side.prefixes);
+    const before = await this.#listRefs(side.prefixes);
     try {
       await this.#fetch(remote, options, ['--atomic']);
     } catch (error) {
@@ -71,12 +60,11 @@ export class Remotes {
       if (!collides || options.prune !== true) throw error;
       await this.#fetch(remote, options, []);
     }
-    const after = await this.#local.listRefs(side.prefixes);
-    return changes(before, after).filter(({ name }) => side.covers(name));
+    const after = await this.#listRefs(side.prefixes);
+    return changesBetween(before, after).filter(({ name }) => side.covers(name));
   }
 
   async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
-    for (const prefix of prefixes) checkRefPrefix(prefix);
     const { code, stdout, stderr } = await this.#call(remote, {
       arguments: ['ls-remote', '--quiet', '--refs', ...kindsOf(prefixes)],
       timeout: this.#options.timeouts.listRemote,
@@ -92,23 +80,16 @@ export class Remotes {
     return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  /** Pushes checked updates whose objects are on the disk; none may verify that a ref is absent. */
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
-    checkRefUpdates(updates);
-    if (updates.length > MOST_UPDATES)
-      throw new SluiceError('LimitExceeded', `a push changes at most ${MOST_UPDATES} refs, not ${updates.length}`);
-    await this.#checkObjects(updates);
-    // There is no way to ask a server that a ref stays absent; what can be done is to look first.
-    const absent = updates.filter((update) => update.type === 'verify' && update.old === null);
-    if (absent.length > 0) await this.#checkAbsent(remote, absent, signal);
-    const sent = updates.filter((update) => !absent.includes(update));
-    if (sent.length === 0) return;
-    await this.#local.flushObjects();
-
-    const { code, stdout, stderr } = await this.#pushCall(remote, sent, signal);
+    const { code, stdout, stderr } = await this.#pushCall(remote, updates, signal);
     if (code === 0) return;
     const rejections = parsePushReport(stdout.toString('utf8'));
-    if (rejections.length === 0) throw remoteError(remote.url, stderr, UNKNOWN_OUTCOME);
-    throw await pushConflict(rejections, sent, stderr, () => this.list(remote, [], signal));
+    if (rejections.length === 0) throw unknownOutcome(remoteError(remote.url, stderr));
+    const conflict = isUnexplained(rejections)
+      ? compareWithRemote(updates, await this.list(remote, [], signal))
+      : undefined;
+    throw conflict ?? refusal(rejections, updates, wordsOf(remoteWords(stderr)));
   }
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
@@ -146,28 +127,13 @@ export class Remotes {
       });
     } catch (error) {
       if (!isSluiceError(error, 'Timeout') && !isSluiceError(error, 'Unavailable')) throw error;
-      throw new SluiceError(error.code, `${error.message}${UNKNOWN_OUTCOME}`, { cause: error });
+      throw unknownOutcome(error);
     }
-  }
-
-  async #checkObjects(updates: readonly RefUpdate[]): Promise<void> {
-    const oids = updates.map(newValue).filter((oid) => oid !== null);
-    const stats = await this.#local.statObjects(oids);
-    const missing = oids.find((_, index) => stats[index] === undefined);
-    if (missing !== undefined)
-      throw new SluiceError('NotFound', `${missing} cannot be pushed: there is no such object here`);
-  }
-
-  async #checkAbsent(remote: GitRemote, absent: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
-    const names = absent.map(({ ref }) => ref);
-    const refs = await this.list(remote, names, signal);
-    const found = refs.find(({ name }) => names.includes(name));
-    if (found !== undefined) throw moved(found.name, null, found.oid);
   }
 
   async #call(remote: GitRemote, call: RemoteCall): Promise<GitResult> {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    const secret = protocol === 'file' ? undefined : await readCredentials(remote);
+    const secret = protocol === 'file' ? undefined : await secretOf(remote);
     return await runGit({
       gitDir: this.#gitDir,
       settings: secret === undefined ? SETTINGS : [...SETTINGS, CREDENTIALS_FROM_FD_3],
@@ -183,12 +149,9 @@ export class Remotes {
 }
 
 /** Credentials in the line format of Git's helpers. */
-async function readCredentials(remote: GitRemote): Promise<string | undefined> {
-  if (remote.credentials === undefined) return undefined;
-  const { username, password } = await remote.credentials();
-  if (/[\n\r\0]/.test(username + password))
-    throw new SluiceError('InvalidInput', 'user name or password of a remote contains a line break');
-  return `username=${username}\npassword=${password}\n`;
+async function secretOf(remote: GitRemote): Promise<string | undefined> {
+  const credentials = await readCredentials(remote);
+  return credentials === undefined ? undefined : `username=${credentials.username}\npassword=${credentials.password}\n`;
 }
 
 /** What limits the listing on the server's side, where all prefixes are of one kind. */
@@ -211,16 +174,4 @@ function fetchError(url: string, stderr: string): SluiceError {
       `remote ${url} has refs that do not descend from the local ones: a refspec with "+" takes them as they are`,
     );
   return remoteError(url, stderr);
-}
-
-function changes(before: readonly Ref[], after: readonly Ref[]): RefChange[] {
-  const old = new Map(before.map(({ name, oid }) => [name, oid]));
-  const found: RefChange[] = [];
-  for (const { name, oid } of after) {
-    const previous = old.get(name);
-    old.delete(name);
-    if (previous !== oid) found.push({ name, before: previous, after: oid });
-  }
-  for (const [name, oid] of old) found.push({ name, before: oid, after: undefined });
-  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

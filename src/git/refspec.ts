@@ -1,6 +1,6 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { isOid } from '../object-id.ts';
-import { checkRefName } from '../ref-name.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { isOid } from './object-id.ts';
+import { checkRefName } from './ref-name.ts';
 
 /** The local side of refspecs. */
 export interface LocalSide {

@@ -1,4 +1,4 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
 
 export interface RemoteAddress {
   /** What git gets: normalised, without user or password. */
@@ -39,7 +39,17 @@ export function cleanText(text: string): string {
     .slice(0, 2000);
 }
 
-function isLoopback(host: string): boolean {
+/** Lines that a server wrote for people, as one line for a message. */
+export function wordsOf(lines: readonly string[]): string {
+  return lines
+    .map((line) => cleanText(line))
+    .filter((line) => line !== '')
+    .join(' / ')
+    .slice(0, 2000);
+}
+
+/** True for the names and addresses by which a machine reaches itself. */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 

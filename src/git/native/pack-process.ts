@@ -1,0 +1,99 @@
+import type { ChildProcess } from 'node:child_process';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid } from '../git-repository.ts';
+import { cleanText } from '../remote-url.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
+
+/** The largest pack that is taken in, in bytes. */
+const LARGEST_PACK = 16 * 1024 ** 3;
+
+/**
+ * Takes a pack into the repository while it arrives. Every object in it must be sound, and what it refers to must be in it or here.
+ * If the pack breaks off, or the signal aborts, nothing of it can be seen. Throws what reading the pack threw, the signal's
+ * reason, Corrupt for a damaged pack, and LimitExceeded.
+ */
+export async function indexPack(
+  gitDir: string,
+  pack: AsyncIterable<Uint8Array>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted();
+  const child = spawnGit({
+    gitDir,
+    // The last option makes it follow every link, and exit with 1 where some lead out of the pack, as they do in a thin one.
+    arguments: [
+      'index-pack',
+      '--stdin',
+      '--fix-thin',
+      `--max-input-size=${LARGEST_PACK}`,
+      '--check-self-contained-and-connected',
+    ],
+  });
+  const stderr = collectStderr(child);
+  let output = '';
+  child.stdout?.setEncoding('latin1').on('data', (text: string) => {
+    if (output.length < 1000) output += text;
+  });
+  const ended = endOf(child);
+  const stop = () => endGroup(child, clock);
+  signal.addEventListener('abort', stop, { once: true });
+  let failure: unknown;
+  const source = async function* () {
+    try {
+      yield* pack;
+    } catch (error) {
+      failure = error;
+      stop();
+      throw error;
+    }
+  };
+  if (child.stdin !== null)
+    await pipeline(Readable.from(source(), { objectMode: false }), child.stdin).catch(() => {
+      // The source's error is kept; where the process ended early, its words say why.
+    });
+  const code = await ended.finally(() => signal.removeEventListener('abort', stop));
+  signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  if ((code === 0 || code === 1) && /^pack\t[0-9a-f]{40}/.test(output)) return;
+  const said = cleanText(stderr()).slice(0, 500);
+  if (said.includes('exceeds maximum allowed size'))
+    throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
+  throw new SluiceError('Corrupt', `the pack that a remote sent cannot be used. Git says: ${said}`);
+}
+
+/** A pack of all that leads from some objects down to others, thin, piece by piece. Ending the iteration ends git. */
+export async function* streamPack(
+  gitDir: string,
+  tips: readonly Oid[],
+  known: readonly Oid[],
+): AsyncGenerator<Uint8Array> {
+  const child = spawnGit({
+    gitDir,
+    arguments: ['pack-objects', '--revs', '--thin', '--stdout', '--delta-base-offset', '--quiet'],
+  });
+  const stderr = collectStderr(child);
+  const ended = endOf(child);
+  ended.catch(() => undefined);
+  try {
+    child.stdin?.on('error', () => {
+      // It ended without reading all; its exit code says why.
+    });
+    child.stdin?.end(`${tips.join('\n')}\n${known.map((oid) => `^${oid}\n`).join('')}`);
+    if (child.stdout !== null) yield* child.stdout as AsyncIterable<Uint8Array>;
+    if ((await ended) !== 0)
+      throw new SluiceError('Internal', `git pack-objects failed: ${cleanText(stderr()).slice(0, 500)}`);
+  } finally {
+    killGroup(child);
+  }
+}
+
+function endOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on('error', (cause) => reject(cannotStart(cause)));
+    child.on('close', (code) => resolve(code ?? -1));
+  });
+}

@@ -1,0 +1,183 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { EngineOptions } from '../engine-options.ts';
+import type { GitRemote, Oid, Ref, RefUpdate } from '../git-repository.ts';
+import {
+  type Capabilities,
+  checkObjectFormat,
+  readReceiveCapabilities,
+  readUploadCapabilities,
+} from './advertisement.ts';
+import { encodeFetch, readPack } from './fetch-pack.ts';
+import type { HttpFailure } from './http-error.ts';
+import { encodeListRefs, readRefs } from './list-refs.ts';
+import { ProtocolError } from './protocol-error.ts';
+import { encodePush, type PushReport, readReport } from './receive-pack.ts';
+import { type Exchange, NotSmartError, type Service, SmartHttp } from './smart-http.ts';
+
+/** A call as its caller limits it. */
+export interface Call {
+  readonly remote: GitRemote;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Requests from here on are worth compressing; packs are compressed already. */
+const GZIP_FROM = 1024;
+/** Answers with which a server that wants to be asked for its refs before each push refuses one without. */
+const WANTS_GET = new Set([400, 404, 405, 412, 428]);
+
+const compress = promisify(gzip);
+
+/** One remote repository over HTTP, and what is known of its server: that is asked for once and kept. */
+export class HttpRemote {
+  readonly #http: SmartHttp;
+  #uploads: Capabilities | undefined;
+  #receives: Capabilities | undefined;
+  /** True once the server has refused a push that was not preceded by asking for the refs. */
+  #getFirst = false;
+
+  constructor(url: string, options: EngineOptions) {
+    this.#http = new SmartHttp(url, options.clock);
+  }
+
+  get getsFirst(): boolean {
+    return this.#getFirst;
+  }
+
+  /** Why refs and objects cannot be read by version 2 of the protocol; undefined if they can. */
+  async readProblem(call: Call): Promise<string | undefined> {
+    if (this.#uploads !== undefined) return undefined;
+    try {
+      this.#uploads = await this.#get(call, 'git-upload-pack', (pieces) => readUploadCapabilities(pieces));
+    } catch (error) {
+      if (error instanceof NotSmartError) return 'the server does not speak the smart protocol';
+      throw this.#explained(error);
+    }
+    if (this.#uploads === undefined) return 'the server does not speak version 2 of the protocol';
+    const lacking = ['ls-refs', 'fetch'].filter((name) => this.#uploads?.has(name) !== true);
+    if (lacking.length > 0) return `the server does not offer ${lacking.join(' and ')}`;
+    checkObjectFormat(this.#http.url, this.#uploads);
+    return undefined;
+  }
+
+  /** What the server offers for pushes; undefined if it does not speak the smart protocol. */
+  async pushCapabilities(call: Call): Promise<Capabilities | undefined> {
+    if (this.#receives !== undefined) return this.#receives;
+    try {
+      const offered = await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, false));
+      checkObjectFormat(this.#http.url, offered);
+      this.#receives = offered;
+      return offered;
+    } catch (error) {
+      if (error instanceof NotSmartError) return undefined;
+      throw this.#explained(error);
+    }
+  }
+
+  /** The refs that begin with one of the prefixes; the server may name more. Ask `readProblem` first. */
+  listRefs(call: Call, prefixes: readonly string[]): Promise<Ref[]> {
+    return this.#post(call, encodeListRefs(prefixes, this.#uploads ?? new Map()), readRefs);
+  }
+
+  /** Gets a pack with what is wanted and not here, for `take` to read. Ask `readProblem` first. */
+  fetchPack(
+    call: Call,
+    wants: readonly Oid[],
+    haves: readonly Oid[],
+    take: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const request = encodeFetch(wants, haves, this.#uploads ?? new Map());
+    return this.#post(call, request, (pieces, signal) => take(readPack(pieces), signal));
+  }
+
+  /**
+   * Sends one atomic push. `pack` makes what follows the commands, anew for each try. The server's verdict is in the report; what is
+   * thrown has HttpFailure as details, which tells whether it may have been carried out.
+   */
+  async push(
+    call: Call,
+    updates: readonly RefUpdate[],
+    offered: Capabilities,
+    pack: (() => Uint8Array | AsyncIterable<Uint8Array>) | undefined,
+  ): Promise<PushReport> {
+    const commands = encodePush(updates, offered);
+    const send = async () => {
+      if (this.#getFirst) await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, true));
+      return await this.#http.run(call.remote, {
+        ...call,
+        service: 'git-receive-pack',
+        body: () => withPack(commands, pack?.()),
+        read: (pieces) => readReport(pieces, updates, offered),
+      });
+    };
+    try {
+      return await send();
+    } catch (error) {
+      const { status } = failureOf(error);
+      if (this.#getFirst || status === undefined || !WANTS_GET.has(status)) throw this.#explained(error);
+      this.#getFirst = true;
+      return await send().catch((second: unknown) => {
+        this.#getFirst = false;
+        throw this.#explained(second);
+      });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  #get<Result>(
+    call: Call,
+    service: Service,
+    read: (pieces: AsyncIterable<Uint8Array>) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#http.run(call.remote, { ...call, service, read });
+  }
+
+  async #post<Result>(call: Call, request: Buffer, read: Exchange<Result>['read']): Promise<Result> {
+    const zipped = request.length >= GZIP_FROM ? await compress(request) : undefined;
+    try {
+      return await this.#http.run(call.remote, {
+        ...call,
+        service: 'git-upload-pack',
+        body: () => zipped ?? request,
+        contentEncoding: zipped === undefined ? undefined : 'gzip',
+        read,
+      });
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  #explained(error: unknown): unknown {
+    if (!(error instanceof ProtocolError)) return error;
+    const details: HttpFailure = { mayBeDone: true };
+    return new SluiceError(
+      'Unavailable',
+      `remote ${this.#http.url} gives an answer that cannot be used: ${error.message}`,
+      { cause: error, details },
+    );
+  }
+}
+
+/** What is known of a request that failed. */
+export function failureOf(error: unknown): HttpFailure {
+  const details = isSluiceError(error) ? (error.details as Partial<HttpFailure> | undefined) : undefined;
+  return { mayBeDone: details?.mayBeDone ?? false, status: details?.status };
+}
+
+function withPack(
+  commands: Buffer,
+  pack: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+): Uint8Array | AsyncIterable<Uint8Array> {
+  if (pack === undefined) return commands;
+  if (pack instanceof Uint8Array) return Buffer.concat([commands, pack]);
+  return (async function* () {
+    yield commands;
+    yield* pack;
+  })();
+}

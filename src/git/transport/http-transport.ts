@@ -1,0 +1,231 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { EngineOptions } from '../engine-options.ts';
+import { RefConflictError, unknownOutcome } from '../errors.ts';
+import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
+import { ancestors, newValue } from '../ref-updates.ts';
+import type { LocalSide } from '../refspec.ts';
+import type { Capabilities } from './advertisement.ts';
+import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
+import { type Call, failureOf, HttpRemote } from './http-remote.ts';
+import { KnownTips } from './known-tips.ts';
+import type { LocalRepository } from './local-repository.ts';
+import { collectNewObjects } from './new-objects.ts';
+import { writePack } from './pack-writer.ts';
+import { lackingForPush, needsPack, type PushReport } from './receive-pack.ts';
+
+/** More at once than this is a job for git, which negotiates what both sides have. */
+const MOST_WANTS = 1_000;
+/** How often a fetch starts anew when local refs move under it, and a push when a part of it turns out to be done. */
+const TRIES = 3;
+/** Refs of this repository that git is given to end its walk at, where a pack is too large to be made in memory. */
+const MOST_ENDS = 50_000;
+
+/** What a transport did not do, because git does it better or only git can. The text says why. */
+export interface LeftToGit {
+  readonly leftToGit: string;
+}
+
+/** Fetch, listing and push over HTTP, in as few requests and bytes as the protocol allows, without a process for each. */
+export class HttpTransport {
+  readonly #options: EngineOptions;
+  readonly #local: LocalRepository;
+  readonly #remote: HttpRemote;
+  readonly #known: KnownTips;
+
+  /** `url` has been checked. */
+  constructor(url: string, options: EngineOptions, local: LocalRepository) {
+    this.#options = options;
+    this.#local = local;
+    this.#remote = new HttpRemote(url, options);
+    this.#known = new KnownTips(() => local.listRefs([]));
+  }
+
+  /** In which way pushes are sent, for people. */
+  get pushNote(): string {
+    return this.#remote.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
+  }
+
+  async list(
+    remote: GitRemote,
+    prefixes: readonly string[],
+    signal: AbortSignal | undefined,
+  ): Promise<Ref[] | LeftToGit> {
+    const call = { remote, timeout: this.#options.timeouts.listRemote, signal };
+    const problem = await this.#remote.readProblem(call);
+    if (problem !== undefined) return { leftToGit: problem };
+    const refs = await this.#remote.listRefs(call, prefixes);
+    this.#known.add(refs.map(({ oid }) => oid));
+    return refs
+      .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  async fetch(remote: GitRemote, options: FetchOptions, side: LocalSide): Promise<RefChange[] | LeftToGit> {
+    const mappings = mappingsOf(options.refspecs);
+    if (mappings === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
+    const call = { remote, timeout: this.#options.timeouts.fetch, signal: options.signal };
+    const problem = await this.#remote.readProblem(call);
+    if (problem !== undefined) return { leftToGit: problem };
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#fetch(call, mappings, side, options.prune === true);
+      } catch (error) {
+        const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
+        if (!overtaken || attempt >= TRIES) throw error;
+      }
+    }
+  }
+
+  /**
+   * Pushes checked updates whose objects exist; none may verify that a ref is absent. A ref that has its new value counts as done.
+   * `flush` brings the objects to the disk, which goes on while the pack is made.
+   */
+  async push(
+    remote: GitRemote,
+    updates: readonly RefUpdate[],
+    signal: AbortSignal | undefined,
+  ): Promise<'done' | LeftToGit> {
+    const call = { remote, timeout: this.#options.timeouts.push, signal };
+    const offered = await this.#remote.pushCapabilities(call);
+    if (offered === undefined) return { leftToGit: 'the server does not speak the smart protocol' };
+    const lacking = lackingForPush(offered);
+    if (lacking !== undefined) return { leftToGit: lacking };
+    let commands = updates;
+    for (let attempt = 1; ; attempt += 1) {
+      const report = await this.#send(call, commands, offered);
+      if (isIncomplete(report)) {
+        this.#known.clear();
+        return { leftToGit: 'the server lacks objects that it was taken to have' };
+      }
+      if (report.rejections.length === 0) {
+        this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
+        return 'done';
+      }
+      const rest = await this.#rest(call, commands, report);
+      if (rest === 'done') return 'done';
+      if (attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
+      commands = rest;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#remote.close();
+  }
+
+  async #fetch(
+    call: Call,
+    mappings: readonly Mapping[],
+    side: LocalSide,
+    prune: boolean,
+  ): Promise<RefChange[] | LeftToGit> {
+    const [theirs, all] = await Promise.all([
+      this.#remote.listRefs(call, prefixesOf(mappings)),
+      this.#local.listRefs(side.prefixes),
+    ]);
+    this.#known.add(theirs.map(({ oid }) => oid));
+    const missing = missingSource(mappings, theirs);
+    if (missing !== undefined)
+      throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a ref that was asked for: ${missing}`);
+    const ours = all.filter(({ name }) => side.covers(name));
+    const updates = planUpdates(mappings, theirs, ours, prune);
+    const wants = await this.#absent(updates);
+    if (wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0))
+      return { leftToGit: 'there is much to fetch' };
+    if (wants.length > 0) {
+      const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
+      await this.#remote.fetchPack(call, wants, havesFor(updates, ours), take);
+      const [still] = await this.#absent(updates);
+      if (still !== undefined)
+        throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${still} and does not send it`);
+    }
+    await this.#apply(updates, prune);
+    return updates.map(changeOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The new values that are not here. */
+  async #absent(updates: readonly RefUpdate[]): Promise<Oid[]> {
+    const oids = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
+    const stats = await this.#local.statObjects(oids);
+    return oids.filter((_, index) => stats[index] === undefined);
+  }
+
+  async #apply(updates: readonly RefUpdate[], prune: boolean): Promise<void> {
+    if (updates.length === 0) return;
+    try {
+      await this.#local.transaction(updates);
+    } catch (error) {
+      // A ref in the place of a folder whose refs are gone, or the other way round: Git does not take both at once.
+      const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
+      const gone = updates.filter(({ type }) => type === 'delete');
+      if (!collides || !prune || gone.length === 0) throw error;
+      await this.#local.transaction(gone);
+      await this.#local.transaction(updates.filter(({ type }) => type !== 'delete'));
+    }
+  }
+
+  async #send(call: Call, updates: readonly RefUpdate[], offered: Capabilities): Promise<PushReport> {
+    const [pack] = await Promise.all([this.#packFor(updates), this.#local.flushObjects()]);
+    try {
+      return await this.#remote.push(call, updates, offered, pack);
+    } catch (error) {
+      if (isSluiceError(error) && failureOf(error).mayBeDone) throw unknownOutcome(error);
+      throw error;
+    }
+  }
+
+  async #packFor(updates: readonly RefUpdate[]): Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined> {
+    if (!needsPack(updates)) return undefined;
+    const known = await this.#known.current();
+    const olds = new Set(updates.flatMap((update) => ('old' in update && update.old !== null ? [update.old] : [])));
+    const tips = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
+    const objects = await collectNewObjects(this.#local, tips, (oid) => olds.has(oid) || known.has(oid));
+    if (objects !== undefined) {
+      const pack = await writePack(objects);
+      return () => pack;
+    }
+    const refs = (await this.#local.listRefs([])).filter(({ oid }) => known.has(oid)).slice(0, MOST_ENDS);
+    const ends = [...new Set(refs.map(({ oid }) => oid))].filter((oid) => !tips.includes(oid));
+    return () => this.#local.streamPack(tips, ends);
+  }
+
+  /** What is left to do of a push that was refused; throws why it was. */
+  async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
+    const { rejections, words } = report;
+    // Asked first in any case: a server may name a rule before it looks at values, and a rule may refuse what is done already.
+    if ((await this.#remote.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
+    const names = updates.map(({ ref }) => ref);
+    const refs = await this.#remote.listRefs(call, names);
+    const values = new Map(refs.map(({ name, oid }) => [name, oid]));
+    const isDone = (update: RefUpdate) => 'new' in update && values.get(update.ref) === update.new;
+    const isOver = (update: RefUpdate) =>
+      isDone(update) || (values.get(update.ref) ?? null) === newValue(update) || update.type === 'verify';
+    if (updates.some(isDone) && updates.every(isOver)) return 'done';
+    const open = updates.filter((update) => !isDone(update));
+    const conflict = compareWithRemote(open, refs);
+    if (conflict !== undefined) throw conflict;
+    const folders = [...new Set(open.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
+    const beside =
+      folders.length === 0 || !isUnexplained(rejections)
+        ? undefined
+        : compareWithRemote(open, await this.#remote.listRefs(call, [...names, ...folders]));
+    if (beside !== undefined) throw beside;
+    if (open.length === updates.length) throw refusal(rejections, updates, words);
+    return updates.map((update) =>
+      isDone(update) && 'new' in update ? { type: 'verify', ref: update.ref, old: update.new } : update,
+    );
+  }
+}
+
+/** True if the server could not use the pack for lack of what it was taken to have. */
+function isIncomplete({ unpack, rejections }: PushReport): boolean {
+  return unpack !== 'ok' || rejections.some(({ reason }) => /^missing necessary objects/.test(reason));
+}
+
+function changeOf(update: RefUpdate): RefChange {
+  return {
+    name: update.ref,
+    before: 'old' in update ? (update.old ?? undefined) : undefined,
+    after: newValue(update) ?? undefined,
+  };
+}

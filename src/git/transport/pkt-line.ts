@@ -1,0 +1,79 @@
+import { ProtocolError } from './protocol-error.ts';
+
+/** The frames of Git's protocol: four hex digits with the length, themselves included, then the content. */
+export type Packet = Buffer | 'flush' | 'delimiter' | 'response-end';
+
+export const FLUSH = Buffer.from('0000');
+export const DELIMITER = Buffer.from('0001');
+
+const HEADER = 4;
+const LONGEST = 65_520;
+const SPECIAL = ['flush', 'delimiter', 'response-end'] as const;
+
+export function pktLine(content: string | Uint8Array): Buffer {
+  const bytes = typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
+  const length = bytes.length + HEADER;
+  if (length > LONGEST) throw new ProtocolError(`a line of ${bytes.length} bytes is too long to be sent`);
+  return Buffer.concat([Buffer.from(length.toString(16).padStart(HEADER, '0'), 'latin1'), bytes]);
+}
+
+/** Takes a stream in pieces of any size apart. What it gives out may share memory with what was put in. */
+export class PktLineParser {
+  #rest: Buffer = Buffer.alloc(0);
+
+  /** All packets that are complete with this piece. Throws ProtocolError for what is no packet. */
+  push(piece: Uint8Array): Packet[] {
+    const next = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
+    const data = this.#rest.length === 0 ? next : Buffer.concat([this.#rest, next]);
+    const packets: Packet[] = [];
+    let at = 0;
+    while (at + HEADER <= data.length) {
+      const length = lengthAt(data, at);
+      if (length < HEADER) {
+        packets.push(specialPacket(length));
+        at += HEADER;
+        continue;
+      }
+      if (at + length > data.length) break;
+      packets.push(data.subarray(at + HEADER, at + length));
+      at += length;
+    }
+    this.#rest = data.subarray(at);
+    return packets;
+  }
+
+  /** Call when the stream has ended. Throws ProtocolError if it was cut off within a packet. */
+  end(): void {
+    if (this.#rest.length > 0) throw new ProtocolError('it is cut off');
+  }
+}
+
+/** The text of a line, without the line feed that may end it. */
+export function textOf(packet: Buffer): string {
+  const end = packet.at(-1) === 0x0a ? packet.length - 1 : packet.length;
+  return packet.toString('utf8', 0, end);
+}
+
+function lengthAt(data: Buffer, at: number): number {
+  let length = 0;
+  for (let index = at; index < at + HEADER; index++) {
+    const digit = hexDigit(data[index] ?? 0);
+    if (digit < 0)
+      throw new ProtocolError(`${JSON.stringify(data.toString('latin1', at, at + 60))} stands where a length should`);
+    length = length * 16 + digit;
+  }
+  if (length > LONGEST) throw new ProtocolError(`a line of ${length} bytes is longer than the protocol allows`);
+  return length;
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
+  const letter = byte | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
+}
+
+function specialPacket(length: number): Packet {
+  const packet = SPECIAL[length];
+  if (packet === undefined) throw new ProtocolError('a line has the length 3, which means nothing');
+  return packet;
+}

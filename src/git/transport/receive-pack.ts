@@ -1,0 +1,98 @@
+import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
+import { expectedValue, newValue } from '../ref-updates.ts';
+import { cleanText } from '../remote-url.ts';
+import type { Capabilities } from './advertisement.ts';
+import { FLUSH, type Packet, PktLineParser, pktLine, textOf } from './pkt-line.ts';
+import { ProtocolError } from './protocol-error.ts';
+import { SideBand } from './side-band.ts';
+
+/** What a server must offer for a push that is all or nothing and says so. */
+const NEEDED = ['atomic', 'report-status'] as const;
+const USED = ['side-band-64k', 'quiet'] as const;
+const LONGEST_REPORT = 16 * 1024 * 1024;
+
+export interface PushReport {
+  /** `ok`, or why the pack was not taken. */
+  readonly unpack: string;
+  /** The refs that did not change, with the server's reason. */
+  readonly rejections: readonly { readonly ref: string; readonly reason: string }[];
+  /** What the server and its hooks said. */
+  readonly words: string;
+}
+
+/** What a server lacks for an atomic push, in words; undefined if nothing. */
+export function lackingForPush(offered: Capabilities): string | undefined {
+  const lacking = NEEDED.filter((name) => !offered.has(name));
+  return lacking.length === 0 ? undefined : `the server does not offer ${lacking.join(' and ')}`;
+}
+
+/** True if a pack follows the commands: always, unless refs are only removed. */
+export function needsPack(updates: readonly RefUpdate[]): boolean {
+  return updates.some(({ type }) => type !== 'delete');
+}
+
+/**
+ * The commands of one atomic push, up to the pack. Each names the value that the ref must have; a verification is a command that
+ * leaves it. Verifying that a ref is absent cannot be expressed.
+ */
+export function encodePush(updates: readonly RefUpdate[], offered: Capabilities): Buffer {
+  const wanted = [
+    ...NEEDED,
+    ...USED.filter((name) => offered.has(name)),
+    ...(offered.has('object-format') ? ['object-format=sha1'] : []),
+    ...(offered.has('agent') ? ['agent=sluice'] : []),
+  ].join(' ');
+  const commands = updates.map((update, index) => {
+    const command = `${expectedValue(update) ?? ZERO_OID} ${newValue(update) ?? ZERO_OID} ${update.ref}`;
+    return pktLine(index === 0 ? `${command}\0 ${wanted}` : command);
+  });
+  return Buffer.concat([...commands, FLUSH]);
+}
+
+/** Reads the report about a push. Throws ProtocolError unless it is complete. */
+export async function readReport(
+  pieces: AsyncIterable<Uint8Array>,
+  updates: readonly RefUpdate[],
+  offered: Capabilities,
+): Promise<PushReport> {
+  const outer = new PktLineParser();
+  const inner = offered.has('side-band-64k') ? new PktLineParser() : undefined;
+  const band = new SideBand();
+  const lines: string[] = [];
+  let size = 0;
+  const take = (packet: Packet) => {
+    if (typeof packet !== 'string') lines.push(textOf(packet));
+  };
+  for await (const piece of pieces) {
+    size += piece.length;
+    if (size > LONGEST_REPORT) throw new ProtocolError('its report does not end');
+    for (const packet of outer.push(piece)) {
+      if (inner === undefined || typeof packet === 'string') {
+        take(packet);
+        continue;
+      }
+      if (packet.toString('latin1', 0, 4) === 'ERR ')
+        throw new ProtocolError(`it says: ${textOf(packet).slice(4, 504)}`);
+      const data = band.dataOf(packet);
+      if (data !== undefined) for (const line of inner.push(data)) take(line);
+    }
+  }
+  outer.end();
+  inner?.end();
+  return parseReport(lines, updates, band.words);
+}
+
+function parseReport(lines: readonly string[], updates: readonly RefUpdate[], words: string): PushReport {
+  const [first, ...rest] = lines;
+  if (first?.startsWith('unpack ') !== true) throw new ProtocolError('there is no report about the push');
+  const open = new Set(updates.map(({ ref }) => ref));
+  const rejections: { ref: string; reason: string }[] = [];
+  for (const line of rest) {
+    const [, verdict, ref = '', reason = ''] = /^(ok|ng) (\S+)(?: (.*))?$/s.exec(line) ?? [];
+    if (verdict === undefined || !open.delete(ref))
+      throw new ProtocolError(`its report has a line that was not asked for: ${JSON.stringify(line.slice(0, 200))}`);
+    if (verdict === 'ng') rejections.push({ ref, reason: cleanText(reason) });
+  }
+  if (open.size > 0) throw new ProtocolError(`its report says nothing of ${[...open][0]}`);
+  return { unpack: cleanText(first.slice('unpack '.length)), rejections, words };
+}

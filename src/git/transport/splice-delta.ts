@@ -1,0 +1,66 @@
+const BLOCK = 4096;
+const LONGEST_INSERT = 127;
+const LONGEST_COPY = 0xff_ff_ff;
+
+/**
+ * A delta in Git's format for bytes that differ from others in one stretch, as a tree does of which one entry changed: copy what is
+ * before it, insert what is new, copy what is behind it.
+ */
+export function spliceDelta(base: Uint8Array, target: Uint8Array): Buffer {
+  const most = Math.min(base.length, target.length);
+  const before = commonPrefix(base, target, most);
+  const behind = commonSuffix(base, target, most - before);
+  const parts = [variableLength(base.length), variableLength(target.length)];
+  pushCopies(parts, 0, before);
+  const end = target.length - behind;
+  for (let at = before; at < end; at += LONGEST_INSERT) {
+    const next = Math.min(at + LONGEST_INSERT, end);
+    parts.push(Buffer.from([next - at]), Buffer.from(target.subarray(at, next)));
+  }
+  pushCopies(parts, base.length - behind, behind);
+  return Buffer.concat(parts);
+}
+
+/** By blocks, which are compared natively, then by bytes within the one that differs. */
+function commonPrefix(a: Uint8Array, b: Uint8Array, most: number): number {
+  let at = 0;
+  while (at + BLOCK <= most && Buffer.compare(a.subarray(at, at + BLOCK), b.subarray(at, at + BLOCK)) === 0)
+    at += BLOCK;
+  while (at < most && a[at] === b[at]) at += 1;
+  return at;
+}
+
+function commonSuffix(a: Uint8Array, b: Uint8Array, most: number): number {
+  const blocksEqual = (from: number) =>
+    Buffer.compare(
+      a.subarray(a.length - from - BLOCK, a.length - from),
+      b.subarray(b.length - from - BLOCK, b.length - from),
+    ) === 0;
+  let length = 0;
+  while (length + BLOCK <= most && blocksEqual(length)) length += BLOCK;
+  while (length < most && a[a.length - 1 - length] === b[b.length - 1 - length]) length += 1;
+  return length;
+}
+
+function pushCopies(parts: Buffer[], from: number, size: number): void {
+  for (let offset = from, left = size; left > 0; ) {
+    const length = Math.min(left, LONGEST_COPY);
+    const copy = Buffer.alloc(8, 0xff);
+    copy.writeUInt32LE(offset, 1);
+    copy.writeUIntLE(length, 5, 3);
+    parts.push(copy);
+    offset += length;
+    left -= length;
+  }
+}
+
+function variableLength(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  do {
+    const more = rest > 0x7f;
+    bytes.push((rest & 0x7f) | (more ? 0x80 : 0));
+    rest = Math.floor(rest / 128);
+  } while (rest > 0);
+  return Buffer.from(bytes);
+}
