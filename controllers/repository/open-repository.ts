@@ -18,6 +18,9 @@ export interface OpenRepositoryOptions {
   readonly random: () => number;
 }
 
+/** Every so many syncs that nobody asked for look at all refs; see `branchesFirst` for those in between. */
+const EVERYTHING_EVERY = 10;
+
 /** One repository in the store, and when it is looked at next. */
 export class OpenRepository {
   readonly repository: PackageRepository;
@@ -29,6 +32,7 @@ export class OpenRepository {
   #maintainedAt = 0;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
+  #polls = 1;
 
   private constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
     this.repository = repository;
@@ -77,7 +81,10 @@ export class OpenRepository {
 
   /** Takes in what others did, and returns what of it is news. */
   async sync(object: Repository, signal: AbortSignal): Promise<Finding[]> {
-    const changes = await this.repository.sync(signal);
+    const isAskedFor = this.#options.clock.now() >= this.#runOnceAt(object) || requestOf(object) !== this.#request;
+    const everything = isAskedFor || this.#polls % EVERYTHING_EVERY === 0;
+    const changes = await this.repository.sync(signal, everything ? 'everything' : 'branches');
+    this.#polls += 1;
     this.#synced(object);
     return changes.length === 0 ? [] : findingsOf(this.repository, changes);
   }

@@ -214,10 +214,19 @@ export interface GitCredentials {
 
 export type PushOutcome = 'done' | 'not done';
 
+/** Further refspecs of a fetch, which are looked at only if what changes under the others asks for it. */
+export interface LaterRefs {
+  readonly refspecs: readonly string[];
+  /** `changes`, with local names, is what the fetch would bring without them. Where git does the fetch, it is not asked. */
+  isNeeded(changes: readonly RefChange[]): boolean;
+}
+
 export interface FetchOptions {
   /** Explicit refspecs, for example `+refs/heads/*:refs/heads/*`. */
   readonly refspecs: readonly string[];
   /** Removes local refs of these refspecs that the remote no longer has. */
   readonly prune?: boolean;
+  /** Refspecs of refs that are many and seldom change without others. */
+  readonly later?: LaterRefs;
   readonly signal?: AbortSignal;
 }

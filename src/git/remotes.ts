@@ -42,11 +42,13 @@ export class Remotes {
   }
 
   async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    const side = checkRefspecs(options.refspecs);
+    const everything = allRefspecs(options);
+    checkRefspecs(options.refspecs);
+    checkRefspecs(everything);
     const http = this.#httpFor(remote);
-    const changes = http === undefined ? undefined : await http.fetch(remote, options, side);
+    const changes = http === undefined ? undefined : await http.fetch(remote, options);
     if (!this.#isLeft(remote, 'fetch', changes, 'own client')) return changes;
-    return this.#git.fetch(remote, options);
+    return this.#git.fetch(remote, { ...options, refspecs: everything });
   }
 
   async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
@@ -148,6 +150,10 @@ export class Remotes {
       if (actual !== update.old) throw moved(update.ref, update.old, actual);
     }
   }
+}
+
+function allRefspecs({ refspecs, later }: FetchOptions): readonly string[] {
+  return later === undefined ? refspecs : [...refspecs, ...later.refspecs];
 }
 
 function isLeftToGit(result: unknown): result is LeftToGit {

@@ -10,7 +10,8 @@ import type { Repository } from '../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
 import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
-import { MIRROR_REFSPECS, PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
+import { MIRROR_REFSPECS } from './mirror-refspecs.ts';
+import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 
 /** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
 export function hostedFolder(dataFolder: string): string {

@@ -10,6 +10,7 @@ import { revisionName } from './identity.ts';
 import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
+import { branchesFirst, MIRROR_REFSPECS } from './mirror-refspecs.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { Renderer } from './renderer.ts';
@@ -45,12 +46,6 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** A mirror has the same refs as its remote. */
-export const MIRROR_REFSPECS: readonly string[] = [
-  '+refs/heads/*:refs/heads/*',
-  '+refs/tags/*:refs/tags/*',
-  '+refs/sluice/*:refs/sluice/*',
-];
 /** A publication that loses the race for the main branch is planned anew this often. */
 const MAIN_RETRIES = 8;
 
@@ -134,12 +129,17 @@ export class PackageRepository implements Workbench {
     });
   }
 
-  /** Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. */
-  async sync(signal?: AbortSignal): Promise<IndexChange[]> {
+  /**
+   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
+   * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
+   */
+  async sync(signal?: AbortSignal, scope: 'everything' | 'branches' = 'everything'): Promise<IndexChange[]> {
     const { remote } = this.#options;
     if (remote !== undefined) {
-      const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
-      await this.#mutex.run(() => this.git.fetch(remote, options));
+      const refs = scope === 'everything' ? { refspecs: MIRROR_REFSPECS } : branchesFirst(mainRef(this.layout));
+      await this.#mutex.run(() =>
+        this.git.fetch(remote, { ...refs, prune: true, ...(signal === undefined ? {} : { signal }) }),
+      );
     }
     return this.refresh();
   }

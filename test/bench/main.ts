@@ -1,11 +1,18 @@
-// Benchmarks: `npm run bench -- <name>`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
+// Benchmarks: `npm run bench -- <name> [--option=value]`. Figures are printed, never asserted; a ratio compares with a floor of the same run.
 import { api } from './api.ts';
 import { lifecycle } from './lifecycle.ts';
+import { remote } from './remote.ts';
 import { render } from './render.ts';
 
-const BENCHMARKS: Readonly<Record<string, () => Promise<void>>> = { api, lifecycle, render };
+const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promise<void>>> = {
+  api,
+  lifecycle,
+  remote,
+  render,
+};
 
-const names = process.argv.slice(2);
+const names = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const options = process.argv.slice(2).filter((word) => word.startsWith('--'));
 for (const name of names.length === 0 ? Object.keys(BENCHMARKS) : names) {
   const benchmark = BENCHMARKS[name];
   if (benchmark === undefined) {
@@ -14,5 +21,5 @@ for (const name of names.length === 0 ? Object.keys(BENCHMARKS) : names) {
     break;
   }
   console.log(`${name} (Node ${process.versions.node})\n`);
-  await benchmark();
+  await benchmark(options);
 }

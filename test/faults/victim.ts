@@ -3,7 +3,8 @@
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { openLocation } from '../../src/git/open-location.ts';
-import { MIRROR_REFSPECS, PackageRepository } from '../../src/package/package-repository.ts';
+import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
+import { PackageRepository } from '../../src/package/package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import { progress, SCENARIO } from './scenario.ts';

@@ -35,6 +35,7 @@ const compress = promisify(gzip);
 export class HttpRemote {
   readonly #http: SmartHttp;
   #uploads: Capabilities | undefined;
+  #readProblem: string | undefined;
   #receives: Capabilities | undefined;
   /** True once the server has refused a push that was not preceded by asking for the refs. */
   #getFirst = false;
@@ -49,18 +50,23 @@ export class HttpRemote {
 
   /** Why refs and objects cannot be read by version 2 of the protocol; undefined if they can. */
   async readProblem(call: Call): Promise<string | undefined> {
-    if (this.#uploads !== undefined) return undefined;
+    if (this.#uploads !== undefined || this.#readProblem !== undefined) return this.#readProblem;
     try {
-      this.#uploads = await this.#get(call, 'git-upload-pack', (pieces) => readUploadCapabilities(pieces));
+      const offered = await this.#get(call, 'git-upload-pack', readUploadCapabilities);
+      if (offered === undefined) {
+        this.#readProblem = 'the server does not speak version 2 of the protocol';
+        return this.#readProblem;
+      }
+      checkObjectFormat(this.#http.url, offered);
+      const lacking = ['ls-refs', 'fetch'].filter((name) => !offered.has(name));
+      if (lacking.length > 0) this.#readProblem = `the server does not offer ${lacking.join(' and ')}`;
+      else this.#uploads = offered;
+      return this.#readProblem;
     } catch (error) {
+      // Not kept: a server that is being repaired may answer with a page.
       if (error instanceof NotSmartError) return 'the server does not speak the smart protocol';
       throw this.#explained(error);
     }
-    if (this.#uploads === undefined) return 'the server does not speak version 2 of the protocol';
-    const lacking = ['ls-refs', 'fetch'].filter((name) => this.#uploads?.has(name) !== true);
-    if (lacking.length > 0) return `the server does not offer ${lacking.join(' and ')}`;
-    checkObjectFormat(this.#http.url, this.#uploads);
-    return undefined;
   }
 
   /** What the server offers for pushes; undefined if it does not speak the smart protocol. */

@@ -4,7 +4,7 @@ import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
 import { ancestors, newValue } from '../ref-updates.ts';
-import type { LocalSide } from '../refspec.ts';
+import { checkRefspecs } from '../refspec.ts';
 import type { Capabilities } from './advertisement.ts';
 import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
 import { type Call, failureOf, HttpRemote } from './http-remote.ts';
@@ -24,6 +24,12 @@ const MOST_ENDS = 50_000;
 /** What a transport did not do, because git does it better or only git can. The text says why. */
 export interface LeftToGit {
   readonly leftToGit: string;
+}
+
+interface News {
+  /** The local refs that are concerned. */
+  readonly ours: readonly Ref[];
+  readonly updates: readonly RefUpdate[];
 }
 
 /** Fetch, listing and push over HTTP, in as few requests and bytes as the protocol allows, without a process for each. */
@@ -61,15 +67,22 @@ export class HttpTransport {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  async fetch(remote: GitRemote, options: FetchOptions, side: LocalSide): Promise<RefChange[] | LeftToGit> {
-    const mappings = mappingsOf(options.refspecs);
-    if (mappings === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
+  /** The refspecs have been checked. */
+  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[] | LeftToGit> {
+    const { refspecs, later, prune = false } = options;
+    const first = mappingsOf(refspecs);
+    const rest = mappingsOf(later?.refspecs ?? []);
+    if (first === undefined || rest === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
     const call = { remote, timeout: this.#options.timeouts.fetch, signal: options.signal };
     const problem = await this.#remote.readProblem(call);
     if (problem !== undefined) return { leftToGit: problem };
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#fetch(call, mappings, side, options.prune === true);
+        const news = await this.#compare(call, first, prune);
+        if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
+          return await this.#bring(call, news, prune);
+        // All at once: what is seen of them belongs together.
+        return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
       } catch (error) {
         const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
         if (!overtaken || attempt >= TRIES) throw error;
@@ -113,12 +126,9 @@ export class HttpTransport {
     return this.#remote.close();
   }
 
-  async #fetch(
-    call: Call,
-    mappings: readonly Mapping[],
-    side: LocalSide,
-    prune: boolean,
-  ): Promise<RefChange[] | LeftToGit> {
+  /** What would have to change here, by one listing of the remote. */
+  async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<News> {
+    const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
     const [theirs, all] = await Promise.all([
       this.#remote.listRefs(call, prefixesOf(mappings)),
       this.#local.listRefs(side.prefixes),
@@ -128,7 +138,11 @@ export class HttpTransport {
     if (missing !== undefined)
       throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a ref that was asked for: ${missing}`);
     const ours = all.filter(({ name }) => side.covers(name));
-    const updates = planUpdates(mappings, theirs, ours, prune);
+    return { ours, updates: planUpdates(mappings, theirs, ours, prune) };
+  }
+
+  /** Fetches what is not here and changes the refs. */
+  async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | LeftToGit> {
     const wants = await this.#absent(updates);
     if (wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0))
       return { leftToGit: 'there is much to fetch' };

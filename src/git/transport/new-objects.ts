@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../commit-codec.ts';
-import { EMPTY_TREE, type GitObject, type Oid } from '../git-repository.ts';
+import type { GitObject, Oid } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
 import { parseTree, type RawTreeEntry } from '../tree-codec.ts';
 import type { PackedObject } from './pack-writer.ts';
@@ -49,7 +49,7 @@ class Collector {
   readonly #isKnown: (oid: Oid) => boolean;
   readonly #collected = new Map<Oid, PackedObject>();
   /** Objects below commits that the remote has. */
-  readonly #there = new Set<Oid>([EMPTY_TREE]);
+  readonly #there = new Set<Oid>();
   #bytes = 0;
 
   constructor(reader: ObjectReader, isKnown: (oid: Oid) => boolean) {

@@ -21,6 +21,15 @@ export interface GitServerBehaviour {
   redirectTo?: string | undefined;
   /** Breaks the connection of a push: before git sees it, or after git has done it and before the answer. */
   dropPush?: 'before' | 'after' | undefined;
+  /** Takes a push only after it was asked for the refs, once for each. */
+  wantsGetFirst?: boolean | undefined;
+  /** Knows nothing of newer versions of the protocol. */
+  oldProtocol?: boolean | undefined;
+  /** Ends each answer to a POST after so many bytes, as if that were all. */
+  cutAfter?: number | undefined;
+  /** What is said, beside the status, by `refuse`. */
+  words?: string | undefined;
+  retryAfter?: number | undefined;
 }
 
 export interface GitServerOptions extends GitServerBehaviour {
@@ -57,6 +66,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   }
   const requests: GitRequest[] = [];
   const children = new Set<ChildProcess>();
+  let askedForRefs = false;
 
   const server = createServer((request, response) => {
     const entry: GitRequest = {
@@ -76,7 +86,10 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     const pushes = request.method === 'POST' && request.url?.endsWith('/git-receive-pack') === true;
     if (behaviour.hang === 'all') return;
     if (behaviour.delayMs !== undefined) await delay(behaviour.delayMs);
-    if (behaviour.refuse !== undefined) return end(response, behaviour.refuse);
+    if (behaviour.refuse !== undefined) {
+      const later = behaviour.retryAfter === undefined ? {} : { 'retry-after': `${behaviour.retryAfter}` };
+      return end(response, behaviour.refuse, { 'content-type': 'text/plain', ...later }, behaviour.words);
+    }
     if (behaviour.redirectTo !== undefined)
       return end(response, 302, { location: `${behaviour.redirectTo}${request.url}` });
     const [username, password] = credentialsOf(request) ?? [];
@@ -88,6 +101,8 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       request.once('data', () => request.socket.destroy());
       return;
     }
+    if (pushes && behaviour.wantsGetFirst === true && !askedForRefs) return end(response, 400);
+    if (!request.url?.includes('upload-pack')) askedForRefs = !pushes;
     runBackend(request, response, pushes && behaviour.dropPush === 'after');
   }
 
@@ -106,7 +121,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
           ? {}
           : { CONTENT_LENGTH: request.headers['content-length'] }),
         HTTP_CONTENT_ENCODING: request.headers['content-encoding'] ?? '',
-        GIT_PROTOCOL: String(request.headers['git-protocol'] ?? ''),
+        GIT_PROTOCOL: behaviour.oldProtocol === true ? '' : String(request.headers['git-protocol'] ?? ''),
         REMOTE_USER: credentialsOf(request)?.[0] ?? 'anonymous',
         GIT_CONFIG_COUNT: '3',
         GIT_CONFIG_KEY_0: 'http.receivepack',
@@ -128,18 +143,23 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       // The backend may answer without reading the whole request.
     });
     request.pipe(child.stdin);
+    let left = request.method === 'POST' ? (behaviour.cutAfter ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
+    const send = (chunk: Buffer) => {
+      response.write(chunk.subarray(0, left));
+      left = Math.max(0, left - chunk.length);
+    };
     let head: Buffer | undefined = Buffer.alloc(0);
     child.stdout.on('data', (chunk: Buffer) => {
       if (drop) return;
       if (head === undefined) {
-        response.write(chunk);
+        send(chunk);
         return;
       }
       head = Buffer.concat([head, chunk]);
       const end = head.indexOf('\r\n\r\n');
       if (end < 0) return;
       writeHead(response, head.toString('latin1', 0, end));
-      response.write(head.subarray(end + 4));
+      send(head.subarray(end + 4));
       head = undefined;
     });
   }
@@ -171,8 +191,8 @@ function writeHead(response: ServerResponse, block: string): void {
   response.writeHead(status);
 }
 
-function end(response: ServerResponse, status: number, headers: Record<string, string> = {}): void {
-  response.writeHead(status, headers).end();
+function end(response: ServerResponse, status: number, headers: Record<string, string> = {}, words = ''): void {
+  response.writeHead(status, headers).end(words);
 }
 
 function credentialsOf(request: IncomingMessage): [string, string] | undefined {

@@ -1,0 +1,295 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fsck, GIT_ENVIRONMENT, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
+import { type GitServer, startGitServer } from '../../../test/support/git/git-server.ts';
+import { isUnknownOutcome } from '../errors.ts';
+import { commitOf } from '../git-repository.conformance.ts';
+import type { GitRemote, GitRepository, Oid, RefUpdate } from '../git-repository.ts';
+import { openRepository } from '../open-repository.ts';
+
+const REFSPECS = ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'];
+
+describe('the own client over HTTP', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let server: GitServer;
+  let origin: string;
+  let path: string;
+  let repository: GitRepository;
+  let remote: GitRemote;
+  let first: Oid;
+
+  beforeEach(async () => {
+    folder = temporaryFolder();
+    origin = initBare(join(folder.path, 'origin.git'));
+    server = await startGitServer({ root: folder.path });
+    remote = { url: `${server.url}/origin.git` };
+    path = initBare(join(folder.path, 'local.git'));
+    repository = await openRepository(path);
+    first = await commit({ a: 'a' });
+    await repository.push(remote, [create('refs/heads/main', first)]);
+    await repository.transaction([create('refs/heads/main', first)]);
+  });
+
+  afterEach(async () => {
+    await repository.close();
+    await server.close();
+    folder.remove();
+  });
+
+  const create = (ref: string, oid: Oid): RefUpdate => ({ type: 'create', ref, new: oid });
+
+  async function commit(files: Readonly<Record<string, string | Buffer>>, parents: readonly Oid[] = [], message = 'm') {
+    const edits = new Map(Object.entries(files).map(([name, data]) => [name, { data: Buffer.from(data) }]));
+    return repository.writeCommit(commitOf(await repository.editTree(parents[0], edits), parents, message));
+  }
+
+  const posts = (service: string) =>
+    server.requests.filter(({ method, url }) => method === 'POST' && url.endsWith(`/git-${service}`)).length;
+  const gets = () => server.requests.filter(({ method }) => method === 'GET').map(({ url }) => url.split('=')[1]);
+
+  async function failure(work: Promise<unknown>): Promise<Error & { code: string; details: object }> {
+    return (await work.then(
+      () => expect.unreachable('it should have failed'),
+      (error: unknown) => error,
+    )) as Error & { code: string; details: object };
+  }
+
+  test('a push is one request, after one that asks what the server can do', async () => {
+    expect(gets()).toEqual(['git-receive-pack']);
+    expect(posts('receive-pack')).toBe(1);
+    for (const name of ['x', 'y'])
+      await repository.push(remote, [create(`refs/heads/${name}`, await commit({ [name]: name }, [first]))]);
+    expect(posts('receive-pack')).toBe(3);
+    expect(server.requests).toHaveLength(4);
+    expect(repository.remoteNote).toBe(`${remote.url}: push by own client`);
+    await repository.fetch(remote, { refspecs: REFSPECS });
+    expect(gets()).toEqual(['git-receive-pack', 'git-upload-pack']);
+    expect(repository.remoteNote).toBe(`${remote.url}: push by own client; fetch by own client`);
+    fsck(origin);
+  });
+
+  test('commits with the empty tree, annotated tags and refs to anything arrive whole', async () => {
+    const empty = await commit({});
+    const blob = await repository.writeBlob(Buffer.from('alone'));
+    await repository.transaction([create('refs/x/empty', empty)]);
+    const text = `object ${first}\ntype commit\ntag v1\ntagger A <a@example.com> 1700000000 +0000\n\nm\n`;
+    const tag = git(path, ['hash-object', '-t', 'tag', '-w', '--stdin'], text);
+    await repository.push(remote, [
+      create('refs/x/empty', empty),
+      create('refs/x/blob', blob),
+      create('refs/tags/v1', tag),
+    ]);
+    expect(git(origin, ['rev-parse', 'refs/tags/v1^{commit}'])).toBe(first);
+    fsck(origin);
+  });
+
+  test('a push that git would make from more than fits in memory is streamed', async () => {
+    const files = Object.fromEntries(Array.from({ length: 36 }, (_, n) => [`f${n}`, randomBytes(1 << 20)]));
+    const large = await commit(files, [first]);
+    await repository.push(remote, [create('refs/heads/large', large)]);
+    expect(repository.remoteNote).toContain('push by own client');
+    expect(refsOf(origin).get('refs/heads/large')).toBe(large);
+    fsck(origin);
+  });
+
+  test('objects that the remote has lost since are sent again', async () => {
+    const second = await commit({ b: 'b' }, [first]);
+    await repository.push(remote, [create('refs/heads/x', second)]);
+    git(origin, ['update-ref', '-d', 'refs/heads/x']);
+    git(origin, ['gc', '--quiet', '--prune=now']);
+    const third = await commit({ c: 'c' }, [second]);
+    await repository.push(remote, [create('refs/heads/y', third)]);
+    expect(refsOf(origin).get('refs/heads/y')).toBe(third);
+    fsck(origin);
+    const fourth = await commit({ d: 'd' }, [third]);
+    await repository.push(remote, [create('refs/heads/z', fourth)]);
+    expect(repository.remoteNote).toContain('push by own client');
+  });
+
+  test('whether a push whose answer was lost was carried out can be found out', async () => {
+    const second = await commit({ b: 'b' }, [first]);
+    const draft = create('refs/heads/draft', second);
+    await repository.push(remote, [draft]);
+    const publish: RefUpdate[] = [
+      { type: 'update', ref: 'refs/heads/main', old: first, new: second },
+      create('refs/tags/v1', second),
+      { type: 'delete', ref: 'refs/heads/draft', old: second },
+    ];
+    server.behaviour.dropPush = 'before';
+    const before = await failure(repository.push(remote, publish));
+    expect([before.code, isUnknownOutcome(before)]).toEqual(['Unavailable', true]);
+    expect(await repository.pushOutcome(remote, publish)).toBe('not done');
+    server.behaviour.dropPush = 'after';
+    expect(isUnknownOutcome(await failure(repository.push(remote, publish)))).toBe(true);
+    expect(await repository.pushOutcome(remote, publish)).toBe('done');
+    server.behaviour.dropPush = undefined;
+    const refs = refsOf(origin);
+    // Sent again it is refused by its own expectations, and counts as done.
+    await repository.push(remote, publish);
+    expect(refsOf(origin)).toEqual(refs);
+    // Also when others have gone on since.
+    const third = await commit({ c: 'c' }, [second]);
+    await repository.push(remote, [{ type: 'update', ref: 'refs/heads/main', old: second, new: third }]);
+    expect(await repository.pushOutcome(remote, publish)).toBe('done');
+    expect(await failure(repository.push(remote, publish))).toMatchObject({
+      details: { kind: 'moved', ref: 'refs/heads/main' },
+    });
+    // Removals only: that nothing is there any more is what was wanted.
+    expect(await repository.pushOutcome(remote, [{ type: 'delete', ref: 'refs/heads/draft', old: second }])).toBe(
+      'done',
+    );
+  });
+
+  test('what is done already may stand beside what is not', async () => {
+    const second = await commit({ b: 'b' }, [first]);
+    await repository.push(remote, [create('refs/heads/a', second)]);
+    await repository.push(remote, [create('refs/heads/a', second), create('refs/heads/b', second)]);
+    expect([...refsOf(origin).keys()]).toEqual(['refs/heads/a', 'refs/heads/b', 'refs/heads/main']);
+  });
+
+  test('a ref that another writer holds on the server is told as locked', async () => {
+    const second = await commit({ b: 'b' }, [first]);
+    writeFileSync(join(origin, 'refs/heads/main.lock'), '');
+    const update = { type: 'update', ref: 'refs/heads/main', old: first, new: second } as const;
+    const error = await failure(repository.push(remote, [create('refs/heads/x', second), update]));
+    expect(error).toMatchObject({ code: 'Conflict', details: { kind: 'locked', ref: 'refs/heads/main' } });
+    rmSync(join(origin, 'refs/heads/main.lock'));
+    await repository.push(remote, [create('refs/heads/x', second), update]);
+  });
+
+  test('half a report never counts as success, wherever it ends', async () => {
+    // Side-band header, "unpack ok", the line of the ref, flush.
+    const length = 5 + 14 + 4 + 'ok refs/heads/cut-nn\n'.length + 4;
+    for (let bytes = 10; bytes < length; bytes += 1) {
+      const next = await commit({ b: `${bytes}` }, [first]);
+      server.behaviour.cutAfter = bytes;
+      const error = await failure(repository.push(remote, [create(`refs/heads/cut-${bytes}`, next)]));
+      expect(error, `${bytes} bytes`).toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
+    }
+  });
+
+  test('half an answer to a fetch changes nothing, wherever it ends', async () => {
+    await repository.push(remote, [create('refs/heads/x', await commit({ b: 'b' }, [first]))]);
+    const other = await openRepository(initBare(join(folder.path, 'other.git')));
+    await other.fetch(remote, { refspecs: ['+refs/heads/main:refs/heads/main'] });
+    const before = refsOf(other.path);
+    let failures = 0;
+    for (let bytes = 0; refsOf(other.path).size === 1; bytes += 7) {
+      server.behaviour.cutAfter = bytes;
+      try {
+        await other.fetch(remote, { refspecs: REFSPECS });
+      } catch (error) {
+        failures += 1;
+        expect(error, `${bytes} bytes`).toMatchObject({ code: expect.stringMatching(/^(Unavailable|Corrupt)$/) });
+        expect(refsOf(other.path)).toEqual(before);
+      }
+    }
+    expect(failures).toBeGreaterThan(30);
+    expect(other.remoteNote).toContain('fetch by own client');
+    fsck(other.path);
+    await other.close();
+  });
+
+  test('refs that come later are looked at only when they are asked for', async () => {
+    await repository.fetch(remote, { refspecs: REFSPECS });
+    const second = await commit({ b: 'b' }, [first]);
+    await repository.push(remote, [create('refs/tags/v1', second), create('refs/heads/draft', second)]);
+    const poll = (isNeeded: (names: readonly string[]) => boolean) =>
+      repository.fetch(remote, {
+        refspecs: REFSPECS.slice(0, 1),
+        later: { refspecs: REFSPECS.slice(1), isNeeded: (changes) => isNeeded(changes.map(({ name }) => name)) },
+        prune: true,
+      });
+    expect((await poll(() => false)).map(({ name }) => name)).toEqual(['refs/heads/draft']);
+    expect(refsOf(path).has('refs/tags/v1')).toBe(false);
+    await repository.push(remote, [{ type: 'delete', ref: 'refs/heads/draft', old: second }]);
+    const changes = await poll((names) => names.includes('refs/heads/draft'));
+    expect(changes.map(({ name }) => name)).toEqual(['refs/heads/draft', 'refs/tags/v1']);
+  });
+
+  describe('servers', () => {
+    test('one that wants its refs to be asked for before each push gets that, and only that one', async () => {
+      server.behaviour.wantsGetFirst = true;
+      await repository.push(remote, [create('refs/heads/w', first)]);
+      for (const name of ['x', 'y']) await repository.push(remote, [create(`refs/heads/${name}`, first)]);
+      expect(refsOf(origin).size).toBe(4);
+      expect(repository.remoteNote).toContain('asking for the refs before each push');
+      // One to find out what the server can do, and one for each of the three.
+      expect(gets()).toHaveLength(4);
+      expect(server.requests.filter(({ status }) => status === 400)).toHaveLength(1);
+    });
+
+    test('one that cannot do all or nothing, or speaks an old protocol, is left to git', async () => {
+      git(origin, ['config', 'receive.advertiseAtomic', 'false']);
+      server.behaviour.oldProtocol = true;
+      const other = await openRepository(initBare(join(folder.path, 'other.git')));
+      expect(await other.fetch(remote, { refspecs: REFSPECS })).toHaveLength(1);
+      expect(await other.listRemoteRefs(remote)).toHaveLength(1);
+      await failure(other.push(remote, [create('refs/heads/x', first)]));
+      expect(refsOf(origin).size).toBe(1);
+      expect(other.remoteNote).toContain('fetch by git, because the server does not speak version 2');
+      expect(other.remoteNote).toContain('push by git, because the server does not offer atomic');
+      await other.close();
+    });
+
+    test('a repository with SHA-256 ids is refused, and the message says so', async () => {
+      const sha256 = join(folder.path, 'sha256.git');
+      execFileSync('git', ['init', '--quiet', '--bare', '--object-format=sha256', sha256], { env: GIT_ENVIRONMENT });
+      const target = { url: `${server.url}/sha256.git` };
+      for (const call of [
+        () => repository.push(target, [create('refs/heads/x', first)]),
+        () => repository.listRemoteRefs(target),
+        () => repository.fetch(target, { refspecs: REFSPECS }),
+      ])
+        expect(await failure(call())).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('SHA-1') });
+    });
+
+    test('a server that is busy says when to come again, and has done nothing', async () => {
+      Object.assign(server.behaviour, { refuse: 429, retryAfter: 17, words: 'slow down' });
+      const error = await failure(repository.push(remote, [create('refs/heads/x', first)]));
+      expect(error).toMatchObject({ code: 'Unavailable', details: { retryAfter: 17, mayBeDone: false } });
+      expect(error.message).toContain('slow down');
+      server.behaviour.refuse = 500;
+      expect(isUnknownOutcome(await failure(repository.push(remote, [create('refs/heads/x', first)])))).toBe(true);
+    });
+  });
+
+  describe('credentials', () => {
+    const old = { username: 'robot', password: 'old-secret' };
+    const renewed = { username: 'robot', password: 'new-secret' };
+
+    test('are asked for again once when the server no longer takes them', async () => {
+      let current = old;
+      let asked = 0;
+      const target = {
+        ...remote,
+        credentials: async () => {
+          asked += 1;
+          return current;
+        },
+      };
+      server.behaviour.auth = old;
+      await repository.push(target, [create('refs/heads/x', first)]);
+      expect(asked).toBe(1);
+      server.behaviour.auth = renewed;
+      // Renewed between the two times that it is asked.
+      const late = { ...remote, credentials: async () => (asked++ === 1 ? old : renewed) };
+      await repository.push(late, [create('refs/heads/y', first)]);
+      expect(asked).toBe(3);
+      current = old;
+      const error = await failure(repository.push(target, [create('refs/heads/z', first)]));
+      expect(error).toMatchObject({ code: 'Refused', details: { status: 401 } });
+      expect(asked).toBe(5);
+    });
+
+    test('are in no message, even if the server sends them back', async () => {
+      const encoded = Buffer.from(`${old.username}:${old.password}`).toString('base64');
+      Object.assign(server.behaviour, { refuse: 403, words: `no: ${old.password} ${encoded}` });
+      const error = await failure(repository.listRemoteRefs({ ...remote, credentials: async () => old }));
+      expect(error).toMatchObject({ code: 'Refused', message: expect.stringContaining('no: *** ***') });
+    });
+  });
+});

@@ -1,0 +1,6 @@
+// A Git server in a process of its own, so that it shares no event loop with what is measured: `node git-server.ts <folder>`.
+import { startGitServer } from '../support/git/git-server.ts';
+
+const server = await startGitServer({ root: process.argv[2] ?? '.' });
+console.log(server.url);
+process.stdin.resume().on('end', () => process.exit());

@@ -1,0 +1,219 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
+import { openRepository } from '../../src/git/open-repository.ts';
+import { branchesFirst, MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
+import { git, kptfile, manifest, packageName, synthesize } from './synthetic-repository.ts';
+import { median, milliseconds, printTable, ratio } from './table.ts';
+
+const SIZES = [1_000, 10_000, 30_000];
+const REVISIONS = 3;
+const DRAFTS = 600;
+const ROUNDS = 7;
+const MAIN = 'refs/heads/main';
+const QUIET = ['-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'core.fsync=loose-object,pack,reference'];
+
+interface Job {
+  readonly name: string;
+  readonly aim: string;
+  readonly rounds: number;
+  readonly floor: string;
+  /** What one side does in one round, from its mirror: what has to be there first, then the work that is measured. */
+  prepare(side: Side, round: number): Promise<() => Promise<unknown>>;
+}
+
+/** One of the two that do the same: Sluice, or git's own commands. */
+interface Side {
+  readonly name: 'sluice' | 'git';
+  readonly mirror: GitRepository;
+  push(updates: readonly RefUpdate[]): Promise<void>;
+  fetch(): Promise<unknown>;
+}
+
+/**
+ * Pushes, polls and fetches over HTTP against `git push --atomic` and `git fetch` doing the same. `--packages=1000,30000` chooses
+ * the sizes.
+ */
+export async function remote(options: readonly string[] = []): Promise<void> {
+  const chosen = options.find((option) => option.startsWith('--packages='))?.slice('--packages='.length);
+  const sizes = chosen === undefined ? SIZES : chosen.split(',').map(Number);
+  const rows: string[][] = [];
+  for (const packages of sizes) {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+    try {
+      rows.push(...(await measure(folder, packages)));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
+  printTable(['packages x 3', 'refs', 'job', 'Sluice', 'git', 'ratio', 'aim', 'met', 'git does it by'], rows);
+}
+
+async function measure(folder: string, packages: number): Promise<string[][]> {
+  const path = join(folder, 'origin.git');
+  await synthesize({ path, packages, revisions: REVISIONS, drafts: Math.min(DRAFTS, packages) });
+  const server = await startServer(folder);
+  const target = { url: `${server.url}/origin.git` };
+  const origin = await openRepository(path);
+  const sides = [
+    await openSide('sluice', join(folder, 'sluice.git'), path, target),
+    await openSide('git', join(folder, 'git.git'), path, target),
+  ] as const;
+  try {
+    const { length: refs } = await origin.listRefs();
+    const rows: string[][] = [];
+    for (const job of jobs(origin, sides)) {
+      const times: Record<Side['name'], number[]> = { sluice: [], git: [] };
+      for (let round = 0; round <= job.rounds; round++) {
+        for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
+          const work = await job.prepare(side, round);
+          const started = performance.now();
+          await work();
+          // The first round warms up.
+          if (round > 0) times[side.name].push(performance.now() - started);
+        }
+      }
+      const [own, floor] = [median(times.sluice), median(times.git)];
+      const met = own / floor <= Number(job.aim.slice(3)) ? 'yes' : 'no';
+      const figures = [milliseconds(own), milliseconds(floor), ratio(own, floor)];
+      rows.push([`${packages}`, `${refs}`, job.name, ...figures, job.aim, met, job.floor]);
+    }
+    return rows;
+  } finally {
+    await Promise.all([origin, ...sides.map(({ mirror }) => mirror)].map((one) => one.close()));
+    server.stop();
+  }
+}
+
+function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
+  const pushes = 'git push --atomic --force-with-lease';
+  const fetches = 'git fetch --atomic --prune';
+  let number = 0;
+  /** Everybody has what was pushed. */
+  const level = () => Promise.all(sides.map((side) => side.fetch()));
+  const newDrafts = async (repository: GitRepository, count: number) => {
+    const drafts: RefUpdate[] = [];
+    for (let index = 0; index < count; index++, number++)
+      drafts.push({ type: 'create', ref: draftRef(number), new: await commitDraft(repository, number) });
+    await repository.transaction([]);
+    return drafts;
+  };
+  const draftJob = (name: string, aim: string, count: number, rounds: number): Job => ({
+    ...{ name, aim, rounds, floor: pushes },
+    async prepare(side) {
+      await level();
+      const drafts = await newDrafts(side.mirror, count);
+      return () => side.push(drafts);
+    },
+  });
+  return [
+    draftJob('push one draft', '<= 0.4', 1, ROUNDS),
+    {
+      ...{ name: 'push one publish: main, tag, draft removed', aim: '<= 0.4', rounds: ROUNDS, floor: pushes },
+      async prepare(side) {
+        const [draft] = await newDrafts(side.mirror, 1);
+        if (draft?.type !== 'create') throw new Error('no draft was made');
+        await side.push([draft]);
+        await level();
+        const main = await oidOf(side.mirror, MAIN);
+        const published = await commitDraft(side.mirror, number - 1, draft.new);
+        await side.mirror.transaction([]);
+        return () =>
+          side.push([
+            { type: 'update', ref: MAIN, old: main, new: published },
+            { type: 'create', ref: `refs/tags/${packageName(number - 1)}/v${number}`, new: published },
+            { type: 'delete', ref: draft.ref, old: draft.new },
+          ]);
+      },
+    },
+    draftJob('push 100 drafts at once', '<= 0.1', 100, 3),
+    {
+      ...{ name: 'poll without change', aim: '<= 0.1', rounds: ROUNDS, floor: fetches },
+      async prepare(side, round) {
+        if (round === 0) await level();
+        return () => side.fetch();
+      },
+    },
+    {
+      ...{ name: 'fetch 10 changes', aim: '<= 0.5', rounds: ROUNDS, floor: fetches },
+      async prepare(side) {
+        // Made once for both, who then have the same to fetch.
+        await level();
+        await origin.transaction(await newDrafts(origin, 10));
+        return () => side.fetch();
+      },
+    },
+  ];
+}
+
+async function openSide(name: Side['name'], path: string, origin: string, target: GitRemote): Promise<Side> {
+  await git(['clone', '--quiet', '--mirror', origin, path]);
+  const mirror = await openRepository(path, { transport: name === 'git' ? 'git' : 'auto' });
+  if (name === 'sluice') {
+    return {
+      ...{ name, mirror },
+      push: (updates) => mirror.push(target, updates),
+      fetch: () => mirror.fetch(target, { ...branchesFirst(MAIN), prune: true }),
+    };
+  }
+  const call = [...QUIET, '-C', path];
+  return {
+    ...{ name, mirror },
+    async push(updates) {
+      const leases = updates.map((update) => `--force-with-lease=${update.ref}:${'old' in update ? update.old : ''}`);
+      const refspecs = updates.map((update) => `${'new' in update ? update.new : ''}:${update.ref}`);
+      await git([...call, 'push', '--quiet', '--atomic', ...leases, target.url, ...refspecs]);
+    },
+    fetch: () =>
+      git([
+        ...call,
+        'fetch',
+        '--quiet',
+        '--no-tags',
+        '--no-write-fetch-head',
+        '--atomic',
+        '--prune',
+        target.url,
+        ...MIRROR_REFSPECS,
+      ]),
+  };
+}
+
+/** A change of two files of a package, on main or on another commit. */
+async function commitDraft(repository: GitRepository, number: number, parent?: Oid): Promise<Oid> {
+  const main = await oidOf(repository, MAIN);
+  const path = packageName(number % 500);
+  const edits = new Map([
+    [`${path}/Kptfile`, { data: Buffer.from(kptfile(number, 1000 + number)) }],
+    [`${path}/config-0.yaml`, { data: Buffer.from(manifest(number, 0, 1000 + number)) }],
+  ]);
+  const person = { name: 'bench', email: 'bench@example.com', time: 1_767_225_600_000 };
+  return await repository.writeCommit({
+    tree: await repository.editTree(main, edits),
+    parents: parent === undefined ? [main] : [main, parent],
+    author: person,
+    committer: person,
+    message: `draft ${number}\n`,
+  });
+}
+
+function draftRef(number: number): string {
+  return `refs/heads/drafts/bench/package-${number}/w`;
+}
+
+async function oidOf(repository: GitRepository, ref: string): Promise<Oid> {
+  const oid = await repository.resolveRef(ref);
+  if (oid === undefined) throw new Error(`${ref} is missing`);
+  return oid;
+}
+
+async function startServer(folder: string): Promise<{ readonly url: string; stop(): void }> {
+  const program = fileURLToPath(new URL('./git-server.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  return { url: line.toString('utf8').trim(), stop: () => child.stdin.end() };
+}
