@@ -13,7 +13,7 @@ import { median, milliseconds, printTable, ratio } from './table.ts';
 const SIZES = [1_000, 10_000, 30_000];
 const REVISIONS = 3;
 const DRAFTS = 600;
-const ROUNDS = 7;
+const ROUNDS = 5;
 const MAIN = 'refs/heads/main';
 const QUIET = ['-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'core.fsync=loose-object,pack,reference'];
 
@@ -80,7 +80,9 @@ async function measure(folder: string, packages: number): Promise<string[][]> {
       const [own, floor] = [median(times.sluice), median(times.git)];
       const met = own / floor <= Number(job.aim.slice(3)) ? 'yes' : 'no';
       const figures = [milliseconds(own), milliseconds(floor), ratio(own, floor)];
-      rows.push([`${packages}`, `${refs}`, job.name, ...figures, job.aim, met, job.floor]);
+      const row = [`${packages}`, `${refs}`, job.name, ...figures, job.aim, met, job.floor];
+      console.error(row.join('  '));
+      rows.push(row);
     }
     return rows;
   } finally {
@@ -130,7 +132,7 @@ function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
           ]);
       },
     },
-    draftJob('push 100 drafts at once', '<= 0.1', 100, 3),
+    draftJob('push 100 drafts at once', '<= 0.1', 100, 2),
     {
       ...{ name: 'poll without change', aim: '<= 0.1', rounds: ROUNDS, floor: fetches },
       async prepare(side, round) {

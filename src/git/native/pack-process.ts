@@ -13,7 +13,7 @@ const LARGEST_PACK = 16 * 1024 ** 3;
 /**
  * Takes a pack into the repository while it arrives. Every object in it must be sound, and what it refers to must be in it or here.
  * If the pack breaks off, or the signal aborts, nothing of it can be seen. Throws what reading the pack threw, the signal's
- * reason, Corrupt for a damaged pack, and LimitExceeded.
+ * reason, Unavailable for a damaged pack, and LimitExceeded.
  */
 export async function indexPack(
   gitDir: string,
@@ -43,12 +43,18 @@ export async function indexPack(
   signal.addEventListener('abort', stop, { once: true });
   let failure: unknown;
   const source = async function* () {
+    const reading = pack[Symbol.asyncIterator]();
+    // Not by a loop over `pack`: that would take an early end of the process, which the stream throws in here, for its error.
+    const next = () =>
+      reading.next().catch((error: unknown) => {
+        failure = error;
+        stop();
+        throw error;
+      });
     try {
-      yield* pack;
-    } catch (error) {
-      failure = error;
-      stop();
-      throw error;
+      for (let piece = await next(); piece.done !== true; piece = await next()) yield piece.value;
+    } finally {
+      await reading.return?.();
     }
   };
   if (child.stdin !== null)
@@ -62,7 +68,7 @@ export async function indexPack(
   const said = cleanText(stderr()).slice(0, 500);
   if (said.includes('exceeds maximum allowed size'))
     throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
-  throw new SluiceError('Corrupt', `the pack that a remote sent cannot be used. Git says: ${said}`);
+  throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used. Git says: ${said}`);
 }
 
 /** A pack of all that leads from some objects down to others, thin, piece by piece. Ending the iteration ends git. */

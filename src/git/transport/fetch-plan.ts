@@ -60,13 +60,17 @@ export function planUpdates(
 }
 
 /**
- * What a server is told to be here: the old values of what changes, and the refs with the shortest names, which are those that
- * others come from.
+ * What a server is told to be here: the old values of what changes, and the branches with the shortest names (of other refs, where
+ * there are no branches), which are those that others come from.
  */
 export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): Oid[] {
   const changed = updates.flatMap((update) => ('old' in update && update.old !== null ? [update.old] : []));
-  const shortest = [...local].sort((a, b) => depth(a) - depth(b)).slice(0, MOST_OTHER_HAVES);
-  return [...new Set([...changed.slice(0, MOST_CHANGED_HAVES), ...shortest.map(({ oid }) => oid)])];
+  const branches = local.filter(({ name }) => name.startsWith('refs/heads/'));
+  const byDepth = Map.groupBy(branches.length > 0 ? branches : local, depth);
+  const shortest = [...byDepth.keys()].sort((a, b) => a - b).flatMap((one) => byDepth.get(one) ?? []);
+  return [
+    ...new Set([...changed.slice(0, MOST_CHANGED_HAVES), ...shortest.slice(0, MOST_OTHER_HAVES).map(({ oid }) => oid)]),
+  ];
 }
 
 function targetOf({ source, target }: Mapping, name: string): string | undefined {
