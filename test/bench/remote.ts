@@ -113,6 +113,13 @@ function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
     },
   });
   return [
+    {
+      ...{ name: 'poll without change', aim: '<= 0.1', rounds: ROUNDS, floor: fetches },
+      async prepare(side, round) {
+        if (round === 0) await level();
+        return () => side.fetch();
+      },
+    },
     draftJob('push one draft', '<= 0.4', 1, ROUNDS),
     {
       ...{ name: 'push one publish: main, tag, draft removed', aim: '<= 0.4', rounds: ROUNDS, floor: pushes },
@@ -133,13 +140,6 @@ function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {
       },
     },
     draftJob('push 100 drafts at once', '<= 0.1', 100, 2),
-    {
-      ...{ name: 'poll without change', aim: '<= 0.1', rounds: ROUNDS, floor: fetches },
-      async prepare(side, round) {
-        if (round === 0) await level();
-        return () => side.fetch();
-      },
-    },
     {
       ...{ name: 'fetch 10 changes', aim: '<= 0.5', rounds: ROUNDS, floor: fetches },
       async prepare(side) {

@@ -1,9 +1,11 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../commit-codec.ts';
 import type { GitObject, Oid } from '../git-repository.ts';
+import { inSlices } from '../in-slices.ts';
 import { isOid } from '../object-id.ts';
-import { parseTree, type RawTreeEntry } from '../tree-codec.ts';
+import { parseTree } from '../tree-codec.ts';
 import type { PackedObject } from './pack-writer.ts';
+import { treeWindow } from './tree-window.ts';
 
 /** Above these, git makes the pack, piece by piece. */
 const MOST_OBJECTS = 10_000;
@@ -50,6 +52,8 @@ class Collector {
   readonly #collected = new Map<Oid, PackedObject>();
   /** Objects below commits that the remote has. */
   readonly #there = new Set<Oid>();
+  /** Trees of which all entries are in `#there`. */
+  readonly #marked = new Set<Oid>();
   #bytes = 0;
 
   constructor(reader: ObjectReader, isKnown: (oid: Oid) => boolean) {
@@ -116,33 +120,55 @@ class Collector {
     for (let level = [...roots, ...others]; level.length > 0; ) {
       const wanted = level.filter((pair) => this.#isNew(pair.oid));
       const objects = await this.#read([...new Set(wanted.flatMap(({ oid, bases }) => [oid, ...bases]))]);
-      const entries = new Map<Oid, RawTreeEntry[]>();
-      for (const [oid, { type, data }] of objects) if (type === 'tree') entries.set(oid, parseTree(data, oid));
-      // First all that the remote has at this level, then what is new.
-      for (const { bases } of wanted)
-        for (const base of bases)
-          if (this.#there.has(base)) for (const entry of entries.get(base) ?? []) this.#there.add(entry.oid);
       const next: Pair[] = [];
-      for (const { oid, bases } of wanted) {
-        const object = objects.get(oid);
-        if (object === undefined || !this.#isNew(oid)) continue;
+      await inSlices(wanted, (pair) => {
+        const object = objects.get(pair.oid);
+        if (object === undefined || !this.#isNew(pair.oid)) return;
+        const bases = pair.bases.map((base) => objects.get(base)).filter((base) => base !== undefined);
+        for (const below of this.#below(object, bases)) (below.isTree ? next : files).push(below);
         this.#take(
           object,
-          bases.map((base) => objects.get(base)).find((base) => this.#isBase(base, object)),
+          bases.find((base) => this.#isBase(base, object)),
         );
-        const before = bases.map((base) => new Map(entries.get(base)?.map((entry) => [entry.rawName, entry])));
-        for (const entry of entries.get(oid) ?? []) {
-          if (entry.mode === '160000' || !this.#isNew(entry.oid)) continue;
-          const same = before.map((names) => names.get(entry.rawName)).filter((old) => old !== undefined);
-          const isTree = entry.mode === '040000';
-          const alike = same.filter((old) => (old.mode === '040000') === isTree && old.oid !== entry.oid);
-          (isTree ? next : files).push({ oid: entry.oid, bases: alike.map((old) => old.oid) });
-        }
-      }
+      });
       if (this.#collected.size + files.length > MOST_OBJECTS) throw new TooMuch();
       level = next;
     }
     await this.#files(files);
+  }
+
+  /** What a new tree holds that may be new too. */
+  #below(object: GitObject, bases: readonly GitObject[]): (Pair & { readonly isTree: boolean })[] {
+    if (object.type !== 'tree') return [];
+    const before = bases.filter((base) => base.type === 'tree');
+    const windows = before.map((base) => treeWindow(base.data, object.data));
+    // What is the same in a tree that the remote has, or that was collected with all that is below it, needs no look.
+    const first = before.findIndex((base) => this.#isBase(base, object));
+    const entries = parseTree(windows[first]?.target ?? object.data, object.oid);
+    const old = windows.map(({ base }, index) => {
+      const parsed = parseTree(base, before[index]?.oid ?? '');
+      if (this.#there.has(before[index]?.oid ?? '')) for (const { oid } of parsed) this.#there.add(oid);
+      return new Map(parsed.map((entry) => [entry.rawName, entry]));
+    });
+    const found: (Pair & { isTree: boolean })[] = [];
+    for (const { mode, oid, rawName } of entries) {
+      if (mode === '160000') continue;
+      const isTree = mode === '040000';
+      const same = old.map((names) => names.get(rawName)).filter((entry) => entry !== undefined);
+      // Something with a new name is often a copy of what stands beside it.
+      if (same.length === 0 && this.#isNew(oid)) for (const base of before) this.#markAll(base);
+      if (!this.#isNew(oid)) continue;
+      const alike = same.filter((entry) => (entry.mode === '040000') === isTree && entry.oid !== oid);
+      found.push({ oid, isTree, bases: alike.map((entry) => entry.oid) });
+    }
+    return found;
+  }
+
+  /** Takes note of all that a tree holds, if the remote has it. */
+  #markAll({ oid, data }: GitObject): void {
+    if (!this.#there.has(oid) || this.#marked.has(oid)) return;
+    this.#marked.add(oid);
+    for (const entry of parseTree(data, oid)) this.#there.add(entry.oid);
   }
 
   async #files(pairs: readonly Pair[]): Promise<void> {

@@ -1,4 +1,5 @@
-const BLOCK = 4096;
+import { commonPrefix, commonSuffix } from './common-bytes.ts';
+
 const LONGEST_INSERT = 127;
 const LONGEST_COPY = 0xff_ff_ff;
 
@@ -19,27 +20,6 @@ export function spliceDelta(base: Uint8Array, target: Uint8Array): Buffer {
   }
   pushCopies(parts, base.length - behind, behind);
   return Buffer.concat(parts);
-}
-
-/** By blocks, which are compared natively, then by bytes within the one that differs. */
-function commonPrefix(a: Uint8Array, b: Uint8Array, most: number): number {
-  let at = 0;
-  while (at + BLOCK <= most && Buffer.compare(a.subarray(at, at + BLOCK), b.subarray(at, at + BLOCK)) === 0)
-    at += BLOCK;
-  while (at < most && a[at] === b[at]) at += 1;
-  return at;
-}
-
-function commonSuffix(a: Uint8Array, b: Uint8Array, most: number): number {
-  const blocksEqual = (from: number) =>
-    Buffer.compare(
-      a.subarray(a.length - from - BLOCK, a.length - from),
-      b.subarray(b.length - from - BLOCK, b.length - from),
-    ) === 0;
-  let length = 0;
-  while (length + BLOCK <= most && blocksEqual(length)) length += BLOCK;
-  while (length < most && a[a.length - 1 - length] === b[b.length - 1 - length]) length += 1;
-  return length;
 }
 
 function pushCopies(parts: Buffer[], from: number, size: number): void {
