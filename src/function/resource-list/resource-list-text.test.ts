@@ -113,6 +113,12 @@ test('a removed item of a list takes no comments of others with it', () => {
   expect(edits.get('web.yaml')).toBe(DEPLOYMENT.slice(0, DEPLOYMENT.indexOf('            - name: side')));
 });
 
+test('numbers of many digits are told apart, others are not rewritten', () => {
+  const files = { 'a.yaml': 'kind: A\nbig: 12345678901234567890\nsmall: 1.0\n' };
+  const { edits } = sendBack(files, (text) => text.replace('01234567890', '01234567891').replace('1.0', '1'));
+  expect(edits.get('a.yaml')).toBe('kind: A\nbig: 12345678901234567891\nsmall: 1.0\n');
+});
+
 test('resources come, go and move', () => {
   const files = { 'a.yaml': 'kind: A\nmetadata:\n  name: a # one\n---\nkind: B\nmetadata:\n  name: b\n' };
   const { edits } = sendBack(files, (text) => {

@@ -52,6 +52,14 @@ export function readResourceList(
     throw new SluiceError('LimitExceeded', `the ${NAME} has more than ${limits.outputBytes} bytes`);
   const list = parseResourceText(text, { file: NAME }).document.contents;
   if (list.flow === true) withoutJsonFormat(list);
+  return readListNode(list, { sent, limits });
+}
+
+/** As `readResourceList`, of a tree that is the caller's to give away. */
+export function readListNode(
+  list: YAMLMap,
+  { sent = [], limits = DEFAULT_FUNCTION_LIMITS }: ReadListOptions = {},
+): { items: Resource[]; results: FunctionResult[] } {
   const [apiVersion, kind] = [textOf(list, 'apiVersion'), textOf(list, 'kind')];
   if (kind !== NAME || !API_VERSIONS.test(apiVersion))
     throw invalid(
