@@ -254,7 +254,7 @@ describe('sluice fn source and sink', () => {
     const input = `${DEPLOYMENT}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c, annotations: { config.kubernetes.io/path: a/b.yaml } }\n`;
     const sunk = await sluice(['fn', 'sink', out], { input });
     expect(sunk.code, sunk.stderr).toBe(0);
-    expect((await readdir(out, { recursive: true })).sort()).toEqual(['a', 'a/b.yaml', 'deployment_web.yaml']);
+    expect((await readdir(out, { recursive: true })).sort()).toEqual(['a', 'a/b.yaml', 'before', 'before/deployment_web.yaml']);
     for (const bad of ['', 'just text', 'a: b\n', '{{ x }}', 'kind: ResourceList\nitems: 1\n']) {
       const refused = await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: bad });
       expect([bad, refused.code, refused.stdout]).toEqual([bad, 2, '']);

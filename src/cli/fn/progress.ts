@@ -49,7 +49,7 @@ export class Progress {
     const label = failed ? this.#terminal.style('red', '[FAIL]', err) : this.#terminal.style('green', '[PASS]', err);
     const took = duration(this.#options.now() - this.#began);
     this.#terminal.note(`${label} ${quoted(nameOf(result))} in ${took}`);
-    this.#block('Results', [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine));
+    this.#block('Results', (result.results ?? result.errorResults ?? []).map(findingLine));
     const stderr = (result.stderr ?? '').trimEnd();
     this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
     if (failed) this.#terminal.note(`  Exit code: ${result.exitCode || 1}`);
