@@ -139,7 +139,7 @@ test('what was set and deleted reads back as meant, and untouched lines stay', {
       // Written once, nothing is left to do.
       expect(again.toText()).toBe(text);
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
   );
 });
 
