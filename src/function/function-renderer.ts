@@ -8,6 +8,7 @@ import { namesFunctions, RENDERED } from '../package/write/render.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
 import type { PipelineInput, PipelineRunner } from './pipeline/pipeline.ts';
+import { readsStatus } from './pipeline/reads-status.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
 
 /** Bytes of texts that are kept of packages that were rendered before. */
@@ -56,7 +57,7 @@ export class FunctionRenderer implements Renderer {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
     add(catalog.functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
-    const withStatus = readsStatus(files, rules, catalog);
+    const withStatus = readsStatus(files, catalog, rules);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';
       add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
@@ -107,18 +108,4 @@ function kptfileKey(text: string, withStatus: boolean): string {
   if (!read.ok) return text;
   const conditions = (read.kptfile.status?.conditions ?? []).filter(({ type }) => type !== RENDERED.type);
   return canonicalJson([contentOf(read.kptfile), gatesOf(read.kptfile), withStatus ? conditions : []]);
-}
-
-/** True if a function that these packages name may depend on the conditions in the Kptfile. */
-function readsStatus(files: ReadonlyMap<string, string>, rules: FunctionRules, catalog: Catalog): boolean {
-  for (const [path, text] of files) {
-    if (!isKptfilePath(path)) continue;
-    const read = readKptfile(text);
-    const { mutators = [], validators = [] } = (read.ok ? read.kptfile.pipeline : undefined) ?? {};
-    for (const entry of [...mutators, ...validators]) {
-      const found = catalog.resolve(entry, rules);
-      if (found.type !== 'builtIn' || found.fn.readsStatus === true || entry.when !== undefined) return true;
-    }
-  }
-  return false;
 }
