@@ -32,6 +32,8 @@ export interface OpenCall {
   readonly name: string;
   /** Where in its caller it was called. */
   readonly position: Position;
+  /** A function that does not come from the script has no lines of its own. */
+  readonly builtIn: boolean;
 }
 
 /**

@@ -17,13 +17,13 @@ export function call(
   machine.position = position;
   machine.step(1);
   if (callee instanceof StarlarkFunction) {
-    machine.enter({ name: callee.code.name, position });
+    machine.enter({ name: callee.code.name, position, builtIn: false });
     const result = callee.code.body(new Frame(bindArguments(callee, args, named), callee.free));
     machine.leave();
     return result;
   }
   if (!(callee instanceof Builtin)) return fail(`invalid call of non-function (${typeName(callee)})`);
-  machine.enter({ name: callee.name, position });
+  machine.enter({ name: callee.name, position, builtIn: true });
   const result = callee.call(machine, args, named);
   machine.leave();
   return result;
