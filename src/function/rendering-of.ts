@@ -71,7 +71,7 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Given
     const message = cut(`${names}: ${broken.result.executionError ?? broken.result.stderr ?? 'could not be run'}`);
     return { type, status: 'Unknown', reason: 'ValidatorFailed', message };
   }
-  const findings = steps.flatMap(({ result }) => [...(result.errorResults ?? []), ...(result.results ?? [])]);
+  const findings = steps.flatMap(({ result }) => result.results ?? []);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const failed = steps.some(({ result }) => (result.exitCode ?? 0) !== 0);
   if (errors.length === 0 && !failed) {

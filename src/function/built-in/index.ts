@@ -1,9 +1,14 @@
 import type { FunctionPack } from '../function.ts';
 import { applyReplacements } from './apply-replacements/apply-replacements.ts';
 import { applySetters } from './apply-setters.ts';
+import { createSetters } from './create-setters.ts';
 import { deleteAnnotations } from './delete-annotations.ts';
+import { dropComments } from './drop-comments.ts';
 import { ensureNameSubstring } from './ensure-name-substring.ts';
+import { genConfigmap } from './gen-configmap.ts';
+import { listSetters } from './list-setters.ts';
 import { removeLocalConfigResources } from './remove-local-config-resources.ts';
+import { searchReplace } from './search-replace/search-replace.ts';
 import { setAnnotations } from './set-annotations.ts';
 import { setDefaultName } from './set-default-name.ts';
 import { setImage } from './set-image.ts';
@@ -11,6 +16,8 @@ import { setLabels } from './set-labels.ts';
 import { setNamePrefix } from './set-name-prefix.ts';
 import { setNamespace } from './set-namespace.ts';
 import { setStandardLabels } from './set-standard-labels.ts';
+import { starlark } from './starlark.ts';
+import { upsertResource } from './upsert-resource.ts';
 
 /** The functions that come with Sluice. */
 export const builtIns: FunctionPack = {
@@ -18,9 +25,14 @@ export const builtIns: FunctionPack = {
   functions: [
     applyReplacements,
     applySetters,
+    createSetters,
     deleteAnnotations,
+    dropComments,
     ensureNameSubstring,
+    genConfigmap,
+    listSetters,
     removeLocalConfigResources,
+    searchReplace,
     setAnnotations,
     setDefaultName,
     setImage,
@@ -28,5 +40,7 @@ export const builtIns: FunctionPack = {
     setNamePrefix,
     setNamespace,
     setStandardLabels,
+    starlark,
+    upsertResource,
   ],
 };

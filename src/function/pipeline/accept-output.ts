@@ -3,6 +3,7 @@ import { isMap, isScalar, isSeq } from 'yaml';
 import { readKptfile } from '../../../kptfile-schema/index.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { checkPath } from '../../git/paths.ts';
+import { isKptfilePath } from '../../package/merge/package-files.ts';
 import { isResourcePath } from '../resource-list/read-resources.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { fileOf } from '../resource-list/write-resources.ts';
@@ -14,8 +15,8 @@ const MAX_DEPTH = 200;
 export interface Expectation {
   /** The resources before the function, all of the package. */
   readonly before: readonly Place[];
-  /** Kptfiles that must be there afterwards. */
-  readonly kptfiles: readonly string[];
+  /** Whether the Kptfiles that were there must be there afterwards. */
+  readonly keepsKptfiles: boolean;
   readonly limits: FunctionLimits;
 }
 
@@ -39,7 +40,7 @@ export function placesOf(resources: readonly Resource[]): Place[] {
  * Checks what a function made of a package, and gives every new resource its place. Throws InvalidInput for what kpt refuses, and for a
  * package without its Kptfiles; LimitExceeded above the limits.
  */
-export function acceptOutput(output: readonly Resource[], { before, kptfiles, limits }: Expectation): void {
+export function acceptOutput(output: readonly Resource[], { before, keepsKptfiles, limits }: Expectation): void {
   if (output.length > limits.resources)
     throw new SluiceError(
       'LimitExceeded',
@@ -71,7 +72,11 @@ export function acceptOutput(output: readonly Resource[], { before, kptfiles, li
     }
   }
   settle(fresh, taken);
-  checkKptfiles(output, kptfiles);
+  if (keepsKptfiles)
+    checkKptfiles(
+      output,
+      before.flatMap(({ file }) => (isKptfilePath(file) ? [file] : [])),
+    );
 }
 
 /** New resources whose place is taken go behind those that are in the file. */

@@ -81,7 +81,10 @@ async function runExternal(
   context: RunContext,
 ): Promise<FunctionRun> {
   const { external, limits, signal } = context;
-  if (external === undefined) return notHere('functions outside of this process are switched off here');
+  if (external === undefined)
+    return notHere(
+      'it is not built in, and programs and containers are switched off here; let a FunctionPolicy name a built-in function in its place',
+    );
   try {
     const refusal = await external.refusal(call);
     if (refusal !== undefined) return notHere(refusal);

@@ -7,7 +7,7 @@ import { parseImageName } from '../catalog/image-name.ts';
 import { readResources } from '../resource-list/read-resources.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { writeResources } from '../resource-list/write-resources.ts';
-import { acceptOutput, placesOf } from './accept-output.ts';
+import { acceptOutput, type Place, placesOf } from './accept-output.ts';
 import { entryProblem, WHEN_VARIABLES } from './check-entry.ts';
 import { failureText } from './failure-text.ts';
 import { askedCondition, functionConfig } from './function-config.ts';
@@ -53,7 +53,8 @@ class PipelineRun {
     this.#input = input;
     this.#options = options;
     this.#tree = input.only === undefined ? readPackages(input.files) : singlePackage(input.only);
-    this.#before = readResources(input.files);
+    const runsNothing = this.#tree.runs.every((each) => entriesOf(each).length === 0);
+    this.#before = readResources(runsNothing ? new Map() : input.files);
     this.#notes = [...this.#before.notes];
     this.#members = new PackageMembers(this.#tree.parentsFirst, this.#before.resources);
   }
@@ -140,25 +141,37 @@ class PipelineRun {
   }
 
   async #runFunction(
-    { of, list }: Entry,
+    { list }: Entry,
     resolved: ResolvedFunction,
     { members, selected, config }: { members: Members; selected: readonly Resource[]; config: Resource | undefined },
   ): Promise<FunctionRun> {
     const all = members.items;
-    // What functions in this process get they change in place.
-    const keeps = resolved.type === 'builtIn' && (list === 'validators' || this.#tree.savesOnFailure);
-    const items = keeps ? selected.map((resource) => resource.clone()) : [...selected];
+    const isMutator = list === 'mutators';
+    // Functions in this process change what they get.
+    const items = isMutator || resolved.type !== 'builtIn' ? selected : selected.map((resource) => resource.clone());
+    const saved = isMutator && this.#tree.savesOnFailure ? all.map((resource) => resource.clone()) : all;
     const before = placesOf(all);
-    const run = await runFunction(resolved, { items, config }, this.#options);
-    if (run.items === undefined || list === 'validators') return run;
-    try {
+    let run = await runFunction(resolved, { items: [...items], config }, this.#options);
+    if (run.items !== undefined && isMutator) {
       const output = mergeSelection(all, selected, run.items);
-      acceptOutput(output, { before, kptfiles: this.#kptfilesIn(of), limits: this.#options.limits });
-      members.items = output;
-      return run;
+      const problem = this.#accept(output, before);
+      if (problem === undefined) members.items = output;
+      else run = { results: run.results, exitCode: 1, stderr: problem };
+    }
+    if (run.items === undefined) members.items = saved;
+    return run;
+  }
+
+  /** Why the output of a mutator is not taken; undefined if it is. */
+  #accept(output: readonly Resource[], before: readonly Place[]): string | undefined {
+    // A function that is run by hand may take Kptfiles away.
+    const keepsKptfiles = this.#input.only === undefined;
+    try {
+      acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
+      return undefined;
     } catch (error) {
-      if (!isSluiceError(error, 'InvalidInput') && !isSluiceError(error, 'LimitExceeded')) throw error;
-      return { results: run.results, exitCode: 1, stderr: error.message };
+      if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded')) return error.message;
+      throw error;
     }
   }
 
@@ -181,15 +194,6 @@ class PipelineRun {
     const { validatorConditions } = this.#input;
     const short = image === undefined ? posix.basename(exec?.trim().split(/\s/)[0] ?? '') : parseImageName(image).name;
     return (name === undefined ? undefined : validatorConditions.get(name)) ?? validatorConditions.get(short);
-  }
-
-  /** Kptfiles of a package and of those in it, by path below its folder. A function that is run by hand may take them away. */
-  #kptfilesIn({ path }: PipelinePackage): string[] {
-    if (this.#input.only !== undefined) return [];
-    const prefix = path === '' ? '' : `${path}/`;
-    return this.#tree.parentsFirst.flatMap(({ kptfilePath }) =>
-      kptfilePath.startsWith(prefix) ? [kptfilePath.slice(prefix.length)] : [],
-    );
   }
 
   #failure({ of, list, at, fn }: Entry, why: string): string {
