@@ -7,6 +7,7 @@ import { CONFIG_MAP, configOf, invalidConfig, textsAt } from './support/function
 import { putLineComment } from './support/line-comment.ts';
 import { scalarText } from './support/scalar-text.ts';
 import { isListField } from './support/setter-pattern.ts';
+import { shownValue } from './support/shown-value.ts';
 import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
 import { yamlList } from './support/yaml-list.ts';
 
@@ -73,7 +74,8 @@ class SetterComments {
         : undefined;
     if (comment === undefined) return;
     putLineComment(node, comment);
-    results.push(resultFor('info', `set comment to ${JSON.stringify(comment)}`, resource, fieldText(trail)));
+    const field = fieldText(trail);
+    results.push(resultFor('info', `set comment to ${shownValue(comment, [field], resource)}`, resource, field));
   }
 
   #scalarComment(node: Scalar): string | undefined {

@@ -7,6 +7,7 @@ import type { Resource } from '../resource-list/resource.ts';
 import { textAt, textsAt } from './support/function-config.ts';
 import { scalarText } from './support/scalar-text.ts';
 import { deriveSetters, isListField, setterPatternOf, soleSetter } from './support/setter-pattern.ts';
+import { isSecret } from './support/shown-value.ts';
 import { walkFields } from './support/walk-fields.ts';
 import { yamlList } from './support/yaml-list.ts';
 
@@ -17,6 +18,9 @@ interface FoundSetter {
   count: number;
 }
 
+/** Characters of a value that its result shows. */
+const MAX_SHOWN = 200;
+
 export const listSetters: KrmFunction = {
   name: 'list-setters',
   doc: {
@@ -26,7 +30,10 @@ export const listSetters: KrmFunction = {
       'Nothing is changed, and there is nothing to configure.',
     ].join('\n\n'),
     examples: ['sluice fn eval --image list-setters:v0.1 --include-meta-resources\n'],
-    differences: ['A list with a comment that names more than one setter is passed over.'],
+    differences: [
+      'A list with a comment that names more than one setter is passed over.',
+      'Values that are in a Secret or look like one are not shown, and long ones are cut.',
+    ],
   },
   run(list) {
     const setters = new Map<string, FoundSetter>();
@@ -34,7 +41,8 @@ export const listSetters: KrmFunction = {
     for (const resource of list.items) addFields(resource, setters);
     for (const name of [...setters.keys()].sort()) {
       const { value, type, count } = setters.get(name) as FoundSetter;
-      const message = `Name: ${name}, Value: ${value}, Type: ${type}, Count: ${count}`;
+      const shown = isSecret(value, [name]) ? '(hidden)' : value.slice(0, MAX_SHOWN);
+      const message = `Name: ${name}, Value: ${shown}, Type: ${type}, Count: ${count}`;
       list.results.push({ severity: 'info', message });
     }
     if (setters.size === 0) list.results.push({ severity: 'warning', message: 'no setters found' });
@@ -77,8 +85,9 @@ function addFields(resource: Resource, setters: Map<string, FoundSetter>): void 
     }
   });
 
-  function count(name: string, value: string, type: FoundSetter['type']): void {
+  function count(name: string, text: string, type: FoundSetter['type']): void {
     const found = setters.get(name);
+    const value = resource.kind === 'Secret' ? '(hidden)' : text;
     if (found === undefined) setters.set(name, { value, type, count: 1 });
     else found.count++;
   }

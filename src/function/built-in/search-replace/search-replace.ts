@@ -9,6 +9,7 @@ import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
 import { lineComment, putLineComment } from '../support/line-comment.ts';
 import { scalarText, writeScalar } from '../support/scalar-text.ts';
 import { isListField } from '../support/setter-pattern.ts';
+import { shownValue } from '../support/shown-value.ts';
 import { fieldText, type Trail, walkFields } from '../support/walk-fields.ts';
 import { Search } from './search.ts';
 
@@ -27,6 +28,7 @@ export const searchReplace: KrmFunction = {
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: move\ndata:\n  by-value-regex: "^old-(.*)$"\n  put-value: new-${1}\n',
     ],
     differences: [
+      'Messages do not show values that are in a Secret or look like one.',
       'One of `by-value`, `by-value-regex` and `by-path` must be given, as in the images up to v0.2.1.',
       'With `by-value` or `by-value-regex`, a list as a whole is not found.',
       '`put-comment` is written where `put-value` sets a field by its path, too.',
@@ -109,7 +111,8 @@ class SearchRun {
     const value = isScalar(node) ? scalarText(node) : JSON.stringify(plainValue(node));
     const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
     const verb = putValue === undefined && putComment === undefined ? 'Matched field value' : 'Mutated field value to';
-    this.#list.results.push(resultFor('info', `${verb} ${JSON.stringify(text)}`, resource, fieldText(trail)));
+    const field = fieldText(trail);
+    this.#list.results.push(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field));
   }
 }
 
