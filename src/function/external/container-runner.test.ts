@@ -51,6 +51,21 @@ describe('arguments', () => {
   });
 });
 
+// Needs no service of docker: its command line reads the options before it looks for one.
+test('options are such as the real docker takes', async ({ skip }) => {
+  const env = { PATH: process.env.PATH ?? '', DOCKER_HOST: 'unix:///nowhere/docker.sock' };
+  const words = containerArguments({
+    ...{ engine: 'docker', name: 'sluice-1', image: 'example.com/x:v1', allowNetwork: false, memoryBytes: 64 * MIB },
+  });
+  const bounds = { time: 20_000, outputBytes: MIB, clock: systemClock, signal: never(), cwd: '/', input: '' };
+  const call = { ...bounds, title: 'docker run', env, file: 'docker', arguments: words };
+  const answer = await runProcess(call).catch((error: Error) => error);
+  if (answer instanceof Error) return skip(answer.message);
+  expect(answer.stderr).toContain('unix:///nowhere/docker.sock');
+  const wrong = await runProcess({ ...call, arguments: ['run', '--no-such-option', 'x'] });
+  expect(wrong.stderr).not.toContain('/nowhere/');
+});
+
 test('an engine gets the accounts of registries, and no other secret of this process', () => {
   expect(engineEnvironment({ PATH: '/bin', DOCKER_CONFIG: '/d', SLUICE_TOKEN: 'hush' })).toEqual({
     PATH: '/bin',

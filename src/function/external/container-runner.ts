@@ -1,9 +1,9 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { checkImage, isPinned } from './check-image.ts';
 import { containerArguments, type EngineName } from './container-arguments.ts';
 import { type Engine, type EngineSearch, findEngine, lastLine } from './container-engine.ts';
 import type { ExternalAnswer } from './external-runner.ts';
-import { checkImage, isPinned } from './image-reference.ts';
 import { runProcess } from './run-process.ts';
 
 export interface ContainerOptions {
