@@ -207,7 +207,7 @@ describe('sluice fn eval', () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     for (const words of [
       [path],
-      [path, '-i', 'set-labels', '-x', './x'],
+      [path, '-i', 'set-labels', '--exec', './x'],
       [path, path, '-i', 'set-labels'],
       [path, '-i', 'set-labels', '--match-labels', 'nothing'],
       [path, '-i', 'set-labels', '--', 'ConfigMap', 'a=b', 'c'],

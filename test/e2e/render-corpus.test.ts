@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { table } from '../../src/cli/output/table.ts';
-import { builtIns } from '../../src/function/built-in/index.ts';
-import { sluice } from '../support/cli.ts';
+import { runCli } from '../../src/cli/testing.ts';
 import { type CorpusPackage, corpusMissing, corpusPackages } from '../support/corpus.ts';
 
 async function copyOf(pack: CorpusPackage, top: string): Promise<string> {
@@ -45,7 +44,7 @@ describe.skipIf(corpusMissing !== false)(
           const folder = await copyOf(pack, top);
           const before = await contents(folder);
           // Nothing is fetched: what is not built in cannot run, whatever machine this is.
-          const render = () => sluice(['fn', 'render', folder, '--image-pull-policy', 'never']);
+          const render = () => runCli(['fn', 'render', folder, '--image-pull-policy', 'never']);
           const first = await render();
           const after = await contents(folder);
           const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
@@ -55,12 +54,10 @@ describe.skipIf(corpusMissing !== false)(
           if (first.code === 0) {
             expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
           } else {
-            // Only what is not ours to run stops a package, and it changes nothing but the status.
+            // Only Nephio's own functions stop a package, and then nothing changes but the status.
             expect(first.code).toBe(1);
             expect(last).toMatch(/^error: /);
-            const [failed = ''] = told(first.stderr, 'FAIL');
-            expect(last, pack.name).toContain(failed);
-            expect(builtIns.functions.map(({ name }) => name)).not.toContain(failed);
+            expect(last).toContain('docker.io/nephio/');
             expect(changed).toEqual(['Kptfile']);
           }
           const second = await render();
