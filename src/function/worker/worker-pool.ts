@@ -28,6 +28,7 @@ export class WorkerPool {
   readonly #uses = new Map<WorkerProcess, number>();
   /** The last one was used last. */
   readonly #idle: Idle[] = [];
+  readonly #underWay = new Set<Promise<void>>();
   #closed = false;
 
   constructor(options: PoolOptions) {
@@ -42,6 +43,8 @@ export class WorkerPool {
    */
   async use<Result>(signal: AbortSignal, action: (worker: WorkerProcess) => Promise<Result>): Promise<Result> {
     const release = await this.#slots.take(signal);
+    const over = Promise.withResolvers<void>();
+    this.#underWay.add(over.promise);
     try {
       const worker = this.#takeIdle() ?? this.#start();
       worker.hold(true);
@@ -49,17 +52,22 @@ export class WorkerPool {
         await worker.ready;
         if (worker.isEnding)
           throw new SluiceError('Unavailable', `functions cannot be run: a worker ${await worker.ended}`);
-        return await action(worker);
+        const result = await action(worker);
+        // What came of a worker that `close` killed says nothing about the package.
+        if (this.#closed) throw closed();
+        return result;
       } finally {
         if (worker.isEnding) await worker.ended;
         else this.#giveBack(worker);
       }
     } finally {
+      this.#underWay.delete(over.promise);
+      over.resolve();
       release();
     }
   }
 
-  /** Ends all workers; what is under way is refused or fails. Resolves when they are gone. */
+  /** Ends all workers; what is under way is refused. Resolves when they are gone and nothing is under way. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#slots.close(closed());
@@ -70,7 +78,7 @@ export class WorkerPool {
       worker.hold(true);
       worker.kill();
     }
-    await Promise.all(workers.map((worker) => worker.ended));
+    await Promise.all([...workers.map((worker) => worker.ended), ...this.#underWay]);
   }
 
   /** Process ids of all workers. */
