@@ -64,7 +64,7 @@ export async function kubernetesTypes(): Promise<string> {
   const models = (await import(all)) as Models;
   const kinds = kindsOfApis(models);
   const types: Record<string, Record<string, string>> = {};
-  const open = [...Object.values(kinds), 'V1ObjectMeta'];
+  const open = [...Object.values(kinds).map(({ type }) => type), 'V1ObjectMeta'];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (Object.hasOwn(types, name)) continue;
     const text = readFileSync(join(generated, 'models', `${name}.d.ts`), 'utf8');
@@ -89,19 +89,20 @@ function attributesOf(models: Models, name: string): readonly Attribute[] {
   return attributes;
 }
 
-/** Names of models by `apiVersion/kind`: what can be posted to a collection. */
-function kindsOfApis(models: Models): Record<string, string> {
-  const kinds: Record<string, string> = {};
+/** By `apiVersion/kind`: what can be posted to a collection. */
+function kindsOfApis(models: Models): KubernetesTypes['kinds'] {
+  const kinds: Record<string, KubernetesTypes['kinds'][string]> = {};
   const folder = join(generated, 'apis');
   for (const file of readdirSync(folder).filter((name) => name.endsWith('Api.js'))) {
     for (const part of readFileSync(join(folder, file), 'utf8').split('const localVarPath = ').slice(1)) {
-      const path = /^'\/(?:api|apis\/[^/{]+)\/[^/{]+\/(?:namespaces\/\{namespace\}\/)?[^/{]+'/.exec(part)?.[0];
-      const model = /serialize\(body, "(\w+)"/.exec(part)?.[1];
-      if (path === undefined || model === undefined || !part.includes('HttpMethod.POST')) continue;
+      const path = /^'\/(?:api|apis\/([^/{]+))\/([^/{]+)\/(namespaces\/\{namespace\}\/)?([^/{]+)'/.exec(part);
+      const type = /serialize\(body, "(\w+)"/.exec(part)?.[1];
+      if (path === null || type === undefined || !part.includes('HttpMethod.POST')) continue;
       // The client still has files of kinds that are gone.
-      if (!Object.hasOwn(models, model)) continue;
-      const [, root, ...rest] = path.slice(1, -1).split('/');
-      kinds[`${root === 'api' ? rest[0] : `${rest[0]}/${rest[1]}`}/${kindOf(model)}`] = model;
+      if (!Object.hasOwn(models, type)) continue;
+      const [, group, version, namespace, plural = ''] = path;
+      const apiVersion = group === undefined ? version : `${group}/${version}`;
+      kinds[`${apiVersion}/${kindOf(type)}`] = { type, plural, namespaced: namespace !== undefined };
     }
   }
   return sorted(kinds);

@@ -38,9 +38,13 @@ export function placesOf(resources: readonly Resource[]): Place[] {
 
 /**
  * Checks what a function made of a package, and gives every new resource its place. Throws InvalidInput for what kpt refuses, and for a
- * package without its Kptfiles; LimitExceeded above the limits.
+ * package without its Kptfiles; LimitExceeded above the limits. Gives the new resources that the package has already under the same
+ * kind and name, which kpt lets pass.
  */
-export function acceptOutput(output: readonly Resource[], { before, keepsKptfiles, limits }: Expectation): void {
+export function acceptOutput(
+  output: readonly Resource[],
+  { before, keepsKptfiles, limits }: Expectation,
+): readonly Resource[] {
   if (output.length > limits.resources)
     throw new SluiceError(
       'LimitExceeded',
@@ -77,6 +81,7 @@ export function acceptOutput(output: readonly Resource[], { before, keepsKptfile
       output,
       before.flatMap(({ file }) => (isKptfilePath(file) ? [file] : [])),
     );
+  return repeated(output, fresh);
 }
 
 /** New resources whose place is taken go behind those that are in the file. */
@@ -90,6 +95,22 @@ function settle(fresh: readonly Resource[], taken: Map<string, Resource>): void 
     taken.set(`${resource.file}\0${resource.index}`, resource);
     ends.set(resource.file, Math.max(ends.get(resource.file) ?? 0, resource.index + 1));
   }
+}
+
+function repeated(output: readonly Resource[], fresh: readonly Resource[]): Resource[] {
+  if (fresh.length === 0) return [];
+  const isFresh = new Set(fresh);
+  const known = new Set(output.filter((resource) => !isFresh.has(resource)).map(identityOf));
+  return fresh.filter((resource) => {
+    const identity = identityOf(resource);
+    if (known.has(identity)) return true;
+    known.add(identity);
+    return false;
+  });
+}
+
+function identityOf({ apiVersion, kind, namespace, name }: Resource): string {
+  return JSON.stringify([apiVersion, kind, namespace, name]);
 }
 
 function checkedFile(resource: Resource): string {

@@ -199,3 +199,29 @@ test('what cannot be run here says so, and what to do', async () => {
   expect(slow.steps[0]?.unavailable).toBeUndefined();
   expect(slow.steps[0]?.result.executionError).toBe('it took longer than 30 s');
 });
+
+test('what a function says without end is cut, errors last', async () => {
+  const { steps, failure } = await runBad(({ results }) => {
+    for (let at = 0; at < 5000; at++) results.push({ severity: 'info', message: `info ${at}` });
+    results.push({ severity: 'error', message: 'x'.repeat(100_000) });
+  });
+  const { results = [], errorResults = [] } = steps[0]?.result ?? {};
+  expect(results).toHaveLength(1001);
+  expect(results[0]).toMatchObject({ severity: 'error' });
+  expect(results[0]?.message).toHaveLength(4000);
+  expect(results.at(-1)?.message).toBe('4001 more findings are left out');
+  expect(errorResults).toHaveLength(1);
+  expect(failure?.length).toBeLessThan(1000);
+});
+
+test('a second resource of the same kind and name in another file is allowed, as in kpt, and noted', async () => {
+  const { edits, notes, failure } = await runBad(({ items }) => {
+    items.push(Resource.parse(configMap('one'), { file: 'c.yaml', index: 0 }));
+    items.push(Resource.parse(configMap('three'), { file: 'c.yaml', index: 0 }));
+  });
+  expect(failure).toBeUndefined();
+  expect(edits.get('c.yaml')).toBe(`${configMap('one')}---\n${configMap('three')}`);
+  expect(notes).toEqual([
+    'Kptfile: pipeline.mutators[0], function "bad": it made c.yaml: ConfigMap one, and the package has one already',
+  ]);
+});

@@ -40,6 +40,9 @@ export async function runPipeline(input: PipelineInput, options: PipelineOptions
   return run.run();
 }
 
+/** Notes about one function; more say no more. */
+const MOST_REPEATED = 5;
+
 class PipelineRun {
   readonly #input: PipelineInput;
   readonly #options: PipelineOptions;
@@ -80,7 +83,7 @@ class PipelineRun {
         const problem = entryProblem(entry.fn, own);
         if (problem === undefined) continue;
         this.#steps.push(stepOf(entry, { results: [], exitCode: 1, stderr: problem }));
-        return this.#failure(entry, problem);
+        return this.#about(entry, problem);
       }
       return undefined;
     });
@@ -137,16 +140,16 @@ class PipelineRun {
     this.#steps.push(step);
     onEvent?.({ type: 'finished', step });
     if (run.exitCode === 0 || asked.conditionType !== undefined) return undefined;
-    return this.#failure(entry, failureText(step.result));
+    return this.#about(entry, failureText(step.result));
   }
 
   async #runFunction(
-    { list }: Entry,
+    entry: Entry,
     resolved: ResolvedFunction,
     { members, selected, config }: { members: Members; selected: readonly Resource[]; config: Resource | undefined },
   ): Promise<FunctionRun> {
     const all = members.items;
-    const isMutator = list === 'mutators';
+    const isMutator = entry.list === 'mutators';
     // Functions in this process change what they get.
     const items = isMutator || resolved.type !== 'builtIn' ? selected : selected.map((resource) => resource.clone());
     const saved = isMutator && this.#tree.savesOnFailure ? all.map((resource) => resource.clone()) : all;
@@ -154,7 +157,7 @@ class PipelineRun {
     let run = await runFunction(resolved, { items: [...items], config }, this.#options);
     if (run.items !== undefined && isMutator) {
       const output = mergeSelection(all, selected, run.items);
-      const problem = this.#accept(output, before);
+      const problem = this.#accept(entry, output, before);
       if (problem === undefined) members.items = output;
       else run = { results: run.results, exitCode: 1, stderr: problem };
     }
@@ -163,11 +166,13 @@ class PipelineRun {
   }
 
   /** Why the output of a mutator is not taken; undefined if it is. */
-  #accept(output: readonly Resource[], before: readonly Place[]): string | undefined {
+  #accept(entry: Entry, output: readonly Resource[], before: readonly Place[]): string | undefined {
     // A function that is run by hand may take Kptfiles away.
     const keepsKptfiles = this.#input.only === undefined;
     try {
-      acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
+      const repeated = acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
+      for (const resource of repeated.slice(0, MOST_REPEATED))
+        this.#notes.push(this.#about(entry, `it made ${resource.describe()}, and the package has one already`));
       return undefined;
     } catch (error) {
       if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded')) return error.message;
@@ -196,7 +201,7 @@ class PipelineRun {
     return (name === undefined ? undefined : validatorConditions.get(name)) ?? validatorConditions.get(short);
   }
 
-  #failure({ of, list, at, fn }: Entry, why: string): string {
+  #about({ of, list, at, fn }: Entry, why: string): string {
     const name = JSON.stringify(fn.name ?? fn.image ?? fn.exec ?? '');
     if (this.#input.only !== undefined) return `function ${name}: ${why}`;
     return `${of.kptfilePath}: pipeline.${list}[${at}], function ${name}: ${why}`;

@@ -7,10 +7,17 @@ import type { StructuralSchema } from '../../resource/schema/structural-schema.t
 export interface KubernetesTypes {
   /** Of Kubernetes: `1.36`. */
   readonly release: string;
-  /** Names of types by `apiVersion/kind`. */
-  readonly kinds: Readonly<Record<string, string>>;
+  /** By `apiVersion/kind`: the name of its type, and what paths of the API call it. */
+  readonly kinds: Readonly<Record<string, { readonly type: string } & ResourceName>>;
   /** Types of fields by names of types. */
   readonly types: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** What rules that go by paths of the API call a kind. */
+export interface ResourceName {
+  /** `deployments`. */
+  readonly plural: string;
+  readonly namespaced: boolean;
 }
 
 /** As the text of a quantity, such as `500m`, `2Gi` or `1e3`. */
@@ -42,9 +49,13 @@ export class KubernetesSchemas {
 
   /** Undefined if Kubernetes has no such kind. */
   of(apiVersion: string, kind: string): StructuralSchema | undefined {
-    const { kinds } = this.#data;
-    const key = `${apiVersion}/${kind}`;
-    return Object.hasOwn(kinds, key) ? this.#schema(kinds[key] ?? '') : undefined;
+    const found = this.#kind(apiVersion, kind);
+    return found === undefined ? undefined : this.#schema(found.type);
+  }
+
+  /** Undefined if Kubernetes has no such kind. */
+  resourceName(apiVersion: string, kind: string): ResourceName | undefined {
+    return this.#kind(apiVersion, kind);
   }
 
   /** The metadata that every object may have. */
@@ -57,6 +68,12 @@ export class KubernetesSchemas {
     return Object.keys(this.#data.kinds)
       .filter((key) => key.endsWith(`/${kind}`))
       .map((key) => key.slice(0, -kind.length - 1));
+  }
+
+  #kind(apiVersion: string, kind: string): KubernetesTypes['kinds'][string] | undefined {
+    const { kinds } = this.#data;
+    const key = `${apiVersion}/${kind}`;
+    return Object.hasOwn(kinds, key) ? kinds[key] : undefined;
   }
 
   #schema(type: string): StructuralSchema {

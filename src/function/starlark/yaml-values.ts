@@ -1,6 +1,6 @@
 import { type Document, isAlias, isMap, isScalar, isSeq, type Scalar } from 'yaml';
 import { plainValue } from '../resource-list/node-value.ts';
-import { fail, type Machine } from './machine.ts';
+import { fail, type Machine, TABLE } from './machine.ts';
 import { Float } from './values/float.ts';
 import { Dict } from './values/hash-table.ts';
 import { toInt } from './values/integer.ts';
@@ -15,7 +15,7 @@ const NODE = 8;
 
 /** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. */
 export function valueFrom(machine: Machine, node: unknown, document: Document, depth = 0): Value {
-  machine.elements(1);
+  machine.elements(isMap(node) ? TABLE : 1);
   machine.step(1);
   if (depth > MAXIMUM_DEPTH) fail(`YAML that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be read`);
   if (isScalar(node)) return scalarValue(node);
