@@ -6,6 +6,7 @@ import { deleteAnnotations } from './delete-annotations.ts';
 import { dropComments } from './drop-comments.ts';
 import { ensureNameSubstring } from './ensure-name-substring.ts';
 import { genConfigmap } from './gen-configmap.ts';
+import { kubeconform, kubeval } from './kubeconform/kubeconform.ts';
 import { listSetters } from './list-setters.ts';
 import { removeLocalConfigResources } from './remove-local-config-resources.ts';
 import { searchReplace } from './search-replace/search-replace.ts';
@@ -30,6 +31,8 @@ export const builtIns: FunctionPack = {
     dropComments,
     ensureNameSubstring,
     genConfigmap,
+    kubeconform,
+    kubeval,
     listSetters,
     removeLocalConfigResources,
     searchReplace,
