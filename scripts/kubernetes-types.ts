@@ -95,7 +95,7 @@ function kindsOfApis(models: Models): KubernetesTypes['kinds'] {
   const folder = join(generated, 'apis');
   for (const file of readdirSync(folder).filter((name) => name.endsWith('Api.js'))) {
     for (const part of readFileSync(join(folder, file), 'utf8').split('const localVarPath = ').slice(1)) {
-      const path = /^'\/(?:api|apis\/([^/{]+))\/([^/{]+)\/(namespaces\/\{namespace\}\/)?([^/{]+)'/.exec(part);
+      const path = /^'\/(?:api|apis\/([^/{]+))\/([^/{]+)\/(namespaces\/\{namespace\}\/)?([^/{']+)'/.exec(part);
       const type = /serialize\(body, "(\w+)"/.exec(part)?.[1];
       if (path === null || type === undefined || !part.includes('HttpMethod.POST')) continue;
       // The client still has files of kinds that are gone.
