@@ -25,6 +25,12 @@ const NO_SIGNAL = new AbortController().signal;
 
 export type PackageTexts = ReadonlyMap<string, Uint8Array>;
 
+/** False if no Kptfile of a package can name functions: a look at the bytes, for those who ask often. */
+export function mayNameFunctions(files: PackageTexts): boolean {
+  for (const [path, data] of files) if (isKptfilePath(path) && asBuffer(data).includes('pipeline')) return true;
+  return false;
+}
+
 /** Whether any Kptfile of a package, nested packages included, names functions; undefined if one of them cannot be read. */
 export function namesFunctions(files: PackageTexts): boolean | undefined {
   let found = false;
@@ -130,4 +136,8 @@ function hasPipeline({ pipeline }: Kptfile): boolean {
 function isRendered({ status }: Kptfile): boolean {
   const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
   return found !== undefined && others.length === 0 && sameValue(found, RENDERED);
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }
