@@ -1,6 +1,7 @@
 import type { FunctionPack } from '../function.ts';
 import { applyReplacements } from './apply-replacements/apply-replacements.ts';
 import { applySetters } from './apply-setters.ts';
+import { celValidation } from './cel-validation/cel-validation.ts';
 import { createSetters } from './create-setters.ts';
 import { deleteAnnotations } from './delete-annotations.ts';
 import { dropComments } from './drop-comments.ts';
@@ -26,6 +27,7 @@ export const builtIns: FunctionPack = {
   functions: [
     applyReplacements,
     applySetters,
+    celValidation,
     createSetters,
     deleteAnnotations,
     dropComments,

@@ -35,6 +35,8 @@ export const celValidation: KrmFunction = {
       'A variable that is a whole number of type double counts as an int; times and durations are texts.',
     ],
   },
+  // Rules may be about the Kptfile.
+  readsStatus: true,
   async run(list) {
     const policies = await policiesOf(list);
     const { items, results } = list;
