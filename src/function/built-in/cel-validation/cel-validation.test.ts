@@ -283,3 +283,13 @@ test('costly rules and hostile objects are bounded', async () => {
   const { results } = await runFunction(celValidation, many, validator('validations:\n  - expression: "false"\n'));
   expect(results).toHaveLength(1001);
 });
+
+test('the examples of its documentation do what they say', async () => {
+  const [, rules = '', policy = ''] = celValidation.doc.examples;
+  const text = deployment('web', 6, 'nginx:latest');
+  expect((await runFunction(celValidation, text, rules)).messages).toEqual([
+    'error: at most 5 replicas',
+    'error: no resources in main',
+  ]);
+  expect((await runFunction(celValidation, text, policy)).messages).toEqual(['error: images need a version']);
+});
