@@ -8,6 +8,7 @@ import { isResourcePath } from '../resource-list/read-resources.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { fileOf } from '../resource-list/write-resources.ts';
 import type { FunctionLimits } from './pipeline.ts';
+import { originOf } from './selection.ts';
 
 /** A tree that is deeper was never read, so it is one that was made. */
 const MAX_DEPTH = 200;
@@ -53,6 +54,7 @@ export function acceptOutput(
   checkSize(output, limits.outputBytes);
   const incomplete = new Set(before.filter((place) => !place.isComplete).map(({ file, index }) => `${file}\0${index}`));
   const known = new Map(before.map((place) => [place.resource, place]));
+  const origins = new Set(before.map(({ resource }) => originOf(resource)));
   const taken = new Map<string, Resource>();
   const fresh: Resource[] = [];
   for (const resource of output) {
@@ -62,7 +64,7 @@ export function acceptOutput(
         `it made a resource without apiVersion, kind or name: ${resource.describe()}`,
       );
     const was = known.get(resource);
-    if (was === undefined && resource.origin === undefined) fresh.push(resource);
+    if (was === undefined && (resource.origin === undefined || !origins.has(originOf(resource)))) fresh.push(resource);
     else {
       if (was?.file !== resource.file) resource.file = checkedFile(resource);
       const place = `${resource.file}\0${resource.index}`;

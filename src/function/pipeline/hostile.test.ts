@@ -217,7 +217,9 @@ test('what a function says without end is cut, errors last', async () => {
 test('a second resource of the same kind and name in another file is allowed, as in kpt, and noted', async () => {
   const { edits, notes, failure } = await runBad(({ items }) => {
     items.push(Resource.parse(configMap('one'), { file: 'c.yaml', index: 0 }));
-    items.push(Resource.parse(configMap('three'), { file: 'c.yaml', index: 0 }));
+    items.push(
+      Resource.from({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'three' } }, { file: 'c.yaml', index: 0 }),
+    );
   });
   expect(failure).toBeUndefined();
   expect(edits.get('c.yaml')).toBe(`${configMap('one')}---\n${configMap('three')}`);

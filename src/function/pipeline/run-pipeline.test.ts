@@ -254,13 +254,14 @@ test('files that are no resources stay as they are and are noted', async () => {
 
 test('the same package gives the same again, and rendering what came out changes nothing more', async () => {
   const once = testFunction('once', ({ items }) => {
-    for (const item of items) item.set(['metadata', 'labels', 'app'], 'shop');
     if (!items.some(({ name }) => name === 'made'))
       items.push(Resource.parse(configMap('made'), { file: '', index: 0 }));
+    for (const item of items) item.set(['metadata', 'labels', 'app'], 'shop');
   });
   const packs = [testPack, { name: 'more', functions: [once] }];
   const files = { Kptfile: kptfile('  mutators:\n    - image: once\n'), 'a.yaml': configMap('a') };
   const first = await render(files, { packs });
+  expect([...first.edits.keys()].sort()).toEqual(['Kptfile', 'a.yaml', 'configmap_made.yaml']);
   expect(await render(files, { packs })).toEqual(first);
   const texts = Object.fromEntries([...first.edits].map(([path, text]) => [path, text ?? '']));
   expect((await render({ ...files, ...texts }, { packs })).edits.size).toBe(0);

@@ -58,7 +58,8 @@ function successorsOf(selected: readonly Resource[], output: readonly Resource[]
   return successors;
 }
 
-function originOf({ origin }: Resource): string | undefined {
+/** Where a resource stood when the package was read, as one text. */
+export function originOf({ origin }: Resource): string | undefined {
   return origin === undefined ? undefined : `${origin.file}\0${origin.index}`;
 }
 
