@@ -3,20 +3,15 @@ import { structuralProblems } from '../../resource/schema/structural-problems.ts
 import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
 import type { Resource } from '../resource-list/resource.ts';
 
-type Json = Readonly<Record<string, unknown>>;
+/** A schema that resources can be judged by. */
+export interface UsableSchema {
+  readonly schema: StructuralSchema;
+  /** False if it has CEL rules that cannot be understood here. */
+  readonly canJudgeRules: boolean;
+}
 
-/** The schema of a kind that a package defines, in one version. */
-export type PackageSchema =
-  | {
-      readonly schema: StructuralSchema;
-      /** False if it has CEL rules that cannot be understood here. */
-      readonly canJudgeRules: boolean;
-    }
-  | {
-      /** Why it cannot be used. */
-      readonly problem: string;
-      readonly definition: Resource;
-    };
+/** The schema of a kind that a package defines, in one version; or why it cannot be used. */
+export type PackageSchema = UsableSchema | { readonly problem: string; readonly definition: Resource };
 
 /** The schemas in the CustomResourceDefinitions of a package; each is judged when it is first asked for. */
 export class PackageSchemas {
@@ -74,5 +69,5 @@ function* schemasIn(spec: unknown): Generator<readonly [string, unknown]> {
 }
 
 function schemaIn(value: unknown): unknown {
-  return isJsonObject(value) ? (value as Json).openAPIV3Schema : undefined;
+  return isJsonObject(value) ? value.openAPIV3Schema : undefined;
 }

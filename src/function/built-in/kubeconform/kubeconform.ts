@@ -5,7 +5,7 @@ import type { KrmFunction, ResourceList } from '../../function.ts';
 import { type FunctionResult, resultFor } from '../../function-result.ts';
 import type { Resource } from '../../resource-list/resource.ts';
 import { type KubernetesSchemas, kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
-import { PackageSchemas } from '../../schema/package-schemas.ts';
+import { PackageSchemas, type UsableSchema } from '../../schema/package-schemas.ts';
 import { type KubeconformConfig, kubeconformConfig } from './kubeconform-config.ts';
 
 /** Nobody reads more. */
@@ -127,17 +127,13 @@ class Validator {
     );
   }
 
-  #judgeBy(
-    { schema, canJudgeRules }: { readonly schema: Parameters<typeof judgeValue>[0]; readonly canJudgeRules: boolean },
-    item: Resource,
-    results: FunctionResult[],
-  ): void {
+  #judgeBy({ schema, canJudgeRules }: UsableSchema, item: Resource, results: FunctionResult[]): void {
     const { value, unknownFields, causes } = judgeValue(schema, item.value);
     const isSecret = item.kind === 'Secret' && item.apiVersion === 'v1';
     for (const { message, field } of causes)
       results.push(resultFor('error', plainMessage(message, isSecret), item, field || undefined));
     if (this.#config.strict)
-      for (const path of unknownFields)
+      for (const path of unknownFields.slice(0, MAX_FINDINGS))
         results.push(resultFor('error', `unknown field ${JSON.stringify(path.at(-1))}`, item, fieldPath(path)));
     if (!canJudgeRules || causes.length > 0) return;
     for (const { message, field } of ruleCauses(schema, value)) {
