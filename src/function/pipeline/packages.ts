@@ -14,7 +14,6 @@ export interface PipelinePackage {
 }
 
 export interface PackageTree {
-  readonly root: PipelinePackage;
   /** Every package before those in it. Resources of packages are in this order. */
   readonly parentsFirst: readonly PipelinePackage[];
   /** The order in which the pipelines run. */
@@ -42,7 +41,6 @@ export function readPackages(files: ReadonlyMap<string, string>): PackageTree {
   const root = build('');
   const breadthFirst = isOn(rootKptfile, 'kpt.dev/bfs-rendering');
   return {
-    root,
     parentsFirst: walk(root),
     runs: breadthFirst ? byLevels(root) : nestedFirst(root),
     savesOnFailure: isOn(rootKptfile, 'kpt.dev/save-on-render-failure'),
@@ -52,7 +50,7 @@ export function readPackages(files: ReadonlyMap<string, string>): PackageTree {
 /** A tree for one function that no Kptfile names, which gets all resources. */
 export function singlePackage({ list, function: fn }: SingleFunction): PackageTree {
   const root = { path: '', kptfilePath: 'Kptfile', pipeline: { [list]: [fn] }, nested: [] };
-  return { root, parentsFirst: [root], runs: [root], savesOnFailure: false };
+  return { parentsFirst: [root], runs: [root], savesOnFailure: false };
 }
 
 function readable(path: string, text: string): Kptfile {
