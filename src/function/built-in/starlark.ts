@@ -111,8 +111,8 @@ class Context extends Struct {
 function fillResourceList(machine: Machine, list: Dict, items: readonly Resource[], config: Resource): void {
   list.set('apiVersion', API_VERSION);
   list.set('kind', 'ResourceList');
-  list.set('items', new List(items.map((item) => valueFrom(machine, withPlace(item), item.document))));
-  list.set('functionConfig', valueFrom(machine, config.root, config.document));
+  list.set('items', new List(items.map((item) => valueFrom(machine, withPlace(item)))));
+  list.set('functionConfig', valueFrom(machine, config.root));
 }
 
 /** What the script left, as a ResourceList that a function outside of this process would have given. */

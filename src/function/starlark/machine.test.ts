@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { runStarlark } from './run-starlark.ts';
 import { errorOf } from './testing.ts';
 
@@ -31,7 +31,7 @@ test.each([
 ])('%s is stopped', (_what, script, why) => {
   const error = errorOf(script);
   expect(error.message).toMatch(new RegExp(why));
-  expect(isSluiceError(error, 'LimitExceeded') || error.details.phase === 'evaluation').toBe(true);
+  expect(error.code === 'LimitExceeded' || error.details.phase === 'evaluation').toBe(true);
 });
 
 test('says where it was', () => {

@@ -154,10 +154,7 @@ describe('load', () => {
 });
 
 test('gives the global variables that are set', () => {
-  expect(runStarlark('x = 1\ndef f(): pass\nif False: y = 2', { name: 'test.star' }).keys().toArray()).toEqual([
-    'x',
-    'f',
-  ]);
+  expect([...runStarlark('x = 1\ndef f(): pass\nif False: y = 2', { name: 'test.star' }).keys()]).toEqual(['x', 'f']);
 });
 
 test('runs of a script know nothing of each other', () => {

@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, type Scalar } from 'yaml';
+import { isAlias, isMap, isNode, isScalar, isSeq, type Scalar } from 'yaml';
 import { plainValue } from '../resource-list/node-value.ts';
 import { fail, type Machine, TABLE } from './machine.ts';
 import { Float } from './values/float.ts';
@@ -13,20 +13,25 @@ const MAXIMUM_DEPTH = 200;
 /** What a node costs of the memory, in elements: there is more to it than to a value. */
 const NODE = 8;
 
-/** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. */
-export function valueFrom(machine: Machine, node: unknown, document: Document, depth = 0): Value {
+/** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. What an alias stands for is a copy. */
+export function valueFrom(machine: Machine, node: unknown): Value {
+  return read(machine, node, new Map(), 0);
+}
+
+/** `anchors` has those that were read so far: an alias comes after its anchor. */
+function read(machine: Machine, node: unknown, anchors: Map<string, unknown>, depth: number): Value {
   machine.elements(isMap(node) ? TABLE : 1);
   machine.step(1);
   if (depth > MAXIMUM_DEPTH) fail(`YAML that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be read`);
+  if (isAlias(node)) return read(machine, anchors.get(node.source) ?? null, anchors, depth + 1);
+  if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
   if (isScalar(node)) return scalarValue(node);
-  if (isSeq(node)) return new List(node.items.map((item) => valueFrom(machine, item, document, depth + 1)));
-  if (isMap(node)) {
-    const dict = new Dict();
-    for (const { key, value } of node.items)
-      dict.set(isScalar(key) ? String(key.value ?? 'null') : '', valueFrom(machine, value, document, depth + 1));
-    return dict;
-  }
-  return isAlias(node) ? valueFrom(machine, node.resolve(document) ?? null, document, depth + 1) : null;
+  if (isSeq(node)) return new List(node.items.map((item) => read(machine, item, anchors, depth + 1)));
+  if (!isMap(node)) return null;
+  const dict = new Dict();
+  for (const { key, value } of node.items)
+    dict.set(isScalar(key) ? String(key.value ?? 'null') : '', read(machine, value, anchors, depth + 1));
+  return dict;
 }
 
 function scalarValue(scalar: Scalar): Value {

@@ -23,6 +23,6 @@ export const YAML = moduleOf('yaml', {
     const document = parseDocument(text, { schema: 'failsafe', logLevel: 'silent' });
     const [error] = document.errors;
     if (error !== undefined) fail(`loads: ${error.message.split('\n')[0]}`);
-    return valueFrom(machine, document.contents, document);
+    return valueFrom(machine, document.contents);
   },
 });
