@@ -25,6 +25,7 @@ const PRINTED = { lines: 100, characters: 2000 };
 
 export const starlark: KrmFunction = {
   name: 'starlark',
+  readsStatus: true,
   doc: {
     summary: 'Runs a script in Starlark, a dialect of Python, that changes or checks the resources.',
     description: [

@@ -15,6 +15,7 @@ import { Search } from './search.ts';
 
 export const searchReplace: KrmFunction = {
   name: 'search-replace',
+  readsStatus: true,
   doc: {
     summary: 'Finds fields by value or path, and writes values or comments there.',
     description: [
