@@ -4,6 +4,7 @@ import { DEFAULT_POLICY, type EffectivePolicy } from '../package/policy.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
 import { loadPacks } from './catalog/load-packs.ts';
+import type { ExternalRunner } from './external/external-runner.ts';
 import { FunctionRenderer } from './function-renderer.ts';
 import { DEFAULT_FUNCTION_LIMITS, type PipelineRunner } from './pipeline/pipeline.ts';
 import { runPipeline } from './pipeline/run-pipeline.ts';
@@ -13,13 +14,13 @@ const LABELS = 'pipeline:\n  mutators:\n    - image: set-labels:v0.2.0\n      co
 const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n';
 
 /** A renderer in this process, and how often it ran a pipeline. */
-async function rendererOf(rules: FunctionRules = []) {
+async function rendererOf(rules: FunctionRules = [], external?: ExternalRunner) {
   const catalog = new Catalog(await loadPacks([]));
   const at = { runs: 0, rules };
   const runner: PipelineRunner = {
     run: (input, signal) => {
       at.runs += 1;
-      return runPipeline(input, { catalog, external: undefined, limits: DEFAULT_FUNCTION_LIMITS, signal });
+      return runPipeline(input, { catalog, external, limits: DEFAULT_FUNCTION_LIMITS, signal });
     },
     close: async () => undefined,
   };
@@ -32,8 +33,9 @@ async function drafted(
   scratch: Scratch,
   files: Readonly<Record<string, string>>,
   policy: Partial<EffectivePolicy> = {},
+  external?: ExternalRunner,
 ) {
-  const { at, renderer } = await rendererOf();
+  const { at, renderer } = await rendererOf([], external);
   const { store } = await scratch.open({ renderer, policyFor: () => ({ ...DEFAULT_POLICY, ...policy }) });
   const data = new Map(Object.entries(files).map(([path, text]) => [path, Buffer.from(text)]));
   const wanted = { package: 'app', workspace: 'v1', source: { type: 'init', files: data } } as const;
@@ -131,6 +133,59 @@ describe('answers from memory', () => {
     expect(said?.failure).toContain('registry.example.com/other');
     expect(at.runs).toBe(runs + 1);
   });
+
+  test('what could not be run again, and says so with other numbers, is nothing new', async () => {
+    await using scratch = await scratchRepository();
+    let port = 40_000;
+    const external: ExternalRunner = {
+      refusal: async () => `read udp 127.0.0.1:${port++}: i/o timeout, sluice-fn-${port}beef`,
+      run: () => Promise.reject(new Error('not reached')),
+    };
+    const validator = '    - image: registry.example.com/check:v1\n';
+    const asked = { validatorConditions: new Map([['check', 'example.com/Checked']]) };
+    for (const rest of ['', '  mutators:\n    - image: registry.example.com/other:v1\n']) {
+      const kptfile = `${HEAD}pipeline:\n  validators:\n${validator}${rest}`;
+      const draft = await drafted(scratch, { Kptfile: kptfile }, asked, external);
+      await draft.edit('a.yaml', CONFIG_MAP);
+      await draft.edit('a.yaml', `${CONFIG_MAP}# another\n`);
+      const { kptfile: before } = draft.store.get(draft.name);
+      const { files } = await draft.store.content(draft.name);
+      const signal = new AbortController().signal;
+      const said = await draft.renderer.render({ files, namespace: 'default', signal, ...asked });
+      expect(said?.kptfile).toEqual([]);
+      expect(said?.conditions).toEqual(before?.status?.conditions);
+      await draft.store.change(draft.name, { kptfile: [{ op: 'addGate', conditionType: 'x.io/A' }] }, anna);
+      await draft.edit('Kptfile', kptfile.replaceAll(':v1', ':v2'));
+      expect(JSON.stringify(draft.store.get(draft.name).kptfile?.status)).not.toContain(':v1');
+      await draft.store.transition(draft.name, { action: 'delete' }, anna);
+    }
+  });
+});
+
+test('a validator opens no gate while the package cannot be rendered', async () => {
+  await using scratch = await scratchRepository();
+  const failing = SCRIPT.replace(/source:[\s\S]*/, 'source: fail("no")\n');
+  const kptfile = `${HEAD}pipeline:\n  validators:\n    - image: kubeconform\n    - image: starlark\n      configPath: review.yaml\n`;
+  const requiredGates = [{ conditionType: 'example.com/Valid', approveOnly: false, policy: 'p' }];
+  const asked = { requiredGates, validatorConditions: new Map([['kubeconform', 'example.com/Valid']]) };
+  const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': failing }, asked);
+  await draft.edit('a.yaml', CONFIG_MAP);
+  const gates = async () => (await draft.store.judge(draft.name)).gates;
+  expect(await gates()).toMatchObject([{ state: 'NotTrue', condition: { status: 'Unknown' } }]);
+  await draft.edit('review.yaml', failing.replace('fail("no")', 'ctx'));
+  expect(await gates()).toMatchObject([{ state: 'Open' }]);
+});
+
+test('a package says nothing in the place of Sluice', async () => {
+  await using scratch = await scratchRepository();
+  const kptfile = `${HEAD}pipeline:\n  mutators:\n    - image: starlark\n      configPath: review.yaml\n`;
+  const script = SCRIPT.replace('example.com/Review', 'sluice.dev/PipelineSettled');
+  const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': script });
+  const warnings: string[] = [];
+  const context = { ...anna, warn: (text: string) => warnings.push(text) };
+  await draft.store.change(draft.name, { files: new Map([['a.yaml', Buffer.from(CONFIG_MAP)]]) }, context);
+  expect(warnings).toEqual([expect.stringContaining('only Sluice itself gives sluice.dev/PipelineSettled')]);
+  expect(await draft.file('Kptfile')).not.toContain('PipelineSettled');
 });
 
 const SCRIPT = `apiVersion: fn.kpt.dev/v1alpha1

@@ -76,7 +76,10 @@ export function permittedRendering(
   const permitted = (type: string): boolean => {
     // Whether the package was rendered is a fact and not a verdict of the package's own functions.
     if (type === RENDERED.type) return true;
-    const why = refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+    // What Sluice says of a package itself is not for the package to say.
+    const why = type.startsWith('sluice.dev/')
+      ? `only Sluice itself gives ${type}; let the function give another type`
+      : refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
     if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
     return why === undefined;
   };
