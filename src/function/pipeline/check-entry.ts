@@ -1,22 +1,19 @@
 import { posix } from 'node:path';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
-import { compileExpression } from '../../expression/expression.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { checkImage } from '../external/check-image.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { findByReference } from './function-config.ts';
+import { readWhen } from './when.ts';
 
 const KNOWN_FIELDS = new Set('image tag exec configPath configMap configRef name selectors exclude when'.split(' '));
 const KNOWN_SELECTOR_FIELDS = new Set('apiVersion kind name namespace labels annotations'.split(' '));
-
-/** Variables of `when`. */
-export const WHEN_VARIABLES = ['resources'];
 
 /**
  * Why a function of a pipeline cannot be run as it is written; undefined if it can. `own` are the resources of its package, without those of
  * nested packages, with files below the package's folder.
  */
-export function entryProblem(entry: KptFunction, own: readonly Resource[]): string | undefined {
+export async function entryProblem(entry: KptFunction, own: readonly Resource[]): Promise<string | undefined> {
   const { image = '', exec = '', when = '' } = entry;
   if (image === '' && exec === '') return 'it names neither an image nor an exec';
   if (image !== '' && exec !== '') return 'it names an image and an exec; keep one of them';
@@ -29,17 +26,17 @@ export function entryProblem(entry: KptFunction, own: readonly Resource[]): stri
       if (field !== undefined) return `${list}[${index}]: the field ${JSON.stringify(field)} is not known`;
     }
   return (
-    problemOf(() => {
+    (await problemOf(async () => {
       if (image !== '') checkImage(image);
-      if (when !== '') compileExpression(when, WHEN_VARIABLES);
-    }) ?? configProblem(entry, own)
+      if (when !== '') await readWhen(when);
+    })) ?? configProblem(entry, own)
   );
 }
 
-function configProblem(
+async function configProblem(
   { configPath, configMap = {}, configRef }: KptFunction,
   own: readonly Resource[],
-): string | undefined {
+): Promise<string | undefined> {
   const sources = [
     configPath !== undefined && configPath !== '',
     Object.keys(configMap).length > 0,
@@ -63,9 +60,9 @@ function configProblem(
     : `configPath ${JSON.stringify(configPath)}: the file must hold exactly one resource, and it holds ${found}`;
 }
 
-function problemOf(check: () => unknown): string | undefined {
+async function problemOf(check: () => unknown): Promise<string | undefined> {
   try {
-    check();
+    await check();
     return undefined;
   } catch (error) {
     return messageOf(error);

@@ -1,6 +1,5 @@
 import { posix } from 'node:path';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
-import { compileExpression } from '../../expression/expression.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Catalog, ResolvedFunction } from '../catalog/catalog.ts';
 import { parseImageName } from '../catalog/image-name.ts';
@@ -8,7 +7,7 @@ import { readResources } from '../resource-list/read-resources.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { writeResources } from '../resource-list/write-resources.ts';
 import { acceptOutput, type Place, placesOf } from './accept-output.ts';
-import { entryProblem, WHEN_VARIABLES } from './check-entry.ts';
+import { entryProblem } from './check-entry.ts';
 import { failureText } from './failure-text.ts';
 import { askedCondition, functionConfig } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
@@ -17,6 +16,7 @@ import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from
 import { type Entry, stepOf } from './pipeline-step.ts';
 import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
 import { isSelective, mergeSelection, selectResources } from './selection.ts';
+import { readWhen } from './when.ts';
 
 export interface PipelineOptions extends RunContext {
   readonly catalog: Catalog;
@@ -77,10 +77,10 @@ class PipelineRun {
 
   /** Nothing runs if one entry cannot. */
   #checkEntries(): Promise<string | undefined> {
-    return this.#forEachPackage((entries, members) => {
+    return this.#forEachPackage(async (entries, members) => {
       const own = members.own();
       for (const entry of entries) {
-        const problem = entryProblem(entry.fn, own);
+        const problem = await entryProblem(entry.fn, own);
         if (problem === undefined) continue;
         this.#steps.push(stepOf(entry, { results: [], exitCode: 1, stderr: problem }));
         return this.#about(entry, problem);
@@ -101,7 +101,7 @@ class PipelineRun {
 
   /** Visits the packages that name functions, in the order in which they run, up to the first failure. */
   async #forEachPackage(
-    visit: (entries: readonly Entry[], members: Members) => Promise<string | undefined> | string | undefined,
+    visit: (entries: readonly Entry[], members: Members) => Promise<string | undefined>,
   ): Promise<string | undefined> {
     for (const each of this.#tree.runs) {
       const entries = entriesOf(each);
@@ -129,7 +129,7 @@ class PipelineRun {
         const type = askedCondition(config) ?? this.#wantedCondition(fn);
         if (type !== undefined) asked.conditionType = type;
       }
-      run = this.#isSkipped(fn, selected)
+      run = (await this.#isSkipped(fn, selected))
         ? { results: [{ severity: 'info', message: 'skipped: its condition `when` is false' }], exitCode: 0 }
         : await this.#runFunction(entry, resolved, { members, selected, config });
     } catch (error) {
@@ -189,9 +189,9 @@ class PipelineRun {
     });
   }
 
-  #isSkipped({ when = '' }: KptFunction, selected: readonly Resource[]): boolean {
+  async #isSkipped({ when = '' }: KptFunction, selected: readonly Resource[]): Promise<boolean> {
     if (when === '') return false;
-    return !compileExpression(when, WHEN_VARIABLES).test({ resources: selected.map(({ value }) => value) });
+    return !(await readWhen(when)).test({ resources: selected.map(({ value }) => value) });
   }
 
   /** The condition type that a policy asks for. */
