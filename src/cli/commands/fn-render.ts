@@ -18,10 +18,10 @@ export async function fnRender(place: string, options: RenderOptions, invocation
   const { terminal } = invocation;
   const destination = await destinationOf(options.output);
   const folder = await readPackageFolder(place);
+  for (const note of folder.notes) terminal.note(`[WARN] ${note}`);
   const kptfile = folder.files.get('Kptfile');
   if (kptfile === undefined)
     throw new SluiceError('InvalidInput', `${printable(place)} has no Kptfile; name the folder of a package`);
-  for (const note of folder.notes) terminal.note(`[WARN] ${note}`);
   const outcome = await runFunctions(
     {
       files: folder.files,
