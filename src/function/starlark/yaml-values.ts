@@ -20,7 +20,7 @@ export function valueFrom(machine: Machine, node: unknown): Value {
 
 /** `anchors` has those that were read so far: an alias comes after its anchor. */
 function read(machine: Machine, node: unknown, anchors: Map<string, unknown>, depth: number): Value {
-  machine.elements(isMap(node) ? TABLE : 1);
+  machine.elements(isMap(node) ? TABLE : 2);
   machine.step(1);
   if (depth > MAXIMUM_DEPTH) fail(`YAML that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be read`);
   if (isAlias(node)) return read(machine, anchors.get(node.source) ?? null, anchors, depth + 1);

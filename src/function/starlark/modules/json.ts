@@ -23,6 +23,7 @@ export const JSON_MODULE = moduleOf('json', {
     const source = wantString('decode', text, 'x');
     machine.text(source.length);
     machine.elements(source.length >> 2);
+    machine.step(4 + source.length);
     try {
       return JSON.parse(source, revive as (key: string, value: unknown) => unknown);
     } catch (error) {
@@ -86,6 +87,9 @@ function encode(machine: Machine, value: Value, parts: string[], depth: number):
   } else fail(`json.encode: cannot encode ${typeName(value)} as JSON`);
 }
 
+/** One after the other, and blanks behind them: a text that is no JSON is seen at once. */
+const TOKEN = /("(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[\]{},:]|[^\s[\]{},:"]+|(?=\s))\s*/sy;
+
 /** Puts the parts of a JSON text onto lines. */
 function indent(machine: Machine, source: string, prefix: string, step: string): string {
   const parts: string[] = [];
@@ -95,7 +99,10 @@ function indent(machine: Machine, source: string, prefix: string, step: string):
     return `\n${prefix}${step.repeat(depth)}`;
   };
   machine.text(source.length);
-  for (const [token] of source.matchAll(/"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[\]{},:]|[^\s[\]{},:"]+/gs)) {
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < source.length) {
+    const token = TOKEN.exec(source)?.[1];
+    if (token === undefined) return fail('json.indent: the text is no JSON');
     machine.step(1);
     if (token === '{' || token === '[') {
       depth += 1;

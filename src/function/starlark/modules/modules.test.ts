@@ -25,7 +25,12 @@ function evaluate(expression: string): string {
     ([name, module]) => `load(${JSON.stringify(module)}, ${JSON.stringify(name)})`,
   );
   const script = `${loads.join('\n')}\nprint(repr((${expression})))`;
-  runStarlark(script, { name: 'test.star', load: loadModule, print: (text) => lines.push(text) });
+  runStarlark(script, {
+    name: 'test.star',
+    load: loadModule,
+    print: (text) => lines.push(text),
+    limits: { memory: 8 * 1024 * 1024 },
+  });
   return lines.join('\n');
 }
 

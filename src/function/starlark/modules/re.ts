@@ -68,10 +68,12 @@ interface Match {
   readonly names: Readonly<Record<string, number>>;
 }
 
-function matches(machine: Machine, name: string, pattern: Value, value: Value): Match[] {
-  const [source, text] = [wantString(name, pattern, 'pattern'), wantString(name, value, 'string')];
-  machine.step(source.length * 8 + text.length);
-  const matcher = compiled(source).matcher(text);
+function matches(machine: Machine, name: string, regex: Value, value: Value): Match[] {
+  const [source, text] = [wantString(name, regex, 'pattern'), wantString(name, value, 'string')];
+  const pattern = compiled(source);
+  // Repetitions make a long program of a short pattern.
+  machine.step(pattern.programSize() * (16 + (text.length >> 3)));
+  const matcher = pattern.matcher(text);
   const names = Object.assign(Object.create(null), matcher.namedGroups) as Record<string, number>;
   const found: Match[] = [];
   while (matcher.find()) {
