@@ -139,14 +139,6 @@ test('what a killed process left running, and its folder, go with the first run 
   expect(await isAlive(stray.pid ?? 0)).toBe(false);
 });
 
-test('without a folder no program runs', async () => {
-  const refusing = runner({ allowed: undefined });
-  expect(await refusing.refusal('./fn')).toBe(
-    'exec "./fn" is not run: programs are not allowed here; allow them with --allow-exec, or name an image or a built-in function',
-  );
-  await expect(refusing.run('./fn', '', never())).rejects.toMatchObject({ code: 'Unavailable' });
-});
-
 test('only executable files inside of the folder run', async () => {
   await programs.add('good', 'true');
   await mkdir(join(programs.path, 'folder'));

@@ -10,8 +10,7 @@ import { withMemoryBound } from './memory-bound.ts';
 import { runProcess } from './run-process.ts';
 
 export interface ExecOptions {
-  /** Undefined refuses every program. */
-  readonly allowed: AllowedPrograms | undefined;
+  readonly allowed: AllowedPrograms;
   /** Milliseconds for one run. */
   readonly time: number;
   /** Bytes of standard output. */
@@ -57,7 +56,7 @@ export class ExecRunner {
         ...withMemoryBound({ file: located.program, arguments: located.arguments }, memoryBytes),
         title: `exec ${JSON.stringify(exec)}`,
         env: {
-          PATH: allowed !== undefined && 'path' in allowed ? allowed.path : '/usr/bin:/bin',
+          PATH: 'path' in allowed ? allowed.path : '/usr/bin:/bin',
           HOME: folder,
           TMPDIR: folder,
           LC_ALL: 'C.UTF-8',

@@ -82,9 +82,7 @@ async function runExternal(
 ): Promise<FunctionRun> {
   const { external, limits, signal } = context;
   if (external === undefined)
-    return notHere(
-      'it is not built in, and programs and containers are switched off here; let a FunctionPolicy name a built-in function in its place',
-    );
+    return notHere('it is not built in, and functions outside of this process are switched off here');
   try {
     const refusal = await external.refusal(call);
     if (refusal !== undefined) return notHere(refusal);

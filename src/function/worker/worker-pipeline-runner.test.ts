@@ -209,7 +209,7 @@ test('functions outside run in this process, with bounds of their own', async ()
   const bounds = { time: 20_000, outputBytes: 1024 * 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
   const external = externalFunctions({
     programs: { allowed: { folder: programs.path }, ...bounds },
-    containers: undefined,
+    containers: 'start it with --containers',
   });
   await programs.add('slow', 'sleep 1; cat');
   await programs.add('three', 'echo "no good" >&2; exit 3');
@@ -224,7 +224,7 @@ test('functions outside run in this process, with bounds of their own', async ()
   const missing = await runner.run(packageWith({ exec: 'missing' }), never());
   expect(missing.failure).toContain('there is no such program');
   const unknown = await runner.run(packageWith('unknown'), never());
-  expect(unknown.failure).toContain('containers are switched off here');
+  expect(unknown.failure).toContain('containers are not allowed here; start it with --containers');
 });
 
 test.each(['aborted', 'closed'])('a program that a rendering waits for ends with it: %s', async (how) => {
@@ -232,7 +232,7 @@ test.each(['aborted', 'closed'])('a program that a rendering waits for ends with
   const bounds = { time: 60_000, outputBytes: 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
   const external: ExternalRunner = externalFunctions({
     programs: { allowed: { folder: programs.path }, ...bounds },
-    containers: undefined,
+    containers: 'start it with --containers',
   });
   await programs.add('waits', `echo $$ > ${programs.path}/pids; exec sleep 1000`);
   const runner = open({ external });
