@@ -161,7 +161,7 @@ test('a validator with a condition of its own closes its gate, names file and fi
   await using scratch = await scratchRepository();
   const world = await worldOf(
     scratch,
-    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: { name: valid }\nspec: { requiredGates: [{ conditionType: example.com/Valid }], validatorConditions: [{ function: kubeconform, conditionType: example.com/Valid }] }\n',
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: { name: valid }\nspec: { requiredGates: [{ conditionType: example.com/Valid }, { conditionType: Rendered }], validatorConditions: [{ function: kubeconform, conditionType: example.com/Valid }] }\n',
   );
   const service = (port: string) =>
     `apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports:\n    - port: ${port}\n`;
@@ -175,11 +175,14 @@ test('a validator with a condition of its own closes its gate, names file and fi
       ['service.yaml', service('"http"')],
     ]),
   );
+  await pushDraft(scratch, 'plain', new Map([['Kptfile', kptfile.replace(/pipeline:[\s\S]*/, '')]]));
   await world.up();
   const draft = await world.file('refs/heads/drafts/web/v1', 'web/Kptfile');
   expect(draft).toMatch(/type: example\.com\/Valid\n\s+status: "False"\n\s+reason: ValidationFailed/);
   expect(draft).toMatch(/service\.yaml: Service web: .*port/);
+  expect(await world.file('refs/heads/drafts/plain/v1', 'plain/Kptfile')).toMatch(/type: Rendered\n\s+status: "True"/);
   expect(draft).toMatch(/type: Rendered\n\s+status: "True"/);
+  expect(await world.why('web')).toMatch(/settled by +the package's pipeline/);
   await pushDraft(scratch, 'web', new Map([['service.yaml', service('80')]]));
   await world.up();
   expect(await world.refs()).toContain('refs/tags/web/v1');
