@@ -8,6 +8,7 @@ export function failureText({ errorResults = [], stderr, executionError, exitCod
   const [first, ...others] = errorResults;
   const more = others.length === 0 ? '' : ` (and ${others.length} more)`;
   const why = first === undefined ? (executionError ?? stderr) : describeFinding(first) + more;
-  const line = (why ?? '').replace(/\s+/g, ' ').trim() || `it ended with exit code ${exitCode}`;
+  // It goes to terminals, which obey control characters.
+  const line = (why ?? '').replace(/[\s\p{Cc}]+/gu, ' ').trim() || `it ended with exit code ${exitCode}`;
   return line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`;
 }

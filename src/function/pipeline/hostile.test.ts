@@ -165,9 +165,10 @@ test('a function outside of this process that fails tells why by its findings or
   expect((await answer(3, list + results, 'failed')).failure).toContain(
     'function "example.com/team/mystery:v3": too many',
   );
-  expect((await answer(3, 'no list', 'line one\nline two\n')).failure).toContain(': line one line two');
+  expect((await answer(3, 'no list', 'line one\n\u001b\u0007line two\n')).failure).toContain(': line one line two');
   expect((await answer(3, '')).failure).toContain('it ended with exit code 3');
   expect((await answer(3, '')).steps[0]?.result.exitCode).toBe(3);
+  expect((await answer(0, '\n')).failure).toContain('it printed no ResourceList');
   expect((await answer(0, 'a: b\n')).failure).toContain('ResourceList:1: not a KRM resource');
   expect((await answer(0, list)).failure).toContain('took the "Kptfile" away');
   expect((await answer(0, list + results)).failure).toContain('too many');

@@ -182,7 +182,7 @@ const at = (path: string, index = '0') =>
   `- kind: A\n  metadata: {name: x, annotations: {config.kubernetes.io/path: '${path}', config.kubernetes.io/index: '${index}'}}\n`;
 
 test.each([
-  ['', 'it has no kind'],
+  ['', 'it printed no ResourceList'],
   ['{', 'not valid YAML'],
   ['kind: ResourceList\n', 'not config.kubernetes.io/v1 ResourceList'],
   ['apiVersion: config.kubernetes.io/v1\nkind: List\n', 'not config.kubernetes.io/v1 ResourceList'],

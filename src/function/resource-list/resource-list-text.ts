@@ -50,6 +50,7 @@ export function readResourceList(
 ): { items: Resource[]; results: FunctionResult[] } {
   if (Buffer.byteLength(text) > limits.outputBytes)
     throw new SluiceError('LimitExceeded', `the ${NAME} has more than ${limits.outputBytes} bytes`);
+  if (!/\S/.test(text)) throw new SluiceError('InvalidInput', `it printed no ${NAME}`);
   const list = parseResourceText(text, { file: NAME }).document.contents;
   if (list.flow === true) withoutJsonFormat(list);
   return readListNode(list, { sent, limits });
