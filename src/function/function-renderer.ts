@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
 import { contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
 import { canonicalJson } from '../package/canonical-json.ts';
-import { isYamlPath } from '../package/krm.ts';
-import { isKptfilePath } from '../package/merge/package-files.ts';
 import type { Renderer, Rendering, RenderRequest } from '../package/renderer.ts';
 import { namesFunctions, RENDERED } from '../package/write/render.ts';
 import type { Catalog } from './catalog/catalog.ts';
@@ -10,6 +8,7 @@ import type { FunctionRules } from './catalog/function-rules.ts';
 import type { PipelineInput, PipelineRunner } from './pipeline/pipeline.ts';
 import { readsStatus } from './pipeline/reads-status.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
+import { isResourcePath } from './resource-list/resource-path.ts';
 
 /** Bytes of texts that are kept of packages that were rendered before. */
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -92,7 +91,7 @@ function textsOf(files: ReadonlyMap<string, Uint8Array>): Map<string, string> {
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const texts = new Map<string, string>();
   for (const [path, data] of files) {
-    if (!isYamlPath(path) && !isKptfilePath(path)) continue;
+    if (!isResourcePath(path)) continue;
     try {
       texts.set(path, utf8.decode(data));
     } catch {

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../../test/support/corpus.ts';
 import type { FunctionResult } from '../../function-result.ts';
-import { isResourcePath, readResources } from '../../resource-list/read-resources.ts';
+import { readResources } from '../../resource-list/read-resources.ts';
 import { Resource } from '../../resource-list/resource.ts';
+import { isResourcePath } from '../../resource-list/resource-path.ts';
 import { kubeconform } from './kubeconform.ts';
 
 const strict = Resource.from({
