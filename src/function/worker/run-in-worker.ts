@@ -23,6 +23,8 @@ export interface WorkerRun {
 
 /** Milliseconds for reading and for writing the package, when no function runs. */
 const OWN_TIME = 60_000;
+/** Milliseconds for the whole pipeline, external functions included: a worker that one package holds renders no other. */
+const WHOLE_TIME = 15 * 60_000;
 
 /**
  * Renders a package in a worker that is ready. A function that takes too long, and one that the worker does not survive, is the last step of
@@ -46,6 +48,11 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
       worker.kill();
     });
   };
+
+  const stopWhole = clock.schedule(WHOLE_TIME, () => {
+    fail(`was stopped: all functions together took longer than ${WHOLE_TIME / 60_000} minutes`);
+    worker.kill();
+  });
 
   const over = new AbortController();
   const calls = new Set<Promise<void>>();
@@ -102,6 +109,7 @@ export async function runInWorker(worker: WorkerProcess, run: WorkerRun): Promis
     over.abort(new SluiceError('Unavailable', 'the rendering that the function belongs to has ended'));
     await Promise.all(calls);
     stopWatch();
+    stopWhole();
   }
 }
 

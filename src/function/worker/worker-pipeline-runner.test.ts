@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { externalFunctions } from '../external/external-functions.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
 import { isAlive, programFolder } from '../external/testing-programs.ts';
@@ -85,6 +86,20 @@ test.each([
   expect(JSON.stringify(outcome.steps[1])).toContain(why);
   expect(outcome.failure).toContain(name);
   expect(runner.pids).toEqual(pids);
+});
+
+test('a pipeline of functions that each keep to their time is stopped when all together take too long', async () => {
+  const clock = new ManualClock(0);
+  const runner = open({ clock, time: 3_600_000 });
+  const started = Promise.withResolvers<void>();
+  const outcome = runner.run(packageWith('fine', 'never-ends'), never(), ({ type, step }) => {
+    if (type === 'started' && step.result.image === image('never-ends')) started.resolve();
+  });
+  await started.promise;
+  clock.advance(15 * 60_000);
+  const why = 'it was stopped: all functions together took longer than 15 minutes';
+  expect((await outcome).failure).toBe(`Kptfile: pipeline.mutators[1], function "${image('never-ends')}": ${why}`);
+  expect(runner.pids).toEqual([]);
 });
 
 test.each([
