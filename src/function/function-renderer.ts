@@ -74,7 +74,9 @@ export class FunctionRenderer implements Renderer {
   }
 
   #keep(key: string, found: FoundRendering): void {
-    let bytes = ENTRY_BYTES;
+    // Rendered twice at the same time.
+    if (this.#known.has(key)) return;
+    let bytes = ENTRY_BYTES + JSON.stringify(found.status).length;
     for (const [path, text] of found.rendering.edits ?? []) bytes += path.length + (text?.length ?? 0);
     this.#known.set(key, { found, bytes });
     this.#bytes += bytes;
