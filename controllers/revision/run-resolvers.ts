@@ -91,7 +91,7 @@ export async function runResolvers(
     await run.round(resolvers, arrangement.all);
     const unrest = whatChanged(before, run.state);
     unsettled = undefined;
-    if (unrest === undefined) break;
+    if (unrest === undefined || run.isStuck) break;
     const alone = unrest.by.size === 1 && unrest.by.has(RENDERER);
     unsettled = { what: unrest.what, pipeline: alone ? roundDiff(before, run.state) || unrest.what : undefined };
   }
@@ -126,6 +126,8 @@ class Run {
   requeueAfter: number | undefined;
   rendered = false;
   renderFailure: string | undefined;
+  /** The package as it is cannot be rendered: another round would take as long as this one, and end alike. */
+  isStuck = false;
   notes: readonly string[] = [];
   refused: readonly string[] = [];
 
@@ -180,7 +182,9 @@ class Run {
       this.renderFailure = rendering.failure;
       if (rendering.failure === undefined) this.reported.add(RENDERER);
       // Where functions could not be run, nothing is known against the package.
-      return rendering.failure === undefined || rendering.unavailable === true;
+      const goesOn = rendering.failure === undefined || rendering.unavailable === true;
+      this.isStuck = !goesOn && (rendering.edits?.size ?? 0) === 0;
+      return goesOn;
     } catch (error) {
       signal.throwIfAborted();
       this.failures.set(RENDERER, { resolver: RENDERER, message: publicMessage(error), error });
