@@ -194,10 +194,21 @@ describe('sluice fn eval', () => {
     const words = ['fn', 'eval', path, '-i', 'set-annotations', '--match-name', 'api', '--', 'team=blog'];
     const { code, stderr } = await runCli(words);
     expect(code, stderr).toBe(0);
-    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*"\n\[PASS\] /);
+    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*" on 1 resource\(s\)\n\[PASS\] /);
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
     expect(await read(path, 'api.yaml')).toContain('team: blog');
     expect(await read(path, 'Kptfile')).toBe(KPTFILE);
+  });
+
+  test('a function that is run by hand takes the Kptfile away, and in a pipeline it stays', async () => {
+    const local = 'metadata:\n  name: shop\n  annotations:\n    config.kubernetes.io/local-config: "true"\n';
+    const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\n${local}pipeline:\n  mutators:\n    - image: remove-local-config-resources\n`;
+    const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT });
+    const { code, stderr } = await runCli(['fn', 'render', path]);
+    expect(code, stderr).toBe(0);
+    expect(await read(path, 'Kptfile')).toContain(kptfile);
+    const { stdout } = await runCli(['fn', 'eval', path, '-i', 'remove-local-config-resources', '-o', 'unwrap']);
+    expect(stdout).toBe(DEPLOYMENT);
   });
 
   test('--save puts the function into the Kptfile, once', async () => {

@@ -3,7 +3,7 @@ import type { PipelineStep } from '../../function/pipeline/pipeline.ts';
 import { Terminal } from '../output/terminal.ts';
 import { Progress } from './progress.ts';
 
-function told(truncate: boolean, step: Partial<PipelineStep>): string {
+function told(truncate: boolean, step: Partial<PipelineStep>, selected?: number): string {
   let text = '';
   const err = {
     write(more: string) {
@@ -18,13 +18,19 @@ function told(truncate: boolean, step: Partial<PipelineStep>): string {
   const progress = new Progress(new Terminal(err, err, {}), { truncate, now });
   const whole: PipelineStep = { packagePath: '', list: 'mutators', result: {}, ...step };
   progress.package('shop/db');
-  progress.running(whole);
+  progress.running({ step: whole, ...(selected === undefined ? {} : { selected }) });
   progress.done(whole);
   progress.end();
   return text;
 }
 
 const finding = (at: number) => ({ severity: 'info', message: `field ${at}` });
+
+test('a function that gets chosen resources tells how many', () => {
+  expect(told(true, { result: { image: 'set-image:v1', exitCode: 0 } }, 2)).toContain(
+    '[RUNNING] "set-image:v1" on 2 resource(s)\n',
+  );
+});
 
 test('a function is told in the lines of kpt, with its first findings or all', () => {
   const result = { image: 'set-image:v1', exitCode: 0, results: [1, 2, 3, 4, 5, 6].map(finding) };

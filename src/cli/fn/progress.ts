@@ -1,5 +1,5 @@
 import type { ResultItem } from '../../../kptfile-schema/index.ts';
-import type { PipelineStep } from '../../function/pipeline/pipeline.ts';
+import type { PipelineEvent, PipelineStep } from '../../function/pipeline/pipeline.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 
@@ -37,9 +37,10 @@ export class Progress {
     this.#inPackage = false;
   }
 
-  running({ result }: PipelineStep): void {
+  running({ step, selected }: Pick<PipelineEvent, 'step' | 'selected'>): void {
     this.#began = this.#options.now();
-    this.#terminal.note(`[RUNNING] ${quoted(nameOf(result))}`);
+    const on = selected === undefined ? '' : ` on ${selected} resource(s)`;
+    this.#terminal.note(`[RUNNING] ${quoted(nameOf(step.result))}${on}`);
   }
 
   /** The function that began last has ended. */

@@ -16,6 +16,7 @@ export const starlark: KrmFunction = {
       'apiVersion: fn.kpt.dev/v1alpha1\nkind: StarlarkRun\nmetadata:\n  name: set-replicas\n  annotations:\n    config.kubernetes.io/local-config: "true"\nparams:\n  replicas: 3\nsource: |\n  replicas = ctx.resource_list["functionConfig"]["params"]["replicas"]\n  for resource in ctx.resource_list["items"]:\n    if resource["kind"] == "Deployment":\n      resource["spec"]["replicas"] = replicas\n',
     ],
     differences: [
+      'What a script prints is a finding; the published function writes it to stderr.',
       'Findings that a script puts into `ctx.resource_list["results"]` count; the published function ignores them.',
       '`ctx.environment` is empty and `ctx.open_api` cannot be used, so that a script gives the same wherever it runs.',
       'The modules bsoup, csv, geo, html, http, time, xlsx and zipfile can be loaded, but fail when they are used.',

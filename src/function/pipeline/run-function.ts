@@ -27,6 +27,8 @@ export interface RunContext {
   readonly external: ExternalRunner | undefined;
   readonly limits: FunctionLimits;
   readonly signal: AbortSignal;
+  /** As in FunctionContext. */
+  readonly byHand?: boolean;
 }
 
 type Input = Pick<ResourceList, 'items' | 'config'>;
@@ -61,11 +63,11 @@ async function attempt(fn: ResolvedFunction, input: Input, context: RunContext):
 async function runBuiltIn(
   fn: Extract<ResolvedFunction, { type: 'builtIn' }>['fn'],
   { items, config }: Input,
-  { limits, signal }: RunContext,
+  { limits, signal, byHand = false }: RunContext,
 ): Promise<FunctionRun> {
   const list: ResourceList = { items: [...items], config, results: [] };
   try {
-    await fn.run(list, { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.time)]) });
+    await fn.run(list, { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.time)]), byHand });
   } catch (error) {
     const { results } = list;
     if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded'))

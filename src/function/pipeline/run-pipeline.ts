@@ -18,7 +18,7 @@ import { type FunctionRun, type RunContext, runFunction } from './run-function.t
 import { isSelective, mergeSelection, selectResources } from './selection.ts';
 import { readWhen } from './when.ts';
 
-export interface PipelineOptions extends RunContext {
+export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
   readonly catalog: Catalog;
   readonly onEvent?: ((event: PipelineEvent) => void) | undefined;
 }
@@ -119,7 +119,8 @@ class PipelineRun {
     const { list, fn } = entry;
     const all = members.items;
     const selected = isSelective(fn) ? selectResources(fn, all) : all;
-    onEvent?.({ type: 'started', step: stepOf(entry, undefined) });
+    const chosen = isSelective(fn) ? { selected: selected.length } : {};
+    onEvent?.({ type: 'started', step: stepOf(entry, undefined), ...chosen });
     const resolved = catalog.resolve(fn, this.#input.rules);
     const asked: { conditionType?: string } = {};
     let run: FunctionRun;
@@ -154,7 +155,7 @@ class PipelineRun {
     const items = isMutator || resolved.type !== 'builtIn' ? selected : selected.map((resource) => resource.clone());
     const saved = isMutator && this.#tree.savesOnFailure ? all.map((resource) => resource.clone()) : all;
     const before = placesOf(all);
-    let run = await runFunction(resolved, { items: [...items], config }, this.#options);
+    let run = await runFunction(resolved, { items: [...items], config }, { ...this.#options, byHand: this.#byHand });
     if (run.items !== undefined && isMutator) {
       const output = mergeSelection(all, selected, run.items);
       const problem = this.#accept(entry, output, before);
@@ -167,8 +168,7 @@ class PipelineRun {
 
   /** Why the output of a mutator is not taken; undefined if it is. */
   #accept(entry: Entry, output: readonly Resource[], before: readonly Place[]): string | undefined {
-    // A function that is run by hand may take Kptfiles away.
-    const keepsKptfiles = this.#input.only === undefined;
+    const keepsKptfiles = !this.#byHand;
     try {
       const repeated = acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
       for (const resource of repeated.slice(0, MOST_REPEATED))
@@ -178,6 +178,10 @@ class PipelineRun {
       if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded')) return error.message;
       throw error;
     }
+  }
+
+  get #byHand(): boolean {
+    return this.#input.only !== undefined;
   }
 
   #config({ of, fn }: Entry, members: Members): Resource | undefined {
