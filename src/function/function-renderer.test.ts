@@ -221,3 +221,19 @@ test('a package cannot open a gate by its own functions where a policy says who 
     { state: 'Open', verdict: { by: 'controller:render' } },
   ]);
 });
+
+test('a validator that finds thousands of faults does not make the Kptfile too large to be read', async () => {
+  await using scratch = await scratchRepository();
+  const script = SCRIPT.replace(
+    /source:[\s\S]*/,
+    'source: |\n  ctx.resource_list["results"] = [{"message": "m" * 3000 + str(i), "severity": "warning"} for i in range(900)]\n',
+  );
+  const kptfile = `${HEAD}pipeline:\n  validators:\n    - image: starlark\n      configPath: review.yaml\n`;
+  const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': script });
+  await draft.edit('a.yaml', CONFIG_MAP);
+  const text = await draft.file('Kptfile');
+  expect(text.length).toBeLessThan(100_000);
+  const { kptfile: read, problem } = draft.store.get(draft.name);
+  expect(problem).toBeUndefined();
+  expect(read?.status?.renderStatus?.validationSteps?.[0]?.results?.at(-1)?.message).toMatch(/^and \d+ more$/);
+});

@@ -1,4 +1,9 @@
-import { type PipelineStepResult, type RenderStatus, readKptfile } from '../../kptfile-schema/index.ts';
+import {
+  type PipelineStepResult,
+  type RenderStatus,
+  type ResultItem,
+  readKptfile,
+} from '../../kptfile-schema/index.ts';
 import type { Rendering } from '../package/renderer.ts';
 import type { GivenCondition } from '../package/verdict.ts';
 import { RENDERED } from '../package/write/render.ts';
@@ -12,6 +17,9 @@ const RETRY_AFTER = 5 * 60_000;
 /** Findings that a condition tells; more say no more. */
 const MOST_FINDINGS = 10;
 const LONGEST_MESSAGE = 2000;
+/** Findings of one function that stand in a Kptfile, and characters of those of all. */
+const MOST_RESULTS = 50;
+const STATUS_CHARACTERS = 64 * 1024;
 /** Reason of the condition of a validator that came to no result. */
 const CHECK_FAILED = 'ValidatorFailed';
 
@@ -103,13 +111,39 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Given
 }
 
 function renderStatus(steps: readonly PipelineStep[], failure: string | undefined): RenderStatus {
-  const of = (list: PipelineStep['list']) => steps.filter((step) => step.list === list).map(({ result }) => result);
+  const told = boundedSteps(steps);
+  const of = (list: PipelineStep['list']) => told.filter((step) => step.list === list).map(({ result }) => result);
   const [mutationSteps, validationSteps] = [of('mutators'), of('validators')];
   return {
     ...(mutationSteps.length === 0 ? {} : { mutationSteps }),
     ...(validationSteps.length === 0 ? {} : { validationSteps }),
-    ...(failure === undefined ? {} : { errorSummary: failure }),
+    ...(failure === undefined ? {} : { errorSummary: cut(failure) }),
   };
+}
+
+/** The steps with as many findings as a Kptfile can bear: one that is too large cannot be read any more. */
+function boundedSteps(steps: readonly PipelineStep[]): Pick<PipelineStep, 'list' | 'result'>[] {
+  let left = STATUS_CHARACTERS;
+  const some = (findings: readonly ResultItem[]) => {
+    const kept: ResultItem[] = [];
+    for (const finding of findings) {
+      left -= JSON.stringify(finding).length;
+      if (kept.length === MOST_RESULTS || left < 0) break;
+      kept.push(finding);
+    }
+    const more = findings.length - kept.length;
+    return more === 0 ? kept : [...kept, { message: `and ${more} more`, severity: 'info' }];
+  };
+  return steps.map(({ list, result: { results, errorResults, stderr, executionError, ...result } }) => ({
+    list,
+    result: {
+      ...result,
+      ...(stderr === undefined ? {} : { stderr: cut(stderr) }),
+      ...(executionError === undefined ? {} : { executionError: cut(executionError) }),
+      ...(results === undefined ? {} : { results: some(results) }),
+      ...(errorResults === undefined ? {} : { errorResults: some(errorResults) }),
+    },
+  }));
 }
 
 /** What of a render's status matters to people: which functions ran, and what is wrong. */
