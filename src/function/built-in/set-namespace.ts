@@ -37,7 +37,7 @@ export const setNamespace: KrmFunction = {
     differences: [
       'A CustomResourceDefinition or APIService that names no service is not given one.',
       'Kinds of all Kubernetes versions are known, whatever version a resource is written for, and so are kinds that the package defines itself.',
-      'A custom resource that names no namespace, and whose kind nothing in the package defines, is left alone, as documented; the images v0.1 to v0.4.1 add the namespace to some of them.',
+      'A custom resource that names no namespace, and whose kind nothing in the package defines, is left alone, as documented and in v0.4.2 to v0.4.5; other images add the namespace to some of them, also where the kind lives in none.',
       'Resources that came from several namespaces upstream are all moved, as since v0.4.2; older images refuse them.',
       'With `namespaceMatcher`, a resource without a namespace that does not match is not given the namespace `default`.',
       'A list of references in `config.kubernetes.io/depends-on` is updated, too.',
