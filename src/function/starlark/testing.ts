@@ -1,3 +1,4 @@
+import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { runStarlark } from './run-starlark.ts';
 import type { StarlarkError } from './starlark-error.ts';
@@ -28,4 +29,18 @@ export function errorOf(script: string): StarlarkError {
 /** What is wrong, without a place. */
 export function reasonOf(script: string): string {
   return errorOf(script).details.reason;
+}
+
+/** Tests of expressions and their `repr`. */
+export function give(title: string, table: readonly (readonly [expression: string, repr: string])[]): void {
+  test.each(table)(`${title}: %s`, (expression, repr) => {
+    expect(reprOfExpression(expression)).toBe(repr);
+  });
+}
+
+/** Tests of expressions and what is wrong with them. */
+export function refuse(title: string, table: readonly (readonly [expression: string, reason: string])[]): void {
+  test.each(table)(`${title}: %s`, (expression, reason) => {
+    expect(reasonOf(`x = ${expression}`)).toBe(reason);
+  });
 }

@@ -1,17 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { linesOf, reasonOf, reprOfExpression } from '../testing.ts';
-
-function give(title: string, table: readonly (readonly [expression: string, repr: string])[]): void {
-  test.each(table)(`${title}: %s`, (expression, repr) => {
-    expect(reprOfExpression(expression)).toBe(repr);
-  });
-}
-
-function refuse(title: string, table: readonly (readonly [expression: string, reason: string])[]): void {
-  test.each(table)(`${title}: %s`, (expression, reason) => {
-    expect(reasonOf(`x = ${expression}`)).toBe(reason);
-  });
-}
+import { give, linesOf, refuse } from '../testing.ts';
 
 describe('functions of the language', () => {
   give('gives', [

@@ -1,20 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { linesOf, reasonOf, reprOfExpression } from '../testing.ts';
-
-/** Expressions and their `repr`. */
-function give(title: string, table: readonly (readonly [expression: string, repr: string])[]): void {
-  test.each(table)(`${title}: %s`, (expression, repr) => {
-    expect(reprOfExpression(expression)).toBe(repr);
-  });
-}
-
-/** Expressions and what is wrong with them. */
-function refuse(title: string, table: readonly (readonly [expression: string, reason: string])[]): void {
-  test.each(table)(`${title}: %s`, (expression, reason) => {
-    expect(reasonOf(`x = ${expression}`)).toBe(reason);
-  });
-}
+import { give, linesOf, reasonOf, refuse, reprOfExpression } from '../testing.ts';
 
 describe('None and bool', () => {
   give('gives', [
