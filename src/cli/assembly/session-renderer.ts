@@ -18,7 +18,10 @@ export class SessionRenderer implements Renderer {
 
   async render(request: RenderRequest): Promise<Rendering | undefined> {
     if (!mayNameFunctions(request.files)) return undefined;
-    this.#opened ??= this.#open();
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
     return (await this.#opened).render(request);
   }
 
