@@ -1,6 +1,6 @@
 import { matchesPattern } from '../../src/package/policy.ts';
 import type { Resolver, ResolverSubject } from '../../src/package/resolver.ts';
-import { namesFunctions } from '../../src/package/write/render.ts';
+import { mayNameFunctions, namesFunctions } from '../../src/package/write/render.ts';
 import { RENDERER } from './run-state.ts';
 
 /** What of a resolver decides about the order. */
@@ -54,7 +54,7 @@ export function arrangeResolvers<R extends Claims>(resolvers: readonly R[]): Arr
  */
 export function claimants(resolvers: readonly Resolver[], subject: ResolverSubject, renders: boolean): string[] {
   const names = resolvers.filter((resolver) => appliesOrFails(resolver, subject)).map(({ name }) => name);
-  if (renders && namesFunctions(subject.files) !== false) names.push(RENDERER);
+  if (renders && mayNameFunctions(subject.files) && namesFunctions(subject.files) !== false) names.push(RENDERER);
   return [...new Set(names)].sort();
 }
 

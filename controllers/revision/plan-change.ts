@@ -178,7 +178,8 @@ function settledBy(judgement: Judgement, outcome: RunOutcome, parts: Parts): Rev
   const { claimants, reported, failures, unsettled, renderFailure } = outcome;
   if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
   if (!claimants.every((name) => reported.has(name))) return undefined;
-  if (claimants.length === 0 && !isMarked(judgement)) return undefined;
+  // That a package was rendered stands in its Kptfile.
+  if (claimants.every((name) => name === RENDERER) && !isMarked(judgement)) return undefined;
   const { settled } = judgement.record;
   const known =
     parts.files.size === 0 &&

@@ -198,7 +198,14 @@ describe('runResolvers', () => {
       conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message: 'x' }],
       failure: 'x',
     };
-    const failed = await runOf(draftOf({}), [a], { renderer: { render: async () => says } });
+    let renders = 0;
+    const render = async () => {
+      renders += 1;
+      return says;
+    };
+    const failed = await runOf(draftOf({}), [a], { renderer: { render } });
+    // Its functions may have taken all of their time.
+    expect(renders).toBe(1);
     expect([calls, failed.renderFailure, [...failed.reported]]).toEqual([[], 'x', []]);
     expect(failed.failures).toEqual([]);
     expect(failed.package.subject.conditions.get('Rendered')).toMatchObject({ status: 'False' });
@@ -218,6 +225,27 @@ describe('runResolvers', () => {
     const both = resolverOf('b', ({ files }) => edit('n.yaml', `${files.get('n.yaml')}.`));
     const fight = await runOf(draftOf({}), [both], { renderer: { render } });
     expect(fight.unsettled).toEqual({ what: 'render and b changes n.yaml', pipeline: undefined });
+    let times = 0;
+    const toggling = async () => ({
+      kptfile: [],
+      conditions: [{ type: 'x', status: times++ % 2 === 0 ? 'True' : 'False' } as const],
+    });
+    const toggled = await runOf(draftOf({}), [], { renderer: { render: toggling } });
+    expect(toggled.unsettled?.pipeline).toBe('render changes condition x');
+  });
+
+  test('a package without functions is rendered as it is, which is said if a gate asks for it', async () => {
+    const renderer = { render: async () => undefined };
+    const silent = await runOf(draftOf({}), [], { renderer });
+    expect(silent.contributions.conditions.size).toBe(0);
+    const gate = { conditionType: 'Rendered', approveOnly: false, policy: 'p' };
+    const asked = draftOf({}, { policy: { requiredGates: [gate] } });
+    const outcome = await runOf(asked, [], { renderer });
+    expect(outcome.contributions.conditions.get('Rendered')).toMatchObject({ by: 'render', given: { status: 'True' } });
+    expect(outcome.unsettled).toBeUndefined();
+    // Functions that nobody runs are not rendered.
+    const left = draftOf({ 'sub/Kptfile': 'kind: [' }, { policy: { requiredGates: [gate] } });
+    expect((await runOf(left, [], { renderer })).contributions.conditions.size).toBe(0);
   });
 
   test('a policy decides which conditions a pipeline may give', async () => {

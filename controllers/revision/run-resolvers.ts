@@ -3,10 +3,10 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { evaluateGates } from '../../src/package/gates.ts';
 import { matchesPattern } from '../../src/package/policy.ts';
-import type { Renderer } from '../../src/package/renderer.ts';
+import type { Renderer, Rendering } from '../../src/package/renderer.ts';
 import type { Resolver, ResolverContext } from '../../src/package/resolver.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
-import { forContent, permittedRendering } from '../../src/package/write/render.ts';
+import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/write/render.ts';
 import {
   type Arrangement,
   appliesOrFails,
@@ -44,7 +44,7 @@ export interface ResolverFailure {
 export interface Unsettled {
   /** What changed, and who did it. */
   readonly what: string;
-  /** What the pipeline changed in the last round, as lines of a diff, if it alone does not come to rest. */
+  /** What the pipeline changed in the last round, as lines of a diff of its files, if it alone does not come to rest. */
   readonly pipeline: string | undefined;
 }
 
@@ -62,7 +62,7 @@ export interface RunOutcome {
   readonly problems: readonly ResolverProblem[];
   /** What was still changing in the last round, if nothing came to rest. */
   readonly unsettled: Unsettled | undefined;
-  /** Whether the package has functions that were run, whatever became of them. */
+  /** Whether the renderer had something to say, whatever that was. */
   readonly rendered: boolean;
   /** Why the package could not be rendered, the same at every attempt. */
   readonly renderFailure: string | undefined;
@@ -91,9 +91,9 @@ export async function runResolvers(
     await run.round(resolvers, arrangement.all);
     const unrest = whatChanged(before, run.state);
     unsettled = undefined;
-    if (unrest === undefined) break;
+    if (unrest === undefined || run.isStuck) break;
     const alone = unrest.by.size === 1 && unrest.by.has(RENDERER);
-    unsettled = { what: unrest.what, pipeline: alone ? roundDiff(before, run.state) : undefined };
+    unsettled = { what: unrest.what, pipeline: alone ? roundDiff(before, run.state) || unrest.what : undefined };
   }
   const { subject } = run.state.package;
   return {
@@ -126,6 +126,8 @@ class Run {
   requeueAfter: number | undefined;
   rendered = false;
   renderFailure: string | undefined;
+  /** The package as it is cannot be rendered: another round would take as long as this one, and end alike. */
+  isStuck = false;
   notes: readonly string[] = [];
   refused: readonly string[] = [];
 
@@ -166,7 +168,8 @@ class Run {
     try {
       const { files } = this.state.package.subject;
       const { validatorConditions } = policy;
-      const said = await renderer.render({ files, namespace, validatorConditions, signal });
+      const request = { files, namespace, validatorConditions, signal };
+      const said = (await renderer.render(request)) ?? this.#withoutFunctions();
       this.rendered = said !== undefined;
       if (said === undefined) return true;
       const { rendering, refused } = permittedRendering(said, policy);
@@ -179,12 +182,21 @@ class Run {
       this.renderFailure = rendering.failure;
       if (rendering.failure === undefined) this.reported.add(RENDERER);
       // Where functions could not be run, nothing is known against the package.
-      return rendering.failure === undefined || rendering.unavailable === true;
+      const goesOn = rendering.failure === undefined || rendering.unavailable === true;
+      this.isStuck = !goesOn && (rendering.edits?.size ?? 0) === 0;
+      return goesOn;
     } catch (error) {
       signal.throwIfAborted();
       this.failures.set(RENDERER, { resolver: RENDERER, message: publicMessage(error), error });
       return false;
     }
+  }
+
+  /** A package without functions is rendered as it is; that is said where a gate asks for it. */
+  #withoutFunctions(): Rendering | undefined {
+    const asked = this.#judgement.gates.some(({ type }) => type === RENDERED.type);
+    const { files } = this.state.package.subject;
+    return asked && namesFunctions(files) === false ? { kptfile: [], conditions: [RENDERED] } : undefined;
   }
 
   async #call(resolver: Resolver): Promise<void> {

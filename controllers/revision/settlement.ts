@@ -50,7 +50,7 @@ export function settlementOf(judgement: Judgement, outcome: RunOutcome): Settlem
 
 function pipelineSettled(
   judgement: Judgement,
-  { unsettled, rendered, reported }: RunOutcome,
+  { unsettled, claimants, reported }: RunOutcome,
 ): GivenCondition | undefined {
   const say = statement(PIPELINE_SETTLED_TYPE);
   if (unsettled?.pipeline !== undefined)
@@ -60,8 +60,10 @@ function pipelineSettled(
       `the pipeline still changes the package after ${MAX_ROUNDS} rounds; nothing was written. Change the package, or remove this condition, to try again. The last round:\n${unsettled.pipeline}`,
     );
   if (!judgement.gates.some(({ type }) => type === PIPELINE_SETTLED_TYPE)) return undefined;
-  if (rendered && !reported.has(RENDERER)) return say('Unknown', 'Incomplete', 'the package could not be rendered');
-  return say('True', 'Settled', rendered ? 'rendering again changes nothing' : 'the package names no functions');
+  if (!claimants.includes(RENDERER)) return say('True', 'Settled', 'the package names no functions');
+  if (unsettled !== undefined || !reported.has(RENDERER))
+    return say('Unknown', 'Incomplete', 'the package could not be rendered');
+  return say('True', 'Settled', 'rendering again changes nothing');
 }
 
 function resolversSettled(judgement: Judgement, outcome: RunOutcome): GivenCondition | undefined {

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
-import { SETTLED_TYPE } from './settlement.ts';
+import { PIPELINE_SETTLED_TYPE, SETTLED_TYPE } from './settlement.ts';
 import { KPTFILE, resolverOf } from './testing.ts';
 import { benchOf, NAME, says, writes } from './testing-bench.ts';
 
@@ -69,6 +70,22 @@ describe('revision controller in trouble', () => {
     await reconcile();
     expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: SETTLED_TYPE, state: 'Open' }]);
     expect(at.revision().record?.settled?.resolvers).toEqual(['late']);
+  });
+
+  test('a gate that asks for a settled pipeline stays closed while nobody can run it, or nothing comes to rest', async () => {
+    const pipeline = 'pipeline:\n  mutators:\n  - image: set-labels\n';
+    const gates = `info:\n  readinessGates:\n  - conditionType: ${PIPELINE_SETTLED_TYPE}\n`;
+    await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gates}${pipeline}` });
+    const none = { render: () => Promise.reject(new SluiceError('Unavailable', 'no worker')) };
+    await expect(at.reconciler([], { renderer: none })()).rejects.toThrow('no worker');
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown', reason: 'Incomplete' });
+    const renderer = { render: async () => ({ kptfile: [] }) };
+    const restless = resolverOf('restless', ({ files }) => writes('log', `${files.get('log') ?? ''}.`));
+    await at.reconciler([restless], { renderer })();
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown' });
+    await at.edit('a.yaml', 'a: 1\n');
+    await at.reconciler([], { renderer })();
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'True', reason: 'Settled' });
   });
 
   test('a failing resolver closes its condition once, is retried, and the others are written', async () => {

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
 import { canonicalJson } from '../package/canonical-json.ts';
-import { isYamlPath } from '../package/krm.ts';
-import { isKptfilePath } from '../package/merge/package-files.ts';
 import type { Renderer, Rendering, RenderRequest } from '../package/renderer.ts';
 import { namesFunctions, RENDERED } from '../package/write/render.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
 import type { PipelineInput, PipelineRunner } from './pipeline/pipeline.ts';
+import { readsStatus } from './pipeline/reads-status.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
+import { isResourcePath } from './resource-list/resource-path.ts';
 
 /** Bytes of texts that are kept of packages that were rendered before. */
 const CACHE_BYTES = 64 * 1024 * 1024;
@@ -56,7 +56,7 @@ export class FunctionRenderer implements Renderer {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
     add(catalog.functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
-    const withStatus = readsStatus(files, rules, catalog);
+    const withStatus = readsStatus(files, catalog, rules);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';
       add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
@@ -74,7 +74,9 @@ export class FunctionRenderer implements Renderer {
   }
 
   #keep(key: string, found: FoundRendering): void {
-    let bytes = ENTRY_BYTES;
+    // Rendered twice at the same time.
+    if (this.#known.has(key)) return;
+    let bytes = ENTRY_BYTES + JSON.stringify(found.status).length;
     for (const [path, text] of found.rendering.edits ?? []) bytes += path.length + (text?.length ?? 0);
     this.#known.set(key, { found, bytes });
     this.#bytes += bytes;
@@ -91,7 +93,7 @@ function textsOf(files: ReadonlyMap<string, Uint8Array>): Map<string, string> {
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   const texts = new Map<string, string>();
   for (const [path, data] of files) {
-    if (!isYamlPath(path) && !isKptfilePath(path)) continue;
+    if (!isResourcePath(path)) continue;
     try {
       texts.set(path, utf8.decode(data));
     } catch {
@@ -107,18 +109,4 @@ function kptfileKey(text: string, withStatus: boolean): string {
   if (!read.ok) return text;
   const conditions = (read.kptfile.status?.conditions ?? []).filter(({ type }) => type !== RENDERED.type);
   return canonicalJson([contentOf(read.kptfile), gatesOf(read.kptfile), withStatus ? conditions : []]);
-}
-
-/** True if a function that these packages name may depend on the conditions in the Kptfile. */
-function readsStatus(files: ReadonlyMap<string, string>, rules: FunctionRules, catalog: Catalog): boolean {
-  for (const [path, text] of files) {
-    if (!isKptfilePath(path)) continue;
-    const read = readKptfile(text);
-    const { mutators = [], validators = [] } = (read.ok ? read.kptfile.pipeline : undefined) ?? {};
-    for (const entry of [...mutators, ...validators]) {
-      const found = catalog.resolve(entry, rules);
-      if (found.type !== 'builtIn' || found.fn.readsStatus === true || entry.when !== undefined) return true;
-    }
-  }
-  return false;
 }

@@ -14,6 +14,8 @@ export interface ResourceList {
 export interface FunctionContext {
   /** Aborted when the time of the function is up. A function that computes cannot see it; its thread is ended instead. */
   readonly signal: AbortSignal;
+  /** True for a function that is run by hand: it may take Kptfiles away, which a pipeline must keep. */
+  readonly byHand?: boolean;
 }
 
 /** How a function explains itself to people: `sluice fn doc NAME` and docs/functions.md. */

@@ -1,4 +1,9 @@
-import { type PipelineStepResult, type RenderStatus, readKptfile } from '../../kptfile-schema/index.ts';
+import {
+  type PipelineStepResult,
+  type RenderStatus,
+  type ResultItem,
+  readKptfile,
+} from '../../kptfile-schema/index.ts';
 import type { Rendering } from '../package/renderer.ts';
 import type { GivenCondition } from '../package/verdict.ts';
 import { RENDERED } from '../package/write/render.ts';
@@ -12,6 +17,11 @@ const RETRY_AFTER = 5 * 60_000;
 /** Findings that a condition tells; more say no more. */
 const MOST_FINDINGS = 10;
 const LONGEST_MESSAGE = 2000;
+/** Findings of one function that stand in a Kptfile, and characters of those of all. */
+const MOST_RESULTS = 50;
+const STATUS_CHARACTERS = 64 * 1024;
+/** Reason of the condition of a validator that came to no result. */
+const CHECK_FAILED = 'ValidatorFailed';
 
 /** What rendering came to, before it is compared with what the Kptfile says of the last render. */
 export interface FoundRendering {
@@ -31,7 +41,7 @@ export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRen
   const rendering: Rendering = {
     edits: new Map([...edits].filter(([path]) => path !== 'Kptfile')),
     kptfile: changes.edits,
-    conditions: [...changes.conditions, renderedCondition(failure), ...validatorConditions(steps)],
+    conditions: [...changes.conditions, renderedCondition(failure), ...validatorConditions(steps, failure)],
     withdraw: changes.withdraw.filter((type) => type !== RENDERED.type),
     gates: changes.gates,
     ...(told.length === 0 ? {} : { notes: told }),
@@ -44,13 +54,22 @@ export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRen
 
 /**
  * The rendering with what it writes into `status.renderStatus`. What is there stays while it tells the same of the same functions:
- * what they are glad to have changed differs at every run, and would make every render a commit.
+ * what they are glad to have changed differs at every run, as do the ports and names in the texts of what could not be run, and would
+ * make every render a commit.
  */
-export function withRenderStatus({ rendering, status }: FoundRendering, kptfile: string): Rendering {
+export function withRenderStatus({ rendering, status, lasting }: FoundRendering, kptfile: string): Rendering {
   const read = readKptfile(kptfile);
-  const before = read.ok ? read.kptfile.status?.renderStatus : undefined;
-  if (before !== undefined && sameValue(essence(before), essence(status))) return rendering;
-  return { ...rendering, kptfile: [...rendering.kptfile, { op: 'setRenderStatus', renderStatus: status }] };
+  const known = read.ok ? read.kptfile.status : undefined;
+  const before = known?.renderStatus;
+  if (before === undefined || !sameValue(essence(before, lasting), essence(status, lasting)))
+    return { ...rendering, kptfile: [...rendering.kptfile, { op: 'setRenderStatus', renderStatus: status }] };
+  if (lasting) return rendering;
+  const conditions = (rendering.conditions ?? []).map((given) => {
+    if (given.type !== RENDERED.type && given.reason !== CHECK_FAILED) return given;
+    const old = known?.conditions?.find(({ type, reason }) => type === given.type && reason === given.reason);
+    return old?.message === undefined ? given : { ...given, message: old.message };
+  });
+  return { ...rendering, conditions };
 }
 
 function renderedCondition(failure: string | undefined): GivenCondition {
@@ -59,9 +78,15 @@ function renderedCondition(failure: string | undefined): GivenCondition {
 }
 
 /** One condition for each type that validators were asked to give. */
-function validatorConditions(steps: readonly PipelineStep[]): GivenCondition[] {
+function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): GivenCondition[] {
   const byType = Map.groupBy(steps, ({ conditionType }) => conditionType);
-  return [...byType].flatMap(([type, given]) => (type === undefined ? [] : [validatorCondition(type, given)]));
+  return [...byType].flatMap(([type, given]) => {
+    if (type === undefined) return [];
+    const condition = validatorCondition(type, given);
+    if (failure === undefined || condition.status !== 'True') return [condition];
+    // What was validated is not what is kept, and other validators of this type may not have run.
+    return [{ type, status: 'Unknown', reason: CHECK_FAILED, message: 'the package could not be rendered' }];
+  });
 }
 
 function validatorCondition(type: string, steps: readonly PipelineStep[]): GivenCondition {
@@ -69,9 +94,9 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Given
   const broken = steps.find(({ result, unavailable }) => unavailable === true || result.executionError !== undefined);
   if (broken !== undefined) {
     const message = cut(`${names}: ${broken.result.executionError ?? broken.result.stderr ?? 'could not be run'}`);
-    return { type, status: 'Unknown', reason: 'ValidatorFailed', message };
+    return { type, status: 'Unknown', reason: CHECK_FAILED, message };
   }
-  const findings = steps.flatMap(({ result }) => [...(result.errorResults ?? []), ...(result.results ?? [])]);
+  const findings = steps.flatMap(({ result }) => result.results ?? []);
   const errors = findings.filter(({ severity }) => severity === 'error');
   const failed = steps.some(({ result }) => (result.exitCode ?? 0) !== 0);
   if (errors.length === 0 && !failed) {
@@ -86,17 +111,43 @@ function validatorCondition(type: string, steps: readonly PipelineStep[]): Given
 }
 
 function renderStatus(steps: readonly PipelineStep[], failure: string | undefined): RenderStatus {
-  const of = (list: PipelineStep['list']) => steps.filter((step) => step.list === list).map(({ result }) => result);
+  const told = boundedSteps(steps);
+  const of = (list: PipelineStep['list']) => told.filter((step) => step.list === list).map(({ result }) => result);
   const [mutationSteps, validationSteps] = [of('mutators'), of('validators')];
   return {
     ...(mutationSteps.length === 0 ? {} : { mutationSteps }),
     ...(validationSteps.length === 0 ? {} : { validationSteps }),
-    ...(failure === undefined ? {} : { errorSummary: failure }),
+    ...(failure === undefined ? {} : { errorSummary: cut(failure) }),
   };
 }
 
+/** The steps with as many findings as a Kptfile can bear: one that is too large cannot be read any more. */
+function boundedSteps(steps: readonly PipelineStep[]): Pick<PipelineStep, 'list' | 'result'>[] {
+  let left = STATUS_CHARACTERS;
+  const some = (findings: readonly ResultItem[]) => {
+    const kept: ResultItem[] = [];
+    for (const finding of findings) {
+      left -= JSON.stringify(finding).length;
+      if (kept.length === MOST_RESULTS || left < 0) break;
+      kept.push(finding);
+    }
+    const more = findings.length - kept.length;
+    return more === 0 ? kept : [...kept, { message: `and ${more} more`, severity: 'info' }];
+  };
+  return steps.map(({ list, result: { results, errorResults, stderr, executionError, ...result } }) => ({
+    list,
+    result: {
+      ...result,
+      ...(stderr === undefined ? {} : { stderr: cut(stderr) }),
+      ...(executionError === undefined ? {} : { executionError: cut(executionError) }),
+      ...(results === undefined ? {} : { results: some(results) }),
+      ...(errorResults === undefined ? {} : { errorResults: some(errorResults) }),
+    },
+  }));
+}
+
 /** What of a render's status matters to people: which functions ran, and what is wrong. */
-function essence({ mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus): unknown {
+function essence({ mutationSteps = [], validationSteps = [], errorSummary }: RenderStatus, lasting: boolean): unknown {
   const step = ({
     name,
     image,
@@ -106,10 +157,16 @@ function essence({ mutationSteps = [], validationSteps = [], errorSummary }: Ren
     results = [],
     errorResults,
   }: PipelineStepResult) => ({
-    ...{ name, image, exec, exitCode, executionError, errorResults },
+    ...{ name, image, exec, exitCode, executionError: steady(executionError), errorResults },
     results: results.filter(({ severity }) => severity !== 'info' && severity !== undefined),
   });
-  return [mutationSteps.map(step), validationSteps.map(step), errorSummary];
+  const summary = lasting ? errorSummary : steady(errorSummary);
+  return [mutationSteps.map(step), validationSteps.map(step), summary];
+}
+
+/** A text without the words that have digits in them: times, ports, ids. */
+function steady(text: string | undefined): string | undefined {
+  return text?.replace(/\b(?=[a-z_]*\d)\w+/gi, '0');
 }
 
 function cut(text: string): string {

@@ -159,6 +159,26 @@ describe('writes', () => {
     expect(results.join()).toContain(`another request is already in progress on package revision "default/${name}"`);
   });
 
+  test('a request waits for what a controller writes', async () => {
+    await using scratch = await scratchRepository();
+    const { store } = await scratch.open();
+    const name = await draft(store);
+    const commit = store.get(name).commit;
+    const controller = { actor: { name: 'controller:x' }, face: 'controller' } as const;
+    const label = (value: string) => ({ metadata: { labels: { value } }, expectedCommit: commit });
+    const edit = { files: new Map([['a.yaml', text('a: 1\n')]]), expectedCommit: commit };
+    const all = await Promise.all([
+      outcomeOf(store.change(name, label('x'), controller)),
+      outcomeOf(store.change(name, edit, anna)),
+      outcomeOf(store.change(name, label('y'), controller)),
+    ]);
+    expect(all.slice(0, 2)).toEqual(['succeeded', 'succeeded']);
+    // Who comes while a client's request is under way is refused as before.
+    expect(all[2]).toContain('in progress');
+    const file = (await store.content(name)).files.get('a.yaml');
+    expect([file?.toString(), store.get(name).record?.labels]).toEqual(['a: 1\n', { value: 'x' }]);
+  });
+
   test('two processes at once on one revision: one wins, the other gets a conflict and sees the truth', async () => {
     await using scratch = await scratchRepository();
     const first = await scratch.open();

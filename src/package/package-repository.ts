@@ -3,7 +3,7 @@ import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { RefConflictError } from '../git/errors.ts';
 import type { GitRemote, GitRepository, Oid, RefChange, RefUpdate } from '../git/git-repository.ts';
-import type { RequestContext } from '../resource/request-context.ts';
+import type { Face, RequestContext } from '../resource/request-context.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
@@ -65,7 +65,8 @@ export class PackageRepository implements Workbench {
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
   readonly #mutex = new Mutex();
-  readonly #busy = new Set<string>();
+  /** Requests that are under way, by the revision. */
+  readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
   readonly #cache: FactCache;
   /** How many facts the cache file knows of. */
@@ -151,7 +152,7 @@ export class PackageRepository implements Workbench {
     upstreams: UpstreamReader = NO_UPSTREAMS,
   ): Promise<PackageRevision> {
     const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
-    return this.#exclusive(revisionName(key), async () => {
+    return this.#exclusive(revisionName(key), context, async () => {
       const plan = await planCreate(this, wanted, upstreams, context);
       // Another package can have come into being meanwhile.
       const made = await this.#carryOut(plan, context, () => checkPlace(this, wanted));
@@ -176,7 +177,7 @@ export class PackageRepository implements Workbench {
   }
 
   #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.#exclusive(name, async () => {
+    return this.#exclusive(name, context, async () => {
       for (let attempt = 1; ; attempt++) {
         const before = this.#expect(name);
         const foresee = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
@@ -216,19 +217,27 @@ export class PackageRepository implements Workbench {
     return revision;
   }
 
-  /** Porch's clients expect a second request on one revision to be refused, not queued. */
-  async #exclusive<Result>(name: string, section: () => Promise<Result>): Promise<Result> {
-    if (this.#busy.has(name)) {
-      throw new SluiceError(
-        'Busy',
-        `another request is already in progress on package revision "${this.namespace}/${name}"`,
-      );
+  /**
+   * Porch's clients expect a second request on one revision to be refused, not queued. What a controller writes is no request of
+   * theirs, and waited for.
+   */
+  async #exclusive<Result>(name: string, { face }: RequestContext, section: () => Promise<Result>): Promise<Result> {
+    for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
+      if (other.face !== 'controller') {
+        throw new SluiceError(
+          'Busy',
+          `another request is already in progress on package revision "${this.namespace}/${name}"`,
+        );
+      }
+      await other.over;
     }
-    this.#busy.add(name);
+    const over = Promise.withResolvers<void>();
+    this.#busy.set(name, { face, over: over.promise });
     try {
       return await section();
     } finally {
       this.#busy.delete(name);
+      over.resolve();
     }
   }
 

@@ -155,6 +155,28 @@ describe('sluice fn render', () => {
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'after'));
   });
 
+  test('a validator with a condition of its own tells it in the Kptfile, and the package renders', async () => {
+    const check = `apiVersion: fn.kpt.dev/v1alpha1
+kind: StarlarkRun
+metadata:
+  name: check
+  annotations:
+    config.kubernetes.io/local-config: "true"
+    sluice.dev/validator-condition: Checked
+source: |
+  fail("one replica is not enough")
+`;
+    const kptfile = `${KPTFILE}  validators:\n    - image: starlark:v0.5.0\n      configPath: check.yaml\n`;
+    const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT, 'check.yaml': check });
+    const { code, stderr } = await runCli(['fn', 'render', path, '--truncate-output=false']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toContain('Condition "Checked" tells it');
+    expect(await read(path, 'web.yaml')).toContain('namespace: blog');
+    const gates = await runCli(['kptfile', 'gates', path]);
+    expect(gates.stdout).toMatch(/Checked +False +ValidationFailed +.*one replica is not enough/);
+    expect(gates.stdout).toMatch(/Rendered +True +RenderSuccess/);
+  });
+
   test('a folder without a Kptfile is no package', async () => {
     const path = await folder({ 'web.yaml': DEPLOYMENT });
     expect(await runCli(['fn', 'render', path])).toMatchObject({
@@ -172,10 +194,21 @@ describe('sluice fn eval', () => {
     const words = ['fn', 'eval', path, '-i', 'set-annotations', '--match-name', 'api', '--', 'team=blog'];
     const { code, stderr } = await runCli(words);
     expect(code, stderr).toBe(0);
-    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*"\n\[PASS\] /);
+    expect(stderr).toMatch(/^\[RUNNING\] "[^"]*set-annotations[^"]*" on 1 resource\(s\)\n\[PASS\] /);
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
     expect(await read(path, 'api.yaml')).toContain('team: blog');
     expect(await read(path, 'Kptfile')).toBe(KPTFILE);
+  });
+
+  test('a function that is run by hand takes the Kptfile away, and in a pipeline it stays', async () => {
+    const local = 'metadata:\n  name: shop\n  annotations:\n    config.kubernetes.io/local-config: "true"\n';
+    const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\n${local}pipeline:\n  mutators:\n    - image: remove-local-config-resources\n`;
+    const path = await folder({ Kptfile: kptfile, 'web.yaml': DEPLOYMENT });
+    const { code, stderr } = await runCli(['fn', 'render', path]);
+    expect(code, stderr).toBe(0);
+    expect(await read(path, 'Kptfile')).toContain(kptfile);
+    const { stdout } = await runCli(['fn', 'eval', path, '-i', 'remove-local-config-resources', '-o', 'unwrap']);
+    expect(stdout).toBe(DEPLOYMENT);
   });
 
   test('--save puts the function into the Kptfile, once', async () => {
@@ -207,7 +240,7 @@ describe('sluice fn eval', () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     for (const words of [
       [path],
-      [path, '-i', 'set-labels', '-x', './x'],
+      [path, '-i', 'set-labels', '--exec', './x'],
       [path, path, '-i', 'set-labels'],
       [path, '-i', 'set-labels', '--match-labels', 'nothing'],
       [path, '-i', 'set-labels', '--', 'ConfigMap', 'a=b', 'c'],
@@ -254,7 +287,12 @@ describe('sluice fn source and sink', () => {
     const input = `${DEPLOYMENT}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c, annotations: { config.kubernetes.io/path: a/b.yaml } }\n`;
     const sunk = await sluice(['fn', 'sink', out], { input });
     expect(sunk.code, sunk.stderr).toBe(0);
-    expect((await readdir(out, { recursive: true })).sort()).toEqual(['a', 'a/b.yaml', 'deployment_web.yaml']);
+    expect((await readdir(out, { recursive: true })).sort()).toEqual([
+      'a',
+      'a/b.yaml',
+      'before',
+      'before/deployment_web.yaml',
+    ]);
     for (const bad of ['', 'just text', 'a: b\n', '{{ x }}', 'kind: ResourceList\nitems: 1\n']) {
       const refused = await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: bad });
       expect([bad, refused.code, refused.stdout]).toEqual([bad, 2, '']);

@@ -2,8 +2,8 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { builtIns } from '../../src/function/built-in/index.ts';
-import { sluice } from '../support/cli.ts';
+import { table } from '../../src/cli/output/table.ts';
+import { runCli } from '../../src/cli/testing.ts';
 import { type CorpusPackage, corpusMissing, corpusPackages } from '../support/corpus.ts';
 
 async function copyOf(pack: CorpusPackage, top: string): Promise<string> {
@@ -39,38 +39,33 @@ describe.skipIf(corpusMissing !== false)(
       try {
         const packages = corpusPackages();
         expect(packages.length).toBeGreaterThan(10);
-        const rows: Record<string, string | number>[] = [];
+        const rows: string[][] = [];
         for (const pack of packages) {
           const folder = await copyOf(pack, top);
           const before = await contents(folder);
-          const first = await sluice(['fn', 'render', folder]);
+          // Nothing is fetched: what is not built in cannot run, whatever machine this is.
+          const render = () => runCli(['fn', 'render', folder, '--image-pull-policy', 'never']);
+          const first = await render();
           const after = await contents(folder);
           const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
           const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
-          rows.push({
-            package: pack.name,
-            functions: told(first.stderr, 'PASS').length,
-            changed: changed.length,
-            last,
-          });
+          rows.push([pack.name, told(first.stderr, 'PASS').join(' '), changed.join(' '), last]);
           expect(first.stdout).toBe('');
           if (first.code === 0) {
             expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
-            const second = await sluice(['fn', 'render', folder]);
-            expect(second.code, second.stderr).toBe(0);
-            expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
           } else {
-            // Only what is not ours to run stops a package, and it changes nothing but the status.
+            // Only Nephio's own functions stop a package, and then nothing changes but the status.
             expect(first.code).toBe(1);
             expect(last).toMatch(/^error: /);
-            const [failed = ''] = told(first.stderr, 'FAIL');
-            expect(last, pack.name).toContain(failed);
-            expect(builtIns.functions.map(({ name }) => name)).not.toContain(failed);
+            expect(last).toContain('docker.io/nephio/');
             expect(changed).toEqual(['Kptfile']);
           }
+          const second = await render();
+          expect(second.code, second.stderr).toBe(first.code);
+          expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
         }
-        console.table(rows);
-        expect(rows.filter(({ last }) => String(last).startsWith('Success')).length).toBeGreaterThan(
+        console.log(table(['Package', 'Functions that ran', 'Files that changed', 'Says'], rows));
+        expect(rows.filter(([, , , last = '']) => last.startsWith('Success')).length).toBeGreaterThan(
           packages.length / 2,
         );
       } finally {

@@ -146,6 +146,35 @@ describe('porchctl', () => {
     ]);
   });
 
+  test('tells of a push what the functions of the package did', async (context) => {
+    need(context, built);
+    await init('labelled');
+    const folder = join(fixture.folder, 'labelled');
+    await works('rpkg', 'pull', 'blueprints.labelled.v1', folder);
+    const kptfile = await readFile(join(folder, 'Kptfile'), 'utf8');
+    const pipeline =
+      'pipeline:\n  mutators:\n    - image: set-labels:v0.2.0\n      configMap:\n        tier: web\n  validators:\n    - image: kubeconform:v0.1.1\n';
+    await writeFile(join(folder, 'Kptfile'), kptfile.replace('status:', `${pipeline}status:`));
+    await writeFile(join(folder, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n');
+    const pushed = await porchctl('rpkg', 'push', 'blueprints.labelled.v1', folder);
+    expect(pushed.stdout).toBe('blueprints.labelled.v1 pushed\n');
+    const catalog = 'ghcr.io/kptdev/krm-functions-catalog';
+    expect(pushed.stderr.split('\n').filter((line) => line.startsWith('['))).toEqual([
+      `[RUNNING] "${catalog}/set-labels:v0.2.0" `,
+      `[PASS] "${catalog}/set-labels:v0.2.0"`,
+      `[RUNNING] "${catalog}/kubeconform:v0.1.1" `,
+      `[PASS] "${catalog}/kubeconform:v0.1.1"`,
+    ]);
+    expect(await works('rpkg', 'pull', 'blueprints.labelled.v1')).toContain('    labels:\n      tier: web\n');
+
+    const broken = join(fixture.folder, 'broken');
+    await works('rpkg', 'pull', 'blueprints.labelled.v1', broken);
+    await writeFile(join(broken, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: 5\n');
+    const refused = await porchctl('rpkg', 'push', 'blueprints.labelled.v1', broken);
+    expect(refused.stderr).toMatch(/\[FAIL\] "ghcr.*kubeconform/);
+    expect(refused.stderr).toMatch(/data/);
+  });
+
   test('copies, clones, upgrades and deletes', async (context) => {
     need(context, built);
     await init('base');

@@ -1,10 +1,12 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { renderStatusOf } from '../../package/storage/render-status.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
 import type { Stored } from '../../resource/object.ts';
 import type { Session } from '../assembly/session.ts';
 import { movedSince } from './moved-since.ts';
 import { METADATA_FILE, type PackageContents, type PackageFiles, type PulledState } from './package-contents.ts';
+import { renderNotes } from './render-notes.ts';
 
 /** Files and conditions of packages whose repositories are open in a session: binary files and all. */
 export class FolderContents implements PackageContents {
@@ -42,7 +44,8 @@ export class FolderContents implements PackageContents {
     for (const path of before.keys()) if (!edits.has(path) && path !== METADATA_FILE) edits.set(path, null);
     const context = this.#session.context(reason);
     const after = await store.change(name, { files: edits, expectedCommit: pulled }, context);
-    return after.commit === pulled ? undefined : { state: stateAt(after.commit), notes: [] };
+    const notes = renderNotes(renderStatusOf(after.kptfile));
+    return after.commit === pulled ? undefined : { state: stateAt(after.commit), notes };
   }
 
   async give({ metadata: { name } }: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {

@@ -1,29 +1,30 @@
-import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../foundation/clock.ts';
 import { engineEnvironment } from '../../function/external/container-engine.ts';
 import { externalFunctions } from '../../function/external/external-functions.ts';
 import type { ExternalRunner } from '../../function/external/external-runner.ts';
-import { DEFAULT_FUNCTION_LIMITS } from '../../function/pipeline/pipeline.ts';
-
+import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from './external-bounds.ts';
 import type { FunctionSettings } from './function-settings.ts';
 
-const MEMORY_BYTES = 1024 * 1024 * 1024;
+const INSTEAD = 'let a FunctionPolicy name a built-in function or a program in its place';
 
-/** The runner of functions outside of this process that such settings allow. */
-export function externalRunnerFor(settings: FunctionSettings, environment: NodeJS.ProcessEnv): ExternalRunner {
-  const { time, outputBytes } = DEFAULT_FUNCTION_LIMITS;
-  const bounds = { time, outputBytes, memoryBytes: MEMORY_BYTES, clock: systemClock };
+/** Programs and containers as a server that has such settings runs them for the packages of others. */
+export function externalRunnerFor(
+  { programs, containers, requireDigest }: FunctionSettings,
+  environment: NodeJS.ProcessEnv,
+): ExternalRunner {
   return externalFunctions({
-    programs: { ...bounds, allowed: settings.programs === undefined ? undefined : { folder: settings.programs } },
-    containers: settings.containers
+    programs:
+      programs === undefined
+        ? 'start the server with --function-programs <folder>, or name a built-in function'
+        : { ...PROGRAM_BOUNDS, allowed: { folder: programs } },
+    containers: containers
       ? {
-          ...bounds,
+          ...CONTAINER_BOUNDS,
           env: engineEnvironment(environment),
-          requireDigest: settings.requireDigest,
+          requireDigest,
           allowNetwork: false,
           pull: 'missing',
-          newName: () => `sluice-fn-${randomUUID()}`,
+          instead: INSTEAD,
         }
-      : undefined,
+      : `start the server with --containers, or ${INSTEAD}`,
   });
 }

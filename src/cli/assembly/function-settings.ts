@@ -8,4 +8,4 @@ export interface FunctionSettings {
   readonly requireDigest: boolean;
 }
 
-export const DEFAULT_FUNCTION_SETTINGS: FunctionSettings = { containers: true, requireDigest: false };
+export const DEFAULT_FUNCTION_SETTINGS: FunctionSettings = { containers: false, requireDigest: false };

@@ -1,6 +1,6 @@
 import type { FunctionRule, FunctionRules } from '../../function/catalog/function-rules.ts';
 import type { Renderer, Rendering, RenderRequest } from '../../package/renderer.ts';
-import { namesFunctions } from '../../package/write/render.ts';
+import { mayNameFunctions } from '../../package/write/render.ts';
 import { functionPolicyKind } from '../../resource/kinds/function-policy.ts';
 import type { FunctionSettings } from './function-settings.ts';
 import type { ObjectSet } from './object-set.ts';
@@ -17,8 +17,11 @@ export class SessionRenderer implements Renderer {
   }
 
   async render(request: RenderRequest): Promise<Rendering | undefined> {
-    if (namesFunctions(request.files) === false) return undefined;
-    this.#opened ??= this.#open();
+    if (!mayNameFunctions(request.files)) return undefined;
+    this.#opened ??= this.#open().catch((error: unknown) => {
+      this.#opened = undefined;
+      throw error;
+    });
     return (await this.#opened).render(request);
   }
 

@@ -202,9 +202,12 @@ export class Session {
     this.log.close();
     try {
       await this.renderer.close();
-      await this.store.close();
     } finally {
-      await this.objects.close();
+      try {
+        await this.store.close();
+      } finally {
+        await this.objects.close();
+      }
     }
   }
 }

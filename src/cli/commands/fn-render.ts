@@ -3,7 +3,6 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
 import { deliver, destinationOf, withEdits } from '../fn/destination.ts';
 import { readPackageFolder, writePackageFolder } from '../fn/package-folder.ts';
-import { renderedKptfile } from '../fn/rendered-kptfile.ts';
 import { type RunningOptions, runFunctions } from '../fn/run-functions.ts';
 import { printable } from '../output/printable.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
@@ -18,11 +17,11 @@ export async function fnRender(place: string, options: RenderOptions, invocation
   const { terminal } = invocation;
   const destination = await destinationOf(options.output);
   const folder = await readPackageFolder(place);
+  for (const note of folder.notes) terminal.note(`[WARN] ${note}`);
   const kptfile = folder.files.get('Kptfile');
   if (kptfile === undefined)
     throw new SluiceError('InvalidInput', `${printable(place)} has no Kptfile; name the folder of a package`);
-  for (const note of folder.notes) terminal.note(`[WARN] ${note}`);
-  const outcome = await runFunctions(
+  const running = runFunctions(
     {
       files: folder.files,
       root: basename(folder.path),
@@ -31,6 +30,8 @@ export async function fnRender(place: string, options: RenderOptions, invocation
     },
     invocation,
   );
+  // What reads Kptfiles is large; it is read while the worker starts.
+  const [outcome, { renderedKptfile }] = await Promise.all([running, import('../fn/rendered-kptfile.ts')]);
   if (typeof outcome === 'number') return outcome;
   const { edits, steps, failure } = outcome;
   if (destination === undefined) {

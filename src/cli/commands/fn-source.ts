@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { readResources } from '../../function/resource-list/read-resources.ts';
 import { deliver, destinationOf } from '../fn/destination.ts';
 import { readPackageFolder } from '../fn/package-folder.ts';
 import { readConfigFile } from '../fn/read-config-file.ts';
@@ -31,6 +32,7 @@ export async function fnSource(
       files.set(path, text);
     }
   }
+  for (const note of readResources(files).notes) terminal.note(`[WARN] ${printable(note)}`);
   await deliver(files, destination, terminal, config);
   return 0;
 }

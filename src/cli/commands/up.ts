@@ -24,8 +24,7 @@ export interface UpOptions extends DataOptions, ActorOptions {
   readonly resolver?: readonly string[];
   readonly disable?: readonly string[];
   readonly functionPrograms?: string;
-  /** False by `--no-containers`. */
-  readonly containers: boolean;
+  readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
@@ -67,7 +66,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
 
 function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOptions): FunctionSettings {
   return {
-    containers,
+    containers: containers === true,
     requireDigest: requireImageDigest === true,
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };

@@ -1,6 +1,4 @@
-import { readResources } from '../../function/resource-list/read-resources.ts';
 import type { Resource } from '../../function/resource-list/resource.ts';
-import { sourcePackage } from '../../function/resource-list/source-package.ts';
 import type { Terminal } from '../output/terminal.ts';
 import { checkNoFolder, writeNewFolder } from './package-folder.ts';
 
@@ -25,9 +23,11 @@ export async function deliver(
   terminal: Terminal,
   config?: Resource,
 ): Promise<void> {
-  if (destination.type === 'stdout') terminal.out.write(sourcePackage(files, config).text);
-  else if (destination.type === 'unwrap') terminal.out.write(documents(files));
-  else await writeNewFolder(destination.path, files);
+  if (destination.type === 'folder') return writeNewFolder(destination.path, files);
+  // What reads YAML is large, and needed for streams only.
+  if (destination.type === 'unwrap') return void terminal.out.write(await documents(files));
+  const { sourcePackage } = await import('../../function/resource-list/source-package.ts');
+  terminal.out.write(sourcePackage(files, config).text);
 }
 
 /** Files after a pipeline has run. */
@@ -44,7 +44,8 @@ export function withEdits(
 }
 
 /** All resources as one YAML text, each as it is written in its file. */
-function documents(files: ReadonlyMap<string, string>): string {
+async function documents(files: ReadonlyMap<string, string>): Promise<string> {
+  const { readResources } = await import('../../function/resource-list/read-resources.ts');
   const texts = readResources(files).resources.map(({ text = '' }) => {
     const alone = text.replace(/^\ufeff/, '').replace(/^---[^\S\n]*\r?\n/, '');
     return alone.endsWith('\n') ? alone : `${alone}\n`;

@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { ENGINES } from '../../function/external/container-arguments.ts';
 import { engineEnvironment } from '../../function/external/container-engine.ts';
 import { externalFunctions } from '../../function/external/external-functions.ts';
 import type { ExternalRunner } from '../../function/external/external-runner.ts';
-import { DEFAULT_FUNCTION_LIMITS } from '../../function/pipeline/pipeline.ts';
+import { CONTAINER_BOUNDS, PROGRAM_BOUNDS } from '../assembly/external-bounds.ts';
 
 /** What a person lets functions do. */
 export interface Permissions {
@@ -13,7 +11,6 @@ export interface Permissions {
   readonly network: boolean;
 }
 
-const MEMORY_BYTES = 1024 * 1024 * 1024;
 const PULL = { always: 'always', ifNotPresent: 'missing', never: 'never' } as const;
 
 /** Programs and containers as a person runs them for packages of their own. */
@@ -22,29 +19,22 @@ export function externalRunner(
   pull: keyof typeof PULL,
   environment: NodeJS.ProcessEnv,
 ): ExternalRunner {
-  const bounds = {
-    time: DEFAULT_FUNCTION_LIMITS.time,
-    outputBytes: DEFAULT_FUNCTION_LIMITS.outputBytes,
-    memoryBytes: MEMORY_BYTES,
-    clock: systemClock,
-  };
   const wanted = environment.KRM_FN_RUNTIME;
   const engine = ENGINES.find((name) => name === wanted);
   if (wanted !== undefined && wanted !== '' && engine === undefined)
     throw new SluiceError('InvalidInput', `KRM_FN_RUNTIME must be one of ${ENGINES.join(', ')}`);
   return externalFunctions({
-    programs: {
-      ...bounds,
-      allowed: permissions.exec ? { anyFrom: process.cwd(), path: environment.PATH ?? '/usr/bin:/bin' } : undefined,
-    },
+    programs: permissions.exec
+      ? { ...PROGRAM_BOUNDS, allowed: { anyFrom: process.cwd(), path: environment.PATH ?? '/usr/bin:/bin' } }
+      : 'allow them with --allow-exec, or name a built-in function',
     containers: {
-      ...bounds,
+      ...CONTAINER_BOUNDS,
       ...(engine === undefined ? {} : { engine }),
       env: engineEnvironment(environment),
       requireDigest: false,
       allowNetwork: permissions.network,
       pull: PULL[pull],
-      newName: () => `sluice-fn-${randomUUID()}`,
+      instead: 'name a built-in function in its place (sluice fn doc lists them)',
     },
   });
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,6 +58,13 @@ describe('files of a package folder for functions', () => {
     expect((await stat(join(path, 'a.yaml'))).mode & 0o777).toBe(0o640);
     expect((await readdir(path)).sort()).toEqual(['a.yaml', 'new']);
     expect(await readdir(join(path, 'new'))).toEqual(['c.yaml']);
+  });
+
+  test('what a killed process left goes with the next write, also with one that changes nothing', async () => {
+    const { pid: gone } = spawnSync('true');
+    const path = await folder({ 'a.yaml': 'a', [`.sluice-write-${gone}-abcdef/0`]: 'half' });
+    await writePackageFolder(path, new Map());
+    expect(await readdir(path)).toEqual(['a.yaml']);
   });
 
   test('nothing is written if one path leaves the folder or leads through a link', async () => {

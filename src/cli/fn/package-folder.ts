@@ -1,13 +1,16 @@
 import { constants } from 'node:fs';
 import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { abandonedFolders, makeOwnFolder } from '../../foundation/own-folder.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { isResourcePath } from '../../function/resource-list/read-resources.ts';
+import { isResourcePath } from '../../function/resource-list/resource-path.ts';
 import { checkPath } from '../../git/paths.ts';
 import { printable } from '../output/printable.ts';
 
 const MAX_ENTRIES = 50_000;
 const MAX_BYTES = 64 * 1024 * 1024;
+/** Holds new contents until all of them are written. */
+const TEMPORARY = '.sluice-write-';
 
 /** The files of a folder that can hold resources. */
 export interface PackageFolder {
@@ -47,36 +50,35 @@ export async function readPackageFolder(folder: string): Promise<PackageFolder> 
 }
 
 /**
- * Changes files of a folder; null removes one. All new contents are written beside their files before the first one takes its place, so
- * that a full disk or a missing right changes nothing. Throws Refused for a path that leaves the folder or leads through a link.
+ * Changes files of a folder; null removes one. All new contents are written in a temporary folder before the first one takes its place, so
+ * that a full disk or a missing right changes nothing, and every file is whole whenever the process is killed; what is left then goes with the
+ * next write. Throws Refused for a path that leaves the folder or leads through a link.
  */
 export async function writePackageFolder(folder: string, edits: ReadonlyMap<string, string | null>): Promise<void> {
   const path = await realFolder(folder);
-  const found: { target: string; text: string | null; mode: number | undefined }[] = [];
-  const ready: { target: string; temporary: string | undefined }[] = [];
+  let temporary: string | undefined;
   try {
+    for (const left of await abandonedFolders(path, TEMPORARY)) await rm(left, { recursive: true, force: true });
+    const found: { target: string; text: string | null; mode: number | undefined }[] = [];
     for (const [file, text] of edits) {
       const target = join(path, ...checkPath(file));
-      found.push({ target, text, mode: await checkWay(path, file) });
+      const mode = await checkWay(path, file);
+      if (text !== null || mode !== undefined) found.push({ target, text, mode });
     }
-    for (const { target, text, mode } of found) {
-      if (text === null) {
-        if (mode !== undefined) ready.push({ target, temporary: undefined });
-        continue;
-      }
-      await mkdir(dirname(target), { recursive: true });
-      const temporary = `${target}.${process.pid}.tmp`;
-      ready.push({ target, temporary });
-      await writeTemporary(temporary, text, mode);
-    }
-    for (const { target, temporary } of ready) {
-      if (temporary === undefined) await rm(target);
-      else await rename(temporary, target);
+    if (found.length === 0) return;
+    temporary = await makeOwnFolder(path, TEMPORARY);
+    for (const [at, { text, mode }] of found.entries())
+      if (text !== null) await writeTemporary(join(temporary, String(at)), text, mode);
+    for (const { target, text } of found) if (text !== null) await mkdir(dirname(target), { recursive: true });
+    for (const [at, { target, text }] of found.entries()) {
+      if (text === null) await rm(target);
+      else await rename(join(temporary, String(at)), target);
     }
   } catch (error) {
-    for (const { temporary } of ready) if (temporary !== undefined) await rm(temporary, { force: true });
     if (error instanceof SluiceError) throw error;
     throw new SluiceError('Unavailable', `cannot write to ${printable(folder)}: ${messageOf(error)}`, { cause: error });
+  } finally {
+    if (temporary !== undefined) await rm(temporary, { recursive: true, force: true });
   }
 }
 

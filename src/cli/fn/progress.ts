@@ -1,5 +1,5 @@
 import type { ResultItem } from '../../../kptfile-schema/index.ts';
-import type { PipelineStep } from '../../function/pipeline/pipeline.ts';
+import type { PipelineEvent, PipelineStep } from '../../function/pipeline/pipeline.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 
@@ -37,9 +37,10 @@ export class Progress {
     this.#inPackage = false;
   }
 
-  running({ result }: PipelineStep): void {
+  running({ step, selected }: Pick<PipelineEvent, 'step' | 'selected'>): void {
     this.#began = this.#options.now();
-    this.#terminal.note(`[RUNNING] ${quoted(nameOf(result))}`);
+    const on = selected === undefined ? '' : ` on ${selected} resource(s)`;
+    this.#terminal.note(`[RUNNING] ${quoted(nameOf(step.result))}${on}`);
   }
 
   /** The function that began last has ended. */
@@ -49,7 +50,7 @@ export class Progress {
     const label = failed ? this.#terminal.style('red', '[FAIL]', err) : this.#terminal.style('green', '[PASS]', err);
     const took = duration(this.#options.now() - this.#began);
     this.#terminal.note(`${label} ${quoted(nameOf(result))} in ${took}`);
-    this.#block('Results', [...(result.results ?? []), ...(result.errorResults ?? [])].map(findingLine));
+    this.#block('Results', (result.results ?? result.errorResults ?? []).map(findingLine));
     const stderr = (result.stderr ?? '').trimEnd();
     this.#block('Stderr', stderr === '' ? [] : stderr.split('\n').map((line) => JSON.stringify(line)));
     if (failed) this.#terminal.note(`  Exit code: ${result.exitCode || 1}`);

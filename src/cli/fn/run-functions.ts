@@ -47,7 +47,8 @@ export async function runFunctions(
   });
   const input = { files, rules: [], validatorConditions: new Map(), ...(only === undefined ? {} : { only }) };
   let [inPackage, started, finished]: [string | undefined, number, number] = [undefined, 0, 0];
-  const show = ({ type, step }: PipelineEvent) => {
+  const show = (event: PipelineEvent) => {
+    const { type, step } = event;
     if (type === 'finished') {
       finished += 1;
       return progress.done(step);
@@ -56,7 +57,7 @@ export async function runFunctions(
     if (root !== undefined && step.packagePath !== inPackage)
       progress.package(step.packagePath === '' ? root : `${root}/${step.packagePath}`);
     inPackage = step.packagePath;
-    progress.running(step);
+    progress.running(event);
   };
   try {
     const outcome = await runner.run(input, stop.signal, show);

@@ -49,7 +49,8 @@ Exit code 1 if the package cannot be rendered.`,
     render,
     'sluice fn render ./ghost',
     'sluice fn render ./ghost --results-dir out/',
-    'sluice fn render ./ghost -o unwrap | sluice fn eval - -i remove-local-config-resources -o unwrap | kubectl apply -f -',
+    'sluice fn render ./ghost -o out/ && kubectl apply -R -f out/',
+    'sluice fn render ./ghost -o stdout | sluice fn eval - -i set-annotations -o unwrap -- team=blog',
   ).action(async (folder, options) => {
     finish(await (await import('../commands/fn-render.ts')).fnRender(folder, options, invocation));
   });
@@ -62,7 +63,7 @@ function addEval(fn: Command, invocation: Invocation, finish: Finish): void {
     .usage('[folder|-] [options] [-- key=value...]')
     .argument('[words...]', 'folder (default: the current one) or -; after -- the configuration as key=value')
     .option('-i, --image <image>', 'image of the function, such as set-namespace')
-    .option('-x, --exec <command>', 'program to run as the function, with its arguments')
+    .option('--exec <command>', 'program to run as the function, with its arguments')
     .option('--fn-config <file>', 'file with the configuration of the function')
     .option('--tag <tag>', 'tag in place of that of the image')
     .option('-s, --save', 'also put the function into the pipeline of the Kptfile')

@@ -17,7 +17,7 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)
     .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
-    .option('--no-containers', 'run no functions as containers, only built-in ones and programs')
+    .option('--containers', 'run functions that are not built in as containers, without network and privileges')
     .option('--require-image-digest', 'run only images that are named by their digest')
     .option('--disable <controller>', 'leave a controller out; can be given several times', several)
     .addHelpText(

@@ -4,6 +4,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import type { Gate } from '../../package/gates.ts';
 import { matchesPattern } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
+import { RENDER_ACTOR, RENDERED } from '../../package/write/render.ts';
 import type { GateExplanation } from './explanation.ts';
 
 /** What is known about who runs, for the question who can settle a gate. */
@@ -64,10 +65,13 @@ function settlerOf(
 ): { who: string; next: string } {
   const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
-  const name = OWN_TYPES.includes(type) ? 'revision controller' : resolver && `resolver ${resolver.name}`;
+  const byPipeline = type === RENDERED.type || (verdict?.by === RENDER_ACTOR && state !== 'NotAllowed');
+  const name = OWN_TYPES.includes(type)
+    ? 'revision controller'
+    : (resolver && `resolver ${resolver.name}`) || (byPipeline ? "the package's pipeline" : undefined);
   if (name !== undefined) {
     // What it has said about the inputs at hand it says again until something else changes.
-    const answered = state === 'NotTrue' && verdict?.by === `resolver:${resolver?.name}`;
+    const answered = state === 'NotTrue' && [`resolver:${resolver?.name}`, RENDER_ACTOR].includes(verdict?.by ?? '');
     const wait = answered ? `settle what its message says; ${name} looks again by itself` : `${name} works on it`;
     return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: command('up') };
   }

@@ -14,8 +14,12 @@ export function explainResolvers(
   const { order, problems } = arrangeResolvers(resolvers);
   const pipeline: ResolverExplanation[] =
     namesFunctions(content.files) === false ? [] : [{ name: RENDERER, claims: [RENDERED.type], waitsFor: [] }];
-  const reasons: Reason[] = problems.map(({ reason, message }) => ({ reason, message }));
-  const rendered = revision.kptfile?.status?.conditions?.find(({ type }) => type === RENDERED.type);
+  const { conditions = [] } = revision.kptfile?.status ?? {};
+  // What the revision controller wrote down is told with its condition.
+  const reasons: Reason[] = problems
+    .filter(({ message }) => !conditions.some((condition) => condition.message === message))
+    .map(({ reason, message }) => ({ reason, message }));
+  const rendered = conditions.find(({ type }) => type === RENDERED.type);
   if (rendered?.status === 'False')
     reasons.push({ reason: 'RenderFailed', message: `it could not be rendered: ${rendered.message ?? ''}` });
   return {

@@ -172,6 +172,16 @@ test('says what it set, where, and what it could not use', async () => {
   ]);
 });
 
+test('what looks like a secret is in no message', async () => {
+  const { files, messages } = await runFunction(
+    applySetters,
+    'apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\nstringData:\n  a: x # kpt-set: ${a}\n---\napiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  b: x # kpt-set: ${db-password}\n',
+    { a: 'hunter2', 'db-password': 'hunter3' },
+  );
+  expect(files['resources.yaml']).toMatch(/hunter2.*hunter3/s);
+  expect(messages).toEqual(['info: set field value to (hidden)', 'info: set field value to (hidden)']);
+});
+
 test('warns if there is nothing to set', async () => {
   expect((await run('  a: x\n', {})).messages).toEqual(['warning: no matches for input setter(s)']);
   const pod = 'apiVersion: v1\nkind: Pod\nmetadata:\n  name: web # kpt-set: ${a}\n';

@@ -15,8 +15,12 @@ import {
   setterPatternOf,
   soleSetter,
 } from './support/setter-pattern.ts';
+import { shownValue } from './support/shown-value.ts';
 import { fieldText, type Trail, walkFields } from './support/walk-fields.ts';
 import { yamlList } from './support/yaml-list.ts';
+
+/** Characters of a pattern that a message shows. */
+const MAX_SHOWN = 200;
 
 export const applySetters: KrmFunction = {
   name: 'apply-setters',
@@ -34,6 +38,7 @@ export const applySetters: KrmFunction = {
     differences: [
       'A setter that no field is tied to is told as an info.',
       'All fields that cannot be set are told, not only the first one.',
+      'Messages do not show values that are in a Secret or look like one.',
       'A value that holds `${…}` is written as it is.',
       'Items keep their comments if the values of a list stay the same.',
     ],
@@ -79,11 +84,14 @@ class SettersRun {
     const derived = needsOthers ? deriveSetters(pattern, scalarText(node)) : undefined;
     const { text, missing } = expandPattern(pattern, (name) => this.#setters.get(name) ?? derived?.get(name));
     if (missing.length > 0) {
-      const names = missing.map((name) => `\${${name}}`).join(' ');
+      const names = missing
+        .map((name) => `\${${name}}`)
+        .join(' ')
+        .slice(0, MAX_SHOWN);
       this.#fail(
         resource,
         trail,
-        `values for setters [${names}] must be provided: the field does not have the form ${pattern.text}`,
+        `values for setters [${names}] must be provided: the field does not have the form ${pattern.text.slice(0, MAX_SHOWN)}`,
       );
       return;
     }
@@ -92,7 +100,7 @@ class SettersRun {
       node.value = '';
       node.type = 'QUOTE_DOUBLE';
     }
-    this.#tell(resource, trail, text);
+    this.#tell(resource, trail, text, pattern);
   }
 
   #setList(resource: Resource, node: YAMLSeq<Node>, pattern: SetterPattern, trail: Trail): void {
@@ -101,7 +109,7 @@ class SettersRun {
       this.#fail(
         resource,
         trail,
-        `invalid setter pattern for array node: ${JSON.stringify(pattern.text)}: a list takes one setter`,
+        `invalid setter pattern for array node: ${JSON.stringify(pattern.text.slice(0, MAX_SHOWN))}: a list takes one setter`,
       );
       return;
     }
@@ -111,17 +119,18 @@ class SettersRun {
       this.#fail(
         resource,
         trail,
-        `input to array setter must be an array of values, but found ${JSON.stringify(value.slice(0, 200))}`,
+        `input to array setter must be an array of values, but found ${shownValue(value, [name], resource)}`,
       );
       return;
     }
     replaceItems(node, made);
-    this.#tell(resource, trail, value);
+    this.#tell(resource, trail, value, pattern);
   }
 
-  #tell(resource: Resource, trail: Trail, value: string): void {
-    const message = `set field value to ${JSON.stringify(value)}`;
-    this.#list.results.push(resultFor('info', message, resource, fieldText(trail)));
+  #tell(resource: Resource, trail: Trail, value: string, { names }: SetterPattern): void {
+    const field = fieldText(trail);
+    const message = `set field value to ${shownValue(value, [field, ...names], resource)}`;
+    this.#list.results.push(resultFor('info', message, resource, field));
   }
 
   #fail(resource: Resource, trail: Trail, message: string): void {

@@ -8,13 +8,13 @@ export const removeLocalConfigResources: KrmFunction = {
     description:
       'Removes every resource whose annotation `config.kubernetes.io/local-config` is `true`, such as configurations of functions. It needs no configuration.',
     examples: ['pipeline:\n  mutators:\n    - image: remove-local-config-resources:v0.1.0\n'],
-    differences: ['Kptfiles stay: without them there is no package.'],
+    differences: ['In a pipeline Kptfiles stay: without them there is no package. `fn eval` removes them too.'],
   },
-  run(list) {
+  run(list, { byHand = false }) {
     const removed: FunctionResult[] = [];
     list.items = list.items.filter((item) => {
       const isLocal = item.annotation('config.kubernetes.io/local-config')?.toLowerCase() === 'true';
-      if (!isLocal || item.kind === 'Kptfile') return true;
+      if (!isLocal || (item.kind === 'Kptfile' && !byHand)) return true;
       removed.push(resultFor('info', `Resource name: [${item.name}]`, item));
       return false;
     });

@@ -111,6 +111,30 @@ spec:
   expect(messages).toEqual(['info: set 5 labels in total']);
 });
 
+test('makes the template of pods where it is missing', async () => {
+  const { files } = await runFunction(
+    setLabels,
+    'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 3\n',
+    { tier: 'sea' },
+  );
+  expect(files['resources.yaml']).toBe(`apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  labels:
+    tier: sea
+spec:
+  replicas: 3
+  selector:
+    matchLabels:
+      tier: sea
+  template:
+    metadata:
+      labels:
+        tier: sea
+`);
+});
+
 test('labels jobs and their pods, and only known labels of their selectors', async () => {
   const { files } = await runFunction(
     setLabels,

@@ -158,11 +158,6 @@ kind: ClusterRole
 metadata:
   name: reader
 `,
-  'an unknown kind without a namespace': `apiVersion: example.org/v1
-kind: Boat
-metadata:
-  name: ship
-`,
   'a local-config resource': `apiVersion: v1
 kind: ConfigMap
 metadata:
@@ -195,6 +190,13 @@ test.each(Object.entries(UNTOUCHED))('leaves %s alone', async (_, text) => {
   const { files, messages } = await runFunction(setNamespace, text, { namespace: 'sea' });
   expect(files['resources.yaml']).toBe(text);
   expect(messages).toEqual(['info: all matching namespaces are already "sea". no value changed', NOTHING_ELSE]);
+});
+
+test('a kind that nobody knows counts as namespaced', async () => {
+  const text = 'apiVersion: example.org/v1\nkind: Boat\nmetadata:\n  name: ship\n';
+  const { files, messages } = await runFunction(setNamespace, text, { namespace: 'sea' });
+  expect(files['resources.yaml']).toBe(`${text}  namespace: sea\n`);
+  expect(messages).toEqual(['info: namespace [default] updated to "sea", 1 value(s) changed', NOTHING_ELSE]);
 });
 
 test('goes by the definitions of the package for custom resources', async () => {

@@ -25,7 +25,7 @@ export const setNamespace: KrmFunction = {
     summary: 'Puts the resources of a package into a namespace.',
     description: [
       'Sets `metadata.namespace` of every resource that lives in a namespace, and everything else that names that namespace: the name of `Namespace` objects, the subjects of role bindings that are service accounts with a namespace, `spec.conversion.webhook.clientConfig.service` of CustomResourceDefinitions, `spec.service` of APIServices, and references to resources of the package in `config.kubernetes.io/depends-on`. Webhook configurations are left alone.',
-      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind gets the namespace only if it names one already.',
+      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind gets the namespace too, as custom resources that are bound to the whole cluster are few; a definition in the package, or `selectors` of the pipeline entry, keep it away from those.',
       'Local-config resources and Kptfiles are left alone.',
       'The namespace is `data.namespace` of a ConfigMap, `namespace` of a SetNamespace, or, with package-context.yaml as the configuration, the name of the package (`data.name` of the ConfigMap `kptfile.kpt.dev`). With `namespaceMatcher` beside it, only what is in that namespace, or came from it upstream, is moved.',
     ].join('\n\n'),
@@ -37,7 +37,7 @@ export const setNamespace: KrmFunction = {
     differences: [
       'A CustomResourceDefinition or APIService that names no service is not given one.',
       'Kinds of all Kubernetes versions are known, whatever version a resource is written for, and so are kinds that the package defines itself.',
-      'A custom resource that names no namespace, and whose kind nothing in the package defines, is left alone, as documented; the images v0.1 to v0.4.1 add the namespace to some of them.',
+      'A custom resource that names no namespace, and whose kind nothing in the package defines, is given the namespace, as the images up to v0.4.1 do; v0.4.2 to v0.4.5 leave it alone.',
       'Resources that came from several namespaces upstream are all moved, as since v0.4.2; older images refuse them.',
       'With `namespaceMatcher`, a resource without a namespace that does not match is not given the namespace `default`.',
       'A list of references in `config.kubernetes.io/depends-on` is updated, too.',

@@ -79,15 +79,17 @@ async function probe(name: string, program: string, { env, time, clock }: Engine
   try {
     const answer = await runProcess({ ...bounds, title: `${name} version`, file: program, arguments: ['version'] });
     if (answer.exitCode === 0) return undefined;
-    return `${name}: ${lastLine(answer.stderr) || `exit code ${answer.exitCode}`}`;
+    return `${name}: ${engineMessage(answer.stderr) || `exit code ${answer.exitCode}`}`;
   } catch (error) {
     return messageOf(error);
   }
 }
 
-/** The line of an engine's error output that says what is wrong; bounded. */
-export function lastLine(text: string): string {
-  return (text.trim().split('\n').at(-1) ?? '').slice(0, 300);
+/** What is wrong, of an engine's error output: its last line but for a pointer to its help, without what all of them begin with; bounded. */
+export function engineMessage(text: string): string {
+  const lines = text.split('\n').filter((line) => line.trim() !== '' && !/^(?:Run|See) '/.test(line));
+  const [, quoted] = /^time=\S+ level=fatal msg=(".*")$/.exec(lines.at(-1) ?? '') ?? [];
+  return (quoted ?? lines.at(-1) ?? '').replace(/^(?:docker: )?Error(?: response from daemon)?: /, '').slice(0, 300);
 }
 
 async function inPath(name: string, path: string): Promise<string | undefined> {

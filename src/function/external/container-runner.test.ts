@@ -15,6 +15,7 @@ function runner(options: Partial<ContainerOptions> = {}): ContainerRunner {
   return new ContainerRunner({
     ...{ env: engineEnvironment(process.env), requireDigest: false, allowNetwork: false, pull: 'missing' },
     ...{ time: 30_000, outputBytes: MIB, memoryBytes: 256 * MIB, clock: systemClock },
+    instead: 'name another',
     newName: () => `sluice-test-${randomUUID()}`,
     ...options,
   });
@@ -51,6 +52,21 @@ describe('arguments', () => {
   });
 });
 
+// Needs no service of docker: its command line reads the options before it looks for one.
+test('options are such as the real docker takes', async ({ skip }) => {
+  const env = { PATH: process.env.PATH ?? '', DOCKER_HOST: 'unix:///nowhere/docker.sock' };
+  const words = containerArguments({
+    ...{ engine: 'docker', name: 'sluice-1', image: 'example.com/x:v1', allowNetwork: false, memoryBytes: 64 * MIB },
+  });
+  const bounds = { time: 20_000, outputBytes: MIB, clock: systemClock, signal: never(), cwd: '/', input: '' };
+  const call = { ...bounds, title: 'docker run', env, file: 'docker', arguments: words };
+  const answer = await runProcess(call).catch((error: Error) => error);
+  if (answer instanceof Error) return skip(answer.message);
+  expect(answer.stderr).toContain('unix:///nowhere/docker.sock');
+  const wrong = await runProcess({ ...call, arguments: ['run', '--no-such-option', 'x'] });
+  expect(wrong.stderr).not.toContain('/nowhere/');
+});
+
 test('an engine gets the accounts of registries, and no other secret of this process', () => {
   expect(engineEnvironment({ PATH: '/bin', DOCKER_CONFIG: '/d', SLUICE_TOKEN: 'hush' })).toEqual({
     PATH: '/bin',
@@ -64,7 +80,7 @@ test('what is no image, and what is not pinned where it must be, is refused befo
   await programs.add('docker', `echo 1 >> ${programs.path}/asked`);
   expect(await runner({ env }).refusal('--privileged')).toContain('is not a valid name');
   expect(await runner({ env, requireDigest: true }).refusal('example.com/fn:v1')).toBe(
-    'image example.com/fn:v1 is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or let a FunctionPolicy name a built-in function or a program in its place',
+    'image example.com/fn:v1 is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or name another',
   );
   await expect(runner({ env }).run('-x', '', never())).rejects.toMatchObject({ code: 'Unavailable' });
   expect(await programs.pids('asked')).toEqual([]);
@@ -74,7 +90,7 @@ test('what is no image, and what is not pinned where it must be, is refused befo
 
 test('without an engine it says what to do', async () => {
   expect(await runner({ env: { PATH: '/nowhere' } }).refusal('fn')).toBe(
-    'image fn is not run: there is no container engine here; install docker, podman or nerdctl, or let a FunctionPolicy name a built-in function or a program in its place',
+    'image fn is not run: there is no container engine here; install docker, podman or nerdctl, or name another',
   );
   expect(await runner({ env: { PATH: '/nowhere' }, engine: 'podman' }).refusal('fn')).toContain('install podman,');
 });
@@ -114,15 +130,21 @@ test('a run that takes too long is ended by name through its engine', async () =
 test('an image that cannot be fetched or started is unavailable, and says why', async () => {
   await using programs = await programFolder();
   const env = { PATH: `${programs.path}:/usr/bin:/bin` };
-  await programs.add('docker', 'case $1 in image) exit 1;; pull) echo "manifest unknown" >&2; exit 1;; esac');
+  await programs.add(
+    'docker',
+    'case $1 in image) exit 1;; pull) echo "Error response from daemon: manifest unknown" >&2; exit 1;; esac',
+  );
   await expect(runner({ env }).run('fn', '', never())).rejects.toMatchObject({
     code: 'Unavailable',
-    message: expect.stringMatching(/^image fn cannot be fetched: manifest unknown; or let a/),
+    message: expect.stringMatching(/^image fn cannot be fetched: manifest unknown; check its name, or name another$/),
   });
-  await programs.add('docker', 'case $1 in run) echo "docker: no such image" >&2; exit 125;; esac');
+  await programs.add(
+    'docker',
+    'case $1 in run) printf "docker: Error response from daemon: no such image\\n\\nRun \'docker run --help\' for more information\\n" >&2; exit 125;; esac',
+  );
   await expect(runner({ env, pull: 'never' }).run('fn', '', never())).rejects.toMatchObject({
     code: 'Unavailable',
-    message: 'docker cannot run image fn: docker: no such image',
+    message: 'docker cannot run image fn: no such image',
   });
 });
 

@@ -1,9 +1,9 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { checkImage, isPinned } from './check-image.ts';
 import { containerArguments, type EngineName } from './container-arguments.ts';
-import { type Engine, type EngineSearch, findEngine, lastLine } from './container-engine.ts';
+import { type Engine, type EngineSearch, engineMessage, findEngine } from './container-engine.ts';
 import type { ExternalAnswer } from './external-runner.ts';
-import { checkImage, isPinned } from './image-reference.ts';
 import { runProcess } from './run-process.ts';
 
 export interface ContainerOptions {
@@ -22,6 +22,8 @@ export interface ContainerOptions {
   /** Bytes for all processes of a container. */
   readonly memoryBytes: number;
   readonly clock: Clock;
+  /** What to do in place of an image that is not run: `name a built-in function in its place`. */
+  readonly instead: string;
   /** A name that no other container has: letters, digits and dashes. */
   readonly newName: () => string;
 }
@@ -35,8 +37,6 @@ const REMEMBERED = 60_000;
 
 /** With this exit code an engine says that it could not run a container. */
 const ENGINE_FAILED = 125;
-
-const INSTEAD = 'or let a FunctionPolicy name a built-in function or a program in its place';
 
 /** Runs functions as containers that have no network, no privileges and nothing to write to but their own /tmp. */
 export class ContainerRunner {
@@ -71,13 +71,13 @@ export class ContainerRunner {
     }
     if (answer.exitCode === ENGINE_FAILED && answer.stdout === '') {
       await this.#remove(engine, name);
-      throw new SluiceError('Unavailable', `${engine.name} cannot run image ${image}: ${lastLine(answer.stderr)}`);
+      throw new SluiceError('Unavailable', `${engine.name} cannot run image ${image}: ${engineMessage(answer.stderr)}`);
     }
     return answer;
   }
 
   async #engineFor(image: string): Promise<EngineSearch> {
-    const { requireDigest, clock, engine: only, env } = this.#options;
+    const { requireDigest, clock, engine: only, env, instead } = this.#options;
     try {
       checkImage(image);
     } catch (error) {
@@ -85,19 +85,19 @@ export class ContainerRunner {
     }
     if (requireDigest && !isPinned(image))
       return {
-        refusal: `image ${image} is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, ${INSTEAD}`,
+        refusal: `image ${image} is not run: only images that are pinned are allowed here; add @sha256:<digest> to its name, or ${instead}`,
       };
     if (this.#search === undefined || this.#search.until <= clock.now()) {
       const result = findEngine({ ...(only === undefined ? {} : { only }), env, time: PROBE_TIME, clock });
       this.#search = { result, until: clock.now() + REMEMBERED };
     }
     const found = await this.#search.result;
-    return 'refusal' in found ? { refusal: `image ${image} is not run: ${found.refusal}, ${INSTEAD}` } : found;
+    return 'refusal' in found ? { refusal: `image ${image} is not run: ${found.refusal}, or ${instead}` } : found;
   }
 
   /** Fetches the image if it is to be fetched; an image that is not there is found when it is run. */
   async #fetch(engine: Engine, image: string, signal: AbortSignal): Promise<void> {
-    const { pull } = this.#options;
+    const { pull, instead } = this.#options;
     if (pull === 'never') return;
     if (pull === 'missing') {
       const inspection = await this.#call(engine, `${engine.name} image inspect`, ['image', 'inspect', image], {
@@ -109,7 +109,10 @@ export class ContainerRunner {
     const title = `fetching image ${image}`;
     const pulled = await this.#call(engine, title, ['pull', '--quiet', image], { time: PULL_TIME, signal });
     if (pulled.exitCode !== 0)
-      throw new SluiceError('Unavailable', `image ${image} cannot be fetched: ${lastLine(pulled.stderr)}; ${INSTEAD}`);
+      throw new SluiceError(
+        'Unavailable',
+        `image ${image} cannot be fetched: ${engineMessage(pulled.stderr)}; check its name, or ${instead}`,
+      );
   }
 
   /** The container of a client that was killed goes on by itself, so its engine is told. An engine that does not answer cannot be. */

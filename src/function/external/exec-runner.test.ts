@@ -1,3 +1,4 @@
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -126,12 +127,16 @@ test('the caller can stop it', async () => {
   await expect(runner().run('waits', '', controller.signal)).rejects.toBe(reason);
 });
 
-test('without a folder no program runs', async () => {
-  const refusing = runner({ allowed: undefined });
-  expect(await refusing.refusal('./fn')).toBe(
-    'exec "./fn" is not run: programs are not allowed here; allow them with --allow-exec, or name an image or a built-in function',
-  );
-  await expect(refusing.run('./fn', '', never())).rejects.toMatchObject({ code: 'Unavailable' });
+test('what a killed process left running, and its folder, go with the first run of the next one', async () => {
+  const { pid: gone } = spawnSync('true');
+  const left = join(tmpdir(), `sluice-exec-${gone}-abcdef`);
+  await mkdir(join(left, 'deep'), { recursive: true });
+  const stray = spawn('sleep', ['1000'], { env: { HOME: left }, stdio: 'ignore' });
+  await programs.add('fine', 'true');
+  const fine = runner();
+  await fine.run('fine', '', never());
+  expect(existsSync(left)).toBe(false);
+  expect(await isAlive(stray.pid ?? 0)).toBe(false);
 });
 
 test('only executable files inside of the folder run', async () => {

@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
+import { abandonedFolders, makeOwnFolder } from '../../foundation/own-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { endStrays } from './end-strays.ts';
 import type { ExternalAnswer } from './external-runner.ts';
@@ -10,8 +10,7 @@ import { withMemoryBound } from './memory-bound.ts';
 import { runProcess } from './run-process.ts';
 
 export interface ExecOptions {
-  /** Undefined refuses every program. */
-  readonly allowed: AllowedPrograms | undefined;
+  readonly allowed: AllowedPrograms;
   /** Milliseconds for one run. */
   readonly time: number;
   /** Bytes of standard output. */
@@ -21,6 +20,8 @@ export interface ExecOptions {
   readonly clock: Clock;
 }
 
+const PREFIX = 'sluice-exec-';
+
 /**
  * Runs the programs that `exec` entries name, as the user that runs this process: without a shell, with an environment that holds
  * nothing of this process's own, in a temporary folder of their own, with bounds. This keeps accidents away, not attackers: a program
@@ -29,6 +30,7 @@ export interface ExecOptions {
  */
 export class ExecRunner {
   readonly #options: ExecOptions;
+  #cleared: Promise<void> | undefined;
 
   constructor(options: ExecOptions) {
     this.#options = options;
@@ -45,13 +47,16 @@ export class ExecRunner {
     const { allowed, time, outputBytes, memoryBytes, clock } = this.#options;
     const located = await locateProgram(exec, allowed);
     if ('refusal' in located) throw new SluiceError('Unavailable', located.refusal);
-    const folder = await mkdtemp(join(tmpdir(), 'sluice-exec-'));
+    // What could not be cleared now is no failure of this function, and is cleared by the next process.
+    this.#cleared ??= clearAbandoned().catch(() => undefined);
+    await this.#cleared;
+    const folder = await makeOwnFolder(tmpdir(), PREFIX);
     try {
       return await runProcess({
         ...withMemoryBound({ file: located.program, arguments: located.arguments }, memoryBytes),
         title: `exec ${JSON.stringify(exec)}`,
         env: {
-          PATH: allowed !== undefined && 'path' in allowed ? allowed.path : '/usr/bin:/bin',
+          PATH: 'path' in allowed ? allowed.path : '/usr/bin:/bin',
           HOME: folder,
           TMPDIR: folder,
           LC_ALL: 'C.UTF-8',
@@ -62,12 +67,25 @@ export class ExecRunner {
         outputBytes,
         clock,
         signal,
-        endStrays: () => endStrays(`HOME=${folder}`),
+        endStrays: () => endStrays(homeAt(folder)),
       });
     } finally {
       await removeFolder(folder);
     }
   }
+}
+
+/** Ends the programs of processes that were killed, and removes their folders. */
+async function clearAbandoned(): Promise<void> {
+  for (const folder of await abandonedFolders(tmpdir(), PREFIX)) {
+    await endStrays(homeAt(folder));
+    await removeFolder(folder);
+  }
+}
+
+/** What every process that a program starts has in its environment, unless it hides. */
+function homeAt(folder: string): string {
+  return `HOME=${folder}`;
 }
 
 /** Removes what a program left. What it made unremovable stays for the system to clear: that is no failure of the function. */

@@ -50,6 +50,8 @@ export interface PipelineEvent {
   readonly type: 'started' | 'finished';
   /** Of a function that starts, `result` names it and says nothing yet of what it did. */
   readonly step: PipelineStep;
+  /** How many resources a function gets that starts, if its selectors choose among them. */
+  readonly selected?: number;
 }
 
 /** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */

@@ -64,10 +64,17 @@ function identityOf(node: Node): string {
 
 function graftScalar(mine: Scalar, theirs: Scalar): void {
   if (theirs.comment) mine.comment = theirs.comment;
-  if (plainValue(mine) === plainValue(theirs)) return;
+  if (saysSame(mine, theirs)) return;
   mine.value = theirs.value;
   delete mine.tag;
   if (theirs.type !== undefined) mine.type = theirs.type;
+}
+
+/** `1.0` is 1, but many digits are more than a number here can tell apart. */
+function saysSame(mine: Scalar, theirs: Scalar): boolean {
+  const value = plainValue(mine);
+  if (value !== plainValue(theirs)) return false;
+  return typeof value !== 'number' || mine.value === theirs.value || `${mine.value}${theirs.value}`.length < 16;
 }
 
 function nameOf({ key }: Pair<Scalar, Node>): string {

@@ -44,6 +44,8 @@ export function parseResourceText(text: string, { file, line = 1 }: TextOrigin):
   const [error] = document.errors;
   if (error !== undefined) {
     const at = line + (error.linePos?.[0].line ?? 1) - 1;
+    if (error.code === 'RESOURCE_EXHAUSTION')
+      throw new NotAResource(`${file}:${at}: it nests too deep to be read`, false);
     const why = (error.message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:?$/, '');
     throw new NotAResource(`${file}:${at}: not valid YAML: ${why}`, false);
   }

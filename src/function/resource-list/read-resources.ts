@@ -1,7 +1,7 @@
-import { isYamlPath } from '../../package/krm.ts';
 import { isBlankDocument, splitDocuments } from '../../package/merge/split-documents.ts';
 import { NotAResource } from './parse-resource-text.ts';
 import { Resource } from './resource.ts';
+import { isResourcePath } from './resource-path.ts';
 
 /** Larger files are data that no function is meant for, and parsing them takes seconds. */
 const MAX_FILE_LENGTH = 4 * 1024 * 1024;
@@ -32,11 +32,6 @@ export function readResources(files: ReadonlyMap<string, string>): PackageResour
     if (problem !== undefined) notes.push(problem);
   }
   return { files, resources, notes };
-}
-
-/** True for the files that hold resources: YAML and Kptfiles. */
-export function isResourcePath(path: string): boolean {
-  return isYamlPath(path) || path === 'Kptfile' || path.endsWith('/Kptfile');
 }
 
 function readFile(file: string, text: string, resources: Resource[], notes: string[]): string | undefined {

@@ -113,6 +113,12 @@ test('a removed item of a list takes no comments of others with it', () => {
   expect(edits.get('web.yaml')).toBe(DEPLOYMENT.slice(0, DEPLOYMENT.indexOf('            - name: side')));
 });
 
+test('numbers of many digits are told apart, others are not rewritten', () => {
+  const files = { 'a.yaml': 'kind: A\nbig: 12345678901234567890\nsmall: 1.0\n' };
+  const { edits } = sendBack(files, (text) => text.replace('01234567890', '01234567891').replace('1.0', '1'));
+  expect(edits.get('a.yaml')).toBe('kind: A\nbig: 12345678901234567891\nsmall: 1.0\n');
+});
+
 test('resources come, go and move', () => {
   const files = { 'a.yaml': 'kind: A\nmetadata:\n  name: a # one\n---\nkind: B\nmetadata:\n  name: b\n' };
   const { edits } = sendBack(files, (text) => {
@@ -176,7 +182,7 @@ const at = (path: string, index = '0') =>
   `- kind: A\n  metadata: {name: x, annotations: {config.kubernetes.io/path: '${path}', config.kubernetes.io/index: '${index}'}}\n`;
 
 test.each([
-  ['', 'it has no kind'],
+  ['', 'it printed no ResourceList'],
   ['{', 'not valid YAML'],
   ['kind: ResourceList\n', 'not config.kubernetes.io/v1 ResourceList'],
   ['apiVersion: config.kubernetes.io/v1\nkind: List\n', 'not config.kubernetes.io/v1 ResourceList'],

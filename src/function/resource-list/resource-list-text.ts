@@ -50,8 +50,17 @@ export function readResourceList(
 ): { items: Resource[]; results: FunctionResult[] } {
   if (Buffer.byteLength(text) > limits.outputBytes)
     throw new SluiceError('LimitExceeded', `the ${NAME} has more than ${limits.outputBytes} bytes`);
+  if (!/\S/.test(text)) throw new SluiceError('InvalidInput', `it printed no ${NAME}`);
   const list = parseResourceText(text, { file: NAME }).document.contents;
   if (list.flow === true) withoutJsonFormat(list);
+  return readListNode(list, { sent, limits });
+}
+
+/** As `readResourceList`, of a tree that is the caller's to give away. */
+export function readListNode(
+  list: YAMLMap,
+  { sent = [], limits = DEFAULT_FUNCTION_LIMITS }: ReadListOptions = {},
+): { items: Resource[]; results: FunctionResult[] } {
   const [apiVersion, kind] = [textOf(list, 'apiVersion'), textOf(list, 'kind')];
   if (kind !== NAME || !API_VERSIONS.test(apiVersion))
     throw invalid(

@@ -11,6 +11,7 @@ import {
   YAMLSeq,
 } from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { copyDocument } from './copy-document.ts';
 import { createNode, plainValue } from './node-value.ts';
 import { parseResourceText } from './parse-resource-text.ts';
 import { newDocument } from './print-node.ts';
@@ -63,15 +64,19 @@ export class Resource {
 
   /** A resource of nodes that hold texts; one that takes the place of `before` is written in the format of that. */
   static of(contents: YAMLMap, place: Place, before?: Resource): Resource {
-    const document = before === undefined ? newDocument(contents) : (before.document.clone() as Document);
-    document.contents = contents as never;
+    const document = before === undefined ? newDocument(contents) : copyDocument(before.document, contents);
     const [source, origin] = before === undefined ? [] : [before.#source, before.origin];
     return new Resource(document as Document & { contents: YAMLMap }, place, source, origin);
   }
 
   /** A copy that shares nothing with this one. */
   clone(): Resource {
-    return new Resource(this.document.clone() as Document & { contents: YAMLMap }, this, this.#source, this.origin);
+    return new Resource(
+      copyDocument(this.document) as Document & { contents: YAMLMap },
+      this,
+      this.#source,
+      this.origin,
+    );
   }
 
   /** The text that the document was read from; undefined for a resource that a function made. */

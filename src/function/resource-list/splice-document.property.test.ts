@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { graftNode } from './graft-node.ts';
 import { plainValue } from './node-value.ts';
 import type { FieldPath } from './resource.ts';
 import { Resource } from './resource.ts';
@@ -138,7 +139,22 @@ test('what was set and deleted reads back as meant, and untouched lines stay', {
       // Written once, nothing is left to do.
       expect(again.toText()).toBe(text);
     }),
-    { numRuns: 2000 },
+    { numRuns: 1000 },
+  );
+});
+
+test('a tree that takes over what another one says says it', { timeout: 60_000 }, () => {
+  fc.assert(
+    fc.property(value, value, style, style, (mine, theirs, mineStyle, theirStyle) => {
+      const sent = Resource.parse(written(mine, mineStyle), { file: 'a.yaml', index: 0 });
+      const returned = Resource.parse(written(theirs, theirStyle), { file: 'b.yaml', index: 0 });
+      const contents = graftNode(sent.clone().root, returned.root) as typeof sent.root;
+      const taken = Resource.of(contents, { file: 'a.yaml', index: 0 }, sent);
+      expect(taken.value).toEqual(Resource.parse(written(theirs, theirStyle), returned).value);
+      expect(Resource.parse(taken.toText(), sent).value).toEqual(taken.value);
+      expect(sent.isChanged).toBe(false);
+    }),
+    { numRuns: 500 },
   );
 });
 

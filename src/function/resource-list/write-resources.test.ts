@@ -167,6 +167,17 @@ test('a document with anchors is written without them when it changes', () => {
   ).toBe('kind: A\na: {b: c}\nd: {b: z}\nf:\n  g: 0\ne: 1   # one\n');
 });
 
+test('deep and wide documents change as others do', () => {
+  const deep = `kind: A\nx: ${'['.repeat(95)}a${']'.repeat(95)}\ny: 1\n`;
+  expect(edited(deep, (resource) => resource.set(['y'], 2))).toBe(deep.replace('y: 1', 'y: 2'));
+  const wide = `kind: A\nlist:\n${'- item: x # about\n'.repeat(5000)}`;
+  const text = edited(wide, (resource) => {
+    resource.delete(['list', 0]);
+    resource.set(['list', 4998, 'item'], 'yy');
+  });
+  expect(text).toBe(`kind: A\nlist:\n${'- item: x # about\n'.repeat(4998)}- item: yy # about\n`);
+});
+
 test('documents in the format of JSON', () => {
   expect(edited('{"kind": "A", "a": {"b": 1}}\n', (resource) => resource.set(['a', 'b'], 2))).toBe(
     '{"kind": "A", "a": {"b": 2}}\n',

@@ -1,8 +1,9 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { checkPath } from '../../git/paths.ts';
 import { isBlankDocument, joinDocuments, splitDocuments } from '../../package/merge/split-documents.ts';
-import { isResourcePath, type PackageResources } from './read-resources.ts';
+import type { PackageResources } from './read-resources.ts';
 import type { Resource } from './resource.ts';
+import { isResourcePath } from './resource-path.ts';
 
 /** Where a part of a file goes, and how to get its text. */
 interface Slot {

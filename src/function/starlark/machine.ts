@@ -24,6 +24,9 @@ export const DEFAULT_STARLARK_LIMITS: StarlarkLimits = {
 /** What an element of a list or an entry of a dict costs of the memory. */
 export const ELEMENT = 32;
 
+/** What a dict or set costs of the memory, in elements, before it holds anything. */
+export const TABLE = 8;
+
 /** Longest text, far below what the engine can hold. */
 const MAXIMUM_TEXT = 32 * 1024 * 1024;
 
@@ -32,6 +35,8 @@ export interface OpenCall {
   readonly name: string;
   /** Where in its caller it was called. */
   readonly position: Position;
+  /** A function that does not come from the script has no lines of its own. */
+  readonly builtIn: boolean;
 }
 
 /**

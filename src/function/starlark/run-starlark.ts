@@ -14,8 +14,10 @@ import type { Value } from './values/value.ts';
 export interface StarlarkOptions {
   /** Name of the script, for messages. */
   readonly name: string;
-  /** Names that the script knows over and above those of the language. */
-  readonly predeclared?: ReadonlyMap<string, Value>;
+  /** The names that the script knows over and above those of the language. What it makes counts as made by the script. */
+  readonly predeclare?: (machine: Machine) => ReadonlyMap<string, Value>;
+  /** Looks at what the script left, within its bounds. */
+  readonly collect?: (machine: Machine) => void;
   /** The members of a module that the script loads; undefined if there is none of that name. */
   readonly load?: (module: string) => ReadonlyMap<string, Value> | undefined;
   /** Gets each line that the script prints. */
@@ -31,19 +33,22 @@ export interface StarlarkOptions {
  * `StarlarkErrorDetails`.
  */
 export function runStarlark(script: string, options: StarlarkOptions): ReadonlyMap<string, Value> {
-  const { name, predeclared = new Map(), load = () => undefined, print = () => {} } = options;
+  const { name, predeclare, collect, load = () => undefined, print = () => {} } = options;
   const limits = { ...DEFAULT_STARLARK_LIMITS, ...options.limits };
   const machine = new Machine(limits, print);
   try {
     if (script.length > limits.sourceLength)
       throw new ScriptSyntaxError(0, `the script is longer than ${limits.sourceLength} characters`);
     const statements = parseScript(script);
+    const predeclared = predeclare?.(machine) ?? [];
     const { scope, globals: names } = resolve(statements, new Map([...UNIVERSE, ...predeclared]));
     const globals: (Value | undefined)[] = new Array(names.length).fill(undefined);
     const unit: Unit = { machine, globals, load, parts: 0 };
     const run = compileBlock(statements, unit);
     const slots = scope.locals.map(({ shared }) => (shared ? { value: undefined } : undefined));
     run(new Frame(slots, []));
+    machine.position = 0;
+    collect?.(machine);
     return new Map(names.flatMap((global, at) => (globals[at] === undefined ? [] : [[global, globals[at]]])));
   } catch (error) {
     throw placed(name, error, machine);
@@ -86,6 +91,7 @@ function backtraceOf(name: string, { calls, position }: Machine): string {
   const lines: string[] = [];
   for (let at = 0; at <= calls.length; at++) {
     const where = calls[at]?.position ?? position;
+    if (calls[at - 1]?.builtIn === true) continue;
     const caller = calls[at - 1]?.name ?? '<toplevel>';
     if (at < SHOWN_CALLS / 2 || at > calls.length - SHOWN_CALLS / 2)
       lines.push(`  ${name}:${lineOf(where)}:${columnOf(where)}: in ${caller}`);

@@ -102,7 +102,9 @@ export class PackageResourcesStorage implements Storage<Resources> {
     checkPreconditions(this.kind, stored, metadata);
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
-    const change = { texts: new Map(Object.entries(spec.resources ?? {})) };
+    const texts = new Map(Object.entries(spec.resources ?? {}));
+    // Without a word about rendering the files are written as they are; the revision controller renders them in its own time.
+    const change = { texts, ...(spec.disableRender === true ? { rendering: { kptfile: [] } } : {}) };
     const { revision } = entry;
     // Whoever applies the same files again and again does not take away what controllers made of them, nor ask for an edit of what
     // is published.

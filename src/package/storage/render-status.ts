@@ -25,10 +25,11 @@ function resultOf({
   stderr,
   exitCode = 0,
   executionError,
-  results = [],
   errorResults = [],
+  // Those of severity error stand in both lists.
+  results = errorResults,
 }: PipelineStepResult): FunctionResult {
-  const found = [...results, ...errorResults].map(findingOf);
+  const found = results.map(findingOf);
   const told = stderr ?? executionError;
   return {
     ...(image === undefined ? {} : { image }),

@@ -25,6 +25,12 @@ const NO_SIGNAL = new AbortController().signal;
 
 export type PackageTexts = ReadonlyMap<string, Uint8Array>;
 
+/** False if no Kptfile of a package can name functions: a look at the bytes, for those who ask often. */
+export function mayNameFunctions(files: PackageTexts): boolean {
+  for (const [path, data] of files) if (isKptfilePath(path) && asBuffer(data).includes('pipeline')) return true;
+  return false;
+}
+
 /** Whether any Kptfile of a package, nested packages included, names functions; undefined if one of them cannot be read. */
 export function namesFunctions(files: PackageTexts): boolean | undefined {
   let found = false;
@@ -70,7 +76,10 @@ export function permittedRendering(
   const permitted = (type: string): boolean => {
     // Whether the package was rendered is a fact and not a verdict of the package's own functions.
     if (type === RENDERED.type) return true;
-    const why = refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+    // What Sluice says of a package itself is not for the package to say.
+    const why = type.startsWith('sluice.dev/')
+      ? `only Sluice itself gives ${type}; let the function give another type`
+      : refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
     if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
     return why === undefined;
   };
@@ -130,4 +139,8 @@ function hasPipeline({ pipeline }: Kptfile): boolean {
 function isRendered({ status }: Kptfile): boolean {
   const [found, ...others] = (status?.conditions ?? []).filter(({ type }) => type === RENDERED.type);
   return found !== undefined && others.length === 0 && sameValue(found, RENDERED);
+}
+
+function asBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
 }

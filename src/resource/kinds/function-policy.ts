@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 
 const ruleSchema = z
@@ -52,5 +52,3 @@ export const functionPolicyKind = defineKind({
     AGE_COLUMN,
   ],
 });
-
-export type FunctionPolicy = ObjectOf<typeof functionPolicyKind>;

@@ -90,7 +90,7 @@ const FAILURES: Case[] = [
     field: 'a',
     paths: ['b'],
     sourceOptions: '{delimiter: /, index: 1}',
-    error: 'options.index 1 is out of bounds for value x',
+    error: 'options.index 1 is out of bounds: the value has 1 part(s)',
   },
   {
     what: 'a part before the first of a source',
@@ -99,7 +99,7 @@ const FAILURES: Case[] = [
     field: 'a',
     paths: ['b'],
     sourceOptions: '{delimiter: /, index: -1}',
-    error: 'options.index -1 is out of bounds for value x',
+    error: 'options.index -1 is out of bounds: the value has 1 part(s)',
   },
   {
     what: 'a part of a list',

@@ -19,6 +19,7 @@ const MAX_NAMED = 5;
 
 export const applyReplacements: KrmFunction = {
   name: 'apply-replacements',
+  readsStatus: true,
   doc: {
     summary: 'Copies fields of one resource into fields of others.',
     description: [

@@ -28,8 +28,9 @@ export function copiedValue(node: Node, { delimiter, index = 0 }: ReplacementOpt
   if (!isScalar(node)) return { node: copy, text: undefined, isText: false };
   const text = scalarText(node);
   if (!delimiter) return { node: copy, text, isText: isText(node) };
-  const part = text.split(delimiter)[index];
-  if (part === undefined) return `options.index ${index} is out of bounds for value ${text.slice(0, 200)}`;
+  const parts = text.split(delimiter);
+  const part = parts[index];
+  if (part === undefined) return `options.index ${index} is out of bounds: the value has ${parts.length} part(s)`;
   return { node: copy, text: part, isText: isText(node) };
 }
 

@@ -66,10 +66,9 @@ export class KindScopes {
     }
   }
 
-  /** For a kind that nobody knows, the resource itself tells: it is namespaced if it names a namespace. */
-  isNamespaced(resource: Resource): boolean {
-    const key = `${resource.group}/${resource.kind}`;
-    const scope = KNOWN.get(key) ?? this.#defined.get(key);
-    return scope === undefined ? textAt(resource, ['metadata', 'namespace']) !== undefined : scope === 'Namespaced';
+  /** A kind that nobody knows counts as namespaced, as most are; a server takes the namespace off again where it is not. */
+  isNamespaced({ group, kind }: Resource): boolean {
+    const key = `${group}/${kind}`;
+    return (KNOWN.get(key) ?? this.#defined.get(key)) !== 'Cluster';
   }
 }

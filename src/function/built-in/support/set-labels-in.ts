@@ -34,9 +34,9 @@ const POD_SELECTORS: readonly (readonly string[])[] = [
   ]),
 ];
 
-/** Metadata of what a resource makes, other than pods. */
+/** What a resource makes, other than pods. As in the published function, all but claims is made where it is missing. */
 const TEMPLATES: readonly FieldSpec[] = [
-  { group: 'batch', kind: 'CronJob', path: ['spec', 'jobTemplate'] },
+  { group: 'batch', kind: 'CronJob', path: ['spec', 'jobTemplate'], create: true },
   { group: 'apps', kind: 'StatefulSet', path: ['spec', 'volumeClaimTemplates'] },
 ];
 
@@ -57,9 +57,9 @@ export function setLabelsIn(
     }
   }
   const template = podTemplateOf(resource);
-  const templates = TEMPLATES.filter((spec) => selects(spec, resource)).map(({ path }) => path);
-  for (const path of template === undefined ? templates : [...templates, template]) {
-    for (const place of placesOf(resource, path))
+  const pods = template === undefined ? [] : [{ path: template, create: true }];
+  for (const { path, create } of [...TEMPLATES.filter((spec) => selects(spec, resource)), ...pods]) {
+    for (const place of placesOf(resource, path, create))
       count += setEntries(resource, [...place, 'metadata', 'labels'], labels, true);
   }
   for (const path of template === undefined ? [] : POD_SELECTORS) {

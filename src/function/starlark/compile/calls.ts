@@ -1,4 +1,4 @@
-import { fail, type Machine } from '../machine.ts';
+import { fail, type Machine, TABLE } from '../machine.ts';
 import type { Position } from '../syntax/position.ts';
 import { Builtin, type NamedArguments, StarlarkFunction } from '../values/callable.ts';
 import { Dict } from '../values/hash-table.ts';
@@ -17,13 +17,13 @@ export function call(
   machine.position = position;
   machine.step(1);
   if (callee instanceof StarlarkFunction) {
-    machine.enter({ name: callee.code.name, position });
-    const result = callee.code.body(new Frame(bindArguments(callee, args, named), callee.free));
+    machine.enter({ name: callee.code.name, position, builtIn: false });
+    const result = callee.code.body(new Frame(bindArguments(machine, callee, args, named), callee.free));
     machine.leave();
     return result;
   }
   if (!(callee instanceof Builtin)) return fail(`invalid call of non-function (${typeName(callee)})`);
-  machine.enter({ name: callee.name, position });
+  machine.enter({ name: callee.name, position, builtIn: true });
   const result = callee.call(machine, args, named);
   machine.leave();
   return result;
@@ -31,6 +31,7 @@ export function call(
 
 /** The variables of a new call. */
 function bindArguments(
+  machine: Machine,
   { code, defaults }: StarlarkFunction,
   args: Value[],
   named: NamedArguments | undefined,
@@ -40,10 +41,13 @@ function bindArguments(
   const plain = positional + namedOnly;
   const given = Math.min(args.length, positional);
   for (let at = 0; at < given; at++) slots[at] = args[at];
-  if (takesRest) slots[plain] = new Tuple(args.slice(positional));
-  else if (args.length > positional) tooMany(code.name, positional, plain, defaults, args.length);
+  if (takesRest) {
+    machine.elements(args.length + 1);
+    slots[plain] = new Tuple(args.slice(positional));
+  } else if (args.length > positional) tooMany(code.name, positional, plain, defaults, args.length);
   if (named !== undefined || takesNamedRest) {
     const rest = takesNamedRest ? new Dict() : undefined;
+    if (rest !== undefined) machine.elements(TABLE);
     for (const [name, value] of named ?? []) {
       const at = parameters.indexOf(name);
       if (at !== -1 && at < plain) {

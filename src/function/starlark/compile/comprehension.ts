@@ -1,3 +1,4 @@
+import { TABLE } from '../machine.ts';
 import type { Comprehension } from '../syntax/tree.ts';
 import { Dict } from '../values/hash-table.ts';
 import { List } from '../values/sequence.ts';
@@ -46,7 +47,7 @@ export function compileComprehension({ key, body, clauses, position }: Comprehen
       ? step
       : loopStep(compileTarget(first.target, unit), source, step, first.position, unit, cost);
   return (frame) => {
-    machine.elements(1);
+    machine.elements(makeKey === undefined ? 1 : TABLE);
     const into = makeKey === undefined ? new List([]) : new Dict();
     whole(frame, into);
     return into;

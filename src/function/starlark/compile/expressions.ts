@@ -1,5 +1,5 @@
 import { attributeOf } from '../library/attributes.ts';
-import { fail } from '../machine.ts';
+import { fail, TABLE } from '../machine.ts';
 import type { Argument, Expression, Name } from '../syntax/tree.ts';
 import { Dict } from '../values/hash-table.ts';
 import { elementsOf, getIndex, slice } from '../values/iterate.ts';
@@ -46,7 +46,7 @@ export function compileExpression(expression: Expression, unit: Unit): Evaluate 
         position: entry.position,
       }));
       return (frame) => {
-        machine.elements(entries.length + 1);
+        machine.elements(entries.length + TABLE);
         const dict = new Dict();
         for (const entry of entries) {
           const key = entry.key(frame);

@@ -1,11 +1,11 @@
-import { fail, type Machine } from '../machine.ts';
+import { fail, type Machine, TABLE } from '../machine.ts';
 import type { BinaryOperator } from '../syntax/tree.ts';
 import { compare, equal } from '../values/compare.ts';
 import { Float } from '../values/float.ts';
 import { formatPercent } from '../values/format-percent.ts';
-import { Dict, StarlarkSet } from '../values/hash-table.ts';
+import { Dict, isHashable, StarlarkSet } from '../values/hash-table.ts';
 import * as int from '../values/integer.ts';
-import { iterate, newList, newTuple, repeat } from '../values/iterate.ts';
+import { elementsOf, newList, newTuple, repeat } from '../values/iterate.ts';
 import { List, Range, Tuple } from '../values/sequence.ts';
 import { isInt, typeName, type Value } from '../values/value.ts';
 
@@ -105,7 +105,7 @@ function collection(machine: Machine, operator: BinaryOperator, a: Value, b: Val
       return typeof a === 'string' ? formatPercent(machine, a, b) : undefined;
     case '|':
       if (a instanceof Dict && b instanceof Dict) {
-        machine.elements(a.size + b.size);
+        machine.elements(a.size + b.size + TABLE);
         machine.step(a.size + b.size);
         const union = new Dict();
         for (const [key, value] of a.entries()) union.set(key, value);
@@ -148,13 +148,15 @@ function sets(
   combine: (a: StarlarkSet, b: StarlarkSet) => Value[],
 ): Value | undefined {
   if (!(a instanceof StarlarkSet && b instanceof StarlarkSet)) return undefined;
-  machine.elements(a.size + b.size);
+  machine.elements(a.size + b.size + TABLE);
   machine.step(a.size + b.size);
   return new StarlarkSet(combine(a, b));
 }
 
 function contains(machine: Machine, container: Value, element: Value): boolean {
-  if (container instanceof Dict || container instanceof StarlarkSet) return container.has(element);
+  // Go's implementation takes any value for the operand of a dict.
+  if (container instanceof Dict) return isHashable(element) && container.has(element);
+  if (container instanceof StarlarkSet) return container.has(element);
   if (container instanceof List || container instanceof Tuple)
     return container.items.some((item) => {
       machine.step(1);
@@ -162,10 +164,11 @@ function contains(machine: Machine, container: Value, element: Value): boolean {
     });
   if (typeof container === 'string') {
     if (typeof element !== 'string') fail(`'in <string>' requires string as left operand, not ${typeName(element)}`);
-    machine.step(container.length >> 6);
+    machine.step(container.length >> 4);
     return container.includes(element);
   }
   if (container instanceof Range) {
+    if (element instanceof Float) return container.has(element.value);
     if (!isInt(element)) fail(`'in <range>' requires integer as left operand, not ${typeName(element)}`);
     return container.has(Number(element));
   }
@@ -174,8 +177,8 @@ function contains(machine: Machine, container: Value, element: Value): boolean {
 
 /** `a += b` and its like where `a` is changed in place; all others are `a = a + b`. */
 export function augmented(machine: Machine, operator: BinaryOperator, a: Value, b: Value): Value {
-  if (operator === '+' && a instanceof List && typeof b !== 'string') {
-    const items = iterate(machine, b);
+  const items = operator === '+' && a instanceof List ? elementsOf(machine, b) : undefined;
+  if (items !== undefined && a instanceof List) {
     a.checkMutable('apply += to');
     machine.elements(items.length);
     // A list may be added to itself.

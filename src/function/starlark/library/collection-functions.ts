@@ -1,5 +1,5 @@
 import { call } from '../compile/calls.ts';
-import { fail, type Machine } from '../machine.ts';
+import { fail, type Machine, TABLE } from '../machine.ts';
 import type { Builtin, NamedArguments } from '../values/callable.ts';
 import { compare } from '../values/compare.ts';
 import { Dict, StarlarkSet } from '../values/hash-table.ts';
@@ -15,7 +15,7 @@ export const COLLECTION_FUNCTIONS: Readonly<Record<string, Builtin['call']>> = {
   any: (machine, args, named) => elements(machine, 'any', args, named).some(truth),
   dict(machine, args, named) {
     const dict = new Dict();
-    machine.elements(1 + (named?.size ?? 0));
+    machine.elements(TABLE + (named?.size ?? 0));
     updateDict(machine, 'dict', dict, args, named);
     return dict;
   },
@@ -43,8 +43,8 @@ export const COLLECTION_FUNCTIONS: Readonly<Record<string, Builtin['call']>> = {
   range(_machine, args, named) {
     positional('range', args, named, 1, 3);
     const [first = 0, second, third = 1] = args.map((value, at) => {
-      const number = wantInt('range', value, at + 1);
-      return Math.abs(number) < 2 ** 52 ? number : fail(`range: ${value} out of range`);
+      if (typeof value === 'bigint') fail(`range: ${value} out of range`);
+      return wantInt('range', value, at + 1);
     });
     if (third === 0) fail('range: step argument must not be zero');
     return second === undefined ? new Range(0, first, third) : new Range(first, second, third);
@@ -55,7 +55,7 @@ export const COLLECTION_FUNCTIONS: Readonly<Record<string, Builtin['call']>> = {
   set(machine, args, named) {
     positional('set', args, named, 0, 1);
     const items = args[0] === undefined ? [] : iterate(machine, wantIterable('set', args[0]), 'set');
-    machine.elements(items.length + 1);
+    machine.elements(items.length + TABLE);
     machine.step(items.length);
     return new StarlarkSet(items);
   },

@@ -1,4 +1,4 @@
-import { fail, type Machine } from '../machine.ts';
+import { fail, type Machine, TABLE } from '../machine.ts';
 import { StarlarkSet } from '../values/hash-table.ts';
 import { iterate } from '../values/iterate.ts';
 import type { Value } from '../values/value.ts';
@@ -81,7 +81,7 @@ function otherSet(
 }
 
 function made(machine: Machine, elements: readonly Value[]): StarlarkSet {
-  machine.elements(elements.length + 1);
+  machine.elements(elements.length + TABLE);
   machine.step(elements.length);
   return new StarlarkSet(elements);
 }

@@ -60,7 +60,7 @@ export const STRING_METHODS = methods<string>({
     positional('count', args, named, 1, 3);
     const part = wantString('count', args[0] ?? null);
     const [from, to] = searchRange('count', text, args);
-    machine.step(text.length >> 6);
+    machine.step(text.length >> 4);
     if (from > to) return 0;
     const within = text.slice(from, to);
     return part === '' ? within.length + 1 : countOf(within, part);
@@ -184,7 +184,7 @@ function find(
   positional(name, args, named, 1, 3);
   const part = wantString(name, args[0] ?? null);
   const [from, to] = searchRange(name, text, args);
-  machine.step(text.length >> 6);
+  machine.step(text.length >> 4);
   let at = -1;
   if (from <= to) {
     const within = text.slice(from, to);

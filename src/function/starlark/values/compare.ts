@@ -27,7 +27,9 @@ export function equal(machine: Machine, a: Value, b: Value, depth = 0): boolean 
   machine.step(1);
   if (a instanceof List || a instanceof Tuple) {
     const [x, y] = [a.items, (b as List | Tuple).items];
-    return x.length === y.length && x.every((item, at) => equal(machine, item, y[at] as Value, depth + 1));
+    if (x.length !== y.length) return false;
+    machine.step(x.length);
+    return x.every((item, at) => equal(machine, item, y[at] as Value, depth + 1));
   }
   if (a instanceof Dict) {
     const other = b as Dict;

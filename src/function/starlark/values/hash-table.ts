@@ -10,7 +10,7 @@ import { typeName, type Value } from './value.ts';
 type HashKey = null | boolean | number | bigint | string | StarlarkFunction | Builtin;
 
 /** Longest key of a tuple or struct, which is made of all that it holds. */
-const MAXIMUM_KEY = 16_384;
+const MAXIMUM_KEY = 4096;
 
 function hashKey(value: Value): HashKey {
   // Keys that are made up begin with this character; a text that does too is made up as well.
@@ -20,6 +20,15 @@ function hashKey(value: Value): HashKey {
   if (value instanceof Float && Number.isInteger(value.value)) return intOfFloat(value.value);
   return `\0${madeUpKey(value)}`;
 }
+
+/** True for what can be a key: what cannot be changed, all through. */
+export function isHashable(value: Value): boolean {
+  if (value instanceof Tuple) return value.key !== undefined || value.items.every(isHashable);
+  if (value instanceof Struct) return [...value.fields.values()].every(isHashable);
+  return value === null || typeof value !== 'object' || HASHABLE.has(value.type);
+}
+
+const HASHABLE = new Set(['float', 'function', 'builtin_function_or_method']);
 
 /** A text that is the same for equal values only, also in the middle of others. */
 function madeUpKey(value: Value): string {

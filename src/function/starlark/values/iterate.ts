@@ -2,6 +2,7 @@ import { fail, type Machine } from '../machine.ts';
 import { Dict, StarlarkSet } from './hash-table.ts';
 import { toInt } from './integer.ts';
 import { List, Range, Tuple } from './sequence.ts';
+import { reprOf } from './text.ts';
 import { isInt, typeName, type Value } from './value.ts';
 
 /** The elements of what can be gone through, or undefined. A list gives its own array: not to be changed. */
@@ -62,7 +63,7 @@ function indexIn(value: Value, index: Value, length: number): number {
 export function getIndex(machine: Machine, operand: Value, index: Value): Value {
   if (operand instanceof Dict) {
     const value = operand.get(index);
-    if (value === undefined) fail(`key ${describeKey(index)} not in dict`);
+    if (value === undefined) fail(`key ${shortened(reprOf(machine, index))} not in dict`);
     return value;
   }
   if (operand instanceof List || operand instanceof Tuple)
@@ -75,9 +76,8 @@ export function getIndex(machine: Machine, operand: Value, index: Value): Value 
   return fail(`unhandled index operation ${typeName(operand)}[${typeName(index)}]`);
 }
 
-function describeKey(key: Value): string {
-  if (typeof key === 'string') return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key);
-  return isInt(key) || typeof key === 'boolean' ? String(key) : `of type ${typeName(key)}`;
+function shortened(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 
 /** `operand[index] = value` */

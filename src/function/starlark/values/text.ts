@@ -24,6 +24,8 @@ function write(machine: Machine, value: Value, parts: string[], around: Value[])
   const simple = simpleText(machine, value);
   if (simple !== undefined) {
     machine.text(simple.length);
+    machine.elements(1);
+    machine.step(1);
     parts.push(simple);
     return;
   }

@@ -1,32 +1,29 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { parseImageName } from '../catalog/image-name.ts';
 
 /** The grammar of the OCI distribution specification; each pattern is linear, and is matched against one part. */
 const HOST = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::[0-9]{1,5})?$/i;
 const COMPONENT = /^[a-z0-9]+(?:(?:\.|__?|-+)[a-z0-9]+)*$/;
 const TAG = /^\w[\w.-]{0,127}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
+const LENGTH = 512;
 
 /** True if an image is named by its digest, which no registry can change. */
 export function isPinned(image: string): boolean {
-  const at = image.indexOf('@');
-  return at !== -1 && DIGEST.test(image.slice(at + 1));
+  return DIGEST.test(parseImageName(image).digest ?? '');
 }
 
 /**
  * Checks the name of an image, so that nothing else, such as an option, reaches a container engine in its place. Throws InvalidInput.
  */
 export function checkImage(image: string): void {
-  const [named = '', digest, ...more] = image.split('@');
-  const lastSlash = named.lastIndexOf('/');
-  const colon = named.indexOf(':', lastSlash);
-  const name = colon === -1 ? named : named.slice(0, colon);
-  const parts = name.split('/');
+  const { repository, tag, digest } = parseImageName(image);
+  const parts = repository.split('/');
   const hasHost = parts.length > 1 && /[.:]|^localhost$/.test(parts[0] ?? '');
   const valid =
-    image.length <= 512 &&
-    more.length === 0 &&
+    image.length <= LENGTH &&
     (digest === undefined || DIGEST.test(digest)) &&
-    (colon === -1 || TAG.test(named.slice(colon + 1))) &&
+    (tag === undefined || TAG.test(tag)) &&
     parts.every((part, at) => (at === 0 && hasHost ? HOST : COMPONENT).test(part));
   if (!valid)
     throw new SluiceError(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { checkImage, isPinned } from './image-reference.ts';
+import { checkImage, isPinned } from './check-image.ts';
 
 const DIGEST = `sha256:${'a1'.repeat(32)}`;
 

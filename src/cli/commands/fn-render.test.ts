@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest';
+import { loadedModules } from '../../../test/support/loaded-modules.ts';
+
+test('the worker is started before the code is read that comes after it', () => {
+  const command = new URL('./fn-render.ts', import.meta.url);
+  const loaded = loadedModules(command);
+  expect(loaded).toContain(command.href);
+  expect(loaded.filter((url) => /node_modules\/(?:yaml|zod)\/|kptfile-schema/.test(url))).toEqual([]);
+});

@@ -1,0 +1,16 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { expect, test } from 'vitest';
+import { abandonedFolders, makeOwnFolder } from './own-folder.ts';
+
+test('only folders of processes that are gone are abandoned', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'sluice-own-'));
+  const { pid: gone } = spawnSync('true');
+  expect(basename(await makeOwnFolder(parent, 'work-'))).toMatch(new RegExp(`^work-${process.pid}-`));
+  for (const name of [`work-${gone}-abcdef`, 'work-1-abcdef', `other-${gone}-abcdef`, `work-${gone}`, 'work-x-abcdef'])
+    await mkdir(join(parent, name));
+  expect(await abandonedFolders(parent, 'work-')).toEqual([join(parent, `work-${gone}-abcdef`)]);
+  await rm(parent, { recursive: true });
+});

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { corpusMissing, corpusPackages } from '../../../../test/support/corpus.ts';
+import type { FunctionResult } from '../../function-result.ts';
+import { readResources } from '../../resource-list/read-resources.ts';
+import { Resource } from '../../resource-list/resource.ts';
+import { isResourcePath } from '../../resource-list/resource-path.ts';
+import { kubeconform } from './kubeconform.ts';
+
+const strict = Resource.from({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name: 'c' },
+  data: { strict: 'true' },
+});
+
+test.skipIf(corpusMissing)('real packages have no errors, only kinds without a schema', async () => {
+  let judged = 0;
+  for (const { name, files } of corpusPackages()) {
+    const texts = [...files].filter(([path]) => isResourcePath(path)).map(([path, data]) => [path, `${data}`] as const);
+    const { resources } = readResources(new Map(texts));
+    const results: FunctionResult[] = [];
+    await kubeconform.run({ items: resources, config: strict, results }, { signal: new AbortController().signal });
+    const others = results.filter(({ message }) => !message.startsWith('there is no schema for'));
+    expect({ name, others }).toEqual({ name, others: [] });
+    judged += resources.length - results.length;
+  }
+  expect(judged).toBeGreaterThan(100);
+});

@@ -1,0 +1,47 @@
+import type { KrmFunction } from '../../function.ts';
+
+const DIFFERENCES = [
+  'Nothing is downloaded: with a `schema_location` of your own there is a warning, and the built-in schemas count.',
+  'CustomResourceDefinitions in the package, those of nested packages included, are schemas too, with their defaults and CEL rules.',
+  'Kptfiles and local-config resources are skipped, as no cluster gets them.',
+  'A message is the one that a kube-apiserver gives, and names the field itself rather than the object around it; values of Secrets are never shown.',
+];
+
+/** Most renderings go without the code that judges by schemas, so it is read when it is needed. */
+const validated: KrmFunction['run'] = async (list) => (await import('./validate.ts')).validate(list);
+
+export const kubeconform: KrmFunction = {
+  name: 'kubeconform',
+  doc: {
+    summary: 'Validates resources against the schemas of their kinds.',
+    description: [
+      'Says for every resource where it does not have the form that its kind has: fields of a wrong type, missing fields, and with `strict: "true"` fields that the kind does not have. The schemas are those of Kubernetes, and of the CustomResourceDefinitions in the package.',
+      'A kind without a schema gets a warning, unless `ignore_missing_schemas` is `"true"`. `skip_kinds` names kinds that are not validated, with commas between them, each as `Deployment` or `apps/v1/Deployment`. All of this is the data of a ConfigMap and may be left out.',
+    ].join('\n\n'),
+    examples: [
+      'pipeline:\n  validators:\n    - image: kubeconform:latest\n      configMap:\n        strict: "true"\n        skip_kinds: MyCustom,example.org/v1/Other\n',
+    ],
+    differences: [
+      ...DIFFERENCES,
+      'A kind without a schema is told by a warning; the published function lets it pass without a word.',
+    ],
+  },
+  run: validated,
+};
+
+export const kubeval: KrmFunction = {
+  name: 'kubeval',
+  doc: {
+    summary: 'Validates resources against the schemas of their kinds; the former name of kubeconform.',
+    description: kubeconform.doc.description,
+    examples: [
+      'pipeline:\n  validators:\n    - image: kubeval:v0.3.0\n      configMap:\n        strict: "true"\n        ignore_missing_schemas: "true"\n',
+    ],
+    differences: [
+      ...DIFFERENCES,
+      'A kind without a schema is told by a warning; the published function makes it an error.',
+      'The schemas are those of a newer Kubernetes, without the kinds of Google Cloud.',
+    ],
+  },
+  run: validated,
+};

@@ -1,0 +1,122 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how groups and setters are written.
+import { isScalar, isSeq, type Node, type Scalar } from 'yaml';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import type { KrmFunction, ResourceList } from '../../function.ts';
+import { resultFor } from '../../function-result.ts';
+import { plainValue } from '../../resource-list/node-value.ts';
+import type { Resource } from '../../resource-list/resource.ts';
+import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
+import { lineComment, putLineComment } from '../support/line-comment.ts';
+import { scalarText, writeScalar } from '../support/scalar-text.ts';
+import { isListField } from '../support/setter-pattern.ts';
+import { shownValue } from '../support/shown-value.ts';
+import { fieldText, type Trail, walkFields } from '../support/walk-fields.ts';
+import { Search } from './search.ts';
+
+export const searchReplace: KrmFunction = {
+  name: 'search-replace',
+  readsStatus: true,
+  doc: {
+    summary: 'Finds fields by value or path, and writes values or comments there.',
+    description: [
+      'The configuration is a ConfigMap with `data`. `by-value` finds fields that hold exactly this text; `by-value-regex` fields that this regular expression (RE2) is found in, anywhere in the text; `by-path` fields at a path. What is given must all hold, and one of them must be given. `by-file-path` leaves out the files whose path does not match a glob, in which `**` stands for any number of folders.',
+      'A path has dots between its keys and places of lists in brackets: `spec.containers[0].image`. `*` stands for any key, `[*]` for any place, and `**` for any number of keys.',
+      '`put-value` is written in place of the whole value, and `put-comment` behind it. In both, `${1}` stands for what the first group of `by-value-regex` found. A value without quotes is read as what it looks like, so `put-value: "4"` writes the number 4 over the number 3. Without either, the fields are only told.',
+      'With `put-value` and a `by-path` without `*` and `[`, and nothing else to find by, the field is set in every resource, and made where it is missing. `put-comment` with a `by-path` of a list puts the comment behind its key.',
+    ].join('\n\n'),
+    examples: [
+      'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/search-replace:v0.2\n      configMap:\n        by-path: spec.**.containerPort\n        by-value: "80"\n        put-value: "8080"\n',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: move\ndata:\n  by-value-regex: "^old-(.*)$"\n  put-value: new-${1}\n',
+    ],
+    differences: [
+      'Messages do not show values that are in a Secret or look like one.',
+      'One of `by-value`, `by-value-regex` and `by-path` must be given, as in the images up to v0.2.1.',
+      'With `by-value` or `by-value-regex`, a list as a whole is not found.',
+      '`put-comment` is written where `put-value` sets a field by its path, too.',
+    ],
+  },
+  run(list) {
+    const config = configOf(list, 'search-replace', [CONFIG_MAP]);
+    const search = new Search(config, textsAt(config, ['data']));
+    const run = new SearchRun(list, search);
+    const before = list.results.length;
+    for (const resource of list.items) if (search.matchesFile(resource.file)) run.on(resource);
+    if (list.results.length === before) list.results.push({ severity: 'info', message: 'no matches' });
+  },
+};
+
+class SearchRun {
+  readonly #list: ResourceList;
+  readonly #search: Search;
+
+  constructor(list: ResourceList, search: Search) {
+    this.#list = list;
+    this.#search = search;
+  }
+
+  on(resource: Resource): void {
+    const search = this.#search;
+    if (search.place !== undefined) {
+      this.#setPlace(resource, search.place);
+      return;
+    }
+    walkFields(resource.root, (node, trail) => {
+      if (isScalar(node)) {
+        if (search.matchesScalar(scalarText(node), () => fieldText(trail))) this.#onScalar(resource, node, trail);
+      } else if (search.putComment !== undefined && isSeq(node) && node.items.length > 0 && isListField(node, trail)) {
+        if (!search.matchesList(() => fieldText(trail))) return;
+        node.flow = false;
+        putLineComment(node, oneLine(search.putComment));
+        this.#tell(resource, trail, node);
+      }
+    });
+  }
+
+  #onScalar(resource: Resource, node: Scalar, trail: Trail): void {
+    const { putValue, putComment } = this.#search;
+    const before = scalarText(node);
+    const value = putValue === undefined ? undefined : this.#search.resolve(putValue, before);
+    const comment = putComment === undefined ? undefined : this.#search.resolve(putComment, before);
+    if ((putValue !== undefined && value === undefined) || (putComment !== undefined && comment === undefined)) {
+      const message = 'unable to resolve capture groups: by-value-regex has fewer groups than are asked for';
+      this.#list.results.push(resultFor('error', message, resource, fieldText(trail)));
+      return;
+    }
+    if (value !== undefined && value !== before) writeScalar(node, value);
+    if (comment !== undefined) putLineComment(node, oneLine(comment));
+    this.#tell(resource, trail, node);
+  }
+
+  #setPlace(resource: Resource, place: readonly string[]): void {
+    const { putValue = '', putComment } = this.#search;
+    let node = resource.node(place);
+    if (!isScalar(node)) {
+      try {
+        resource.set(place, putValue);
+      } catch (error) {
+        if (!isSluiceError(error, 'InvalidInput')) throw error;
+        this.#list.results.push(resultFor('error', error.message, resource, place.join('.')));
+        return;
+      }
+      node = resource.node(place) as Scalar;
+      delete (node as Scalar).type;
+    }
+    const scalar = node as Scalar;
+    if (scalarText(scalar) !== putValue || scalar.type === undefined) writeScalar(scalar, putValue);
+    if (putComment !== undefined) putLineComment(scalar, oneLine(putComment));
+    this.#tell(resource, [...place], scalar);
+  }
+
+  #tell(resource: Resource, trail: Trail, node: Node): void {
+    const { putValue, putComment } = this.#search;
+    const value = isScalar(node) ? scalarText(node) : JSON.stringify(plainValue(node));
+    const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
+    const verb = putValue === undefined && putComment === undefined ? 'Matched field value' : 'Mutated field value to';
+    const field = fieldText(trail);
+    this.#list.results.push(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field));
+  }
+}
+
+function oneLine(comment: string): string {
+  return comment.replaceAll(/\s*\n\s*/g, ' ').trim();
+}

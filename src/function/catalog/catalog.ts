@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import type { KptFunction } from '../../../kptfile-schema/index.ts';
+import { canonicalJson } from '../../package/canonical-json.ts';
+import type { FunctionPack, KrmFunction } from '../function.ts';
+import type { FunctionRule, FunctionRules } from './function-rules.ts';
+import { completeImage, parseImageName, pinnedImage } from './image-name.ts';
+
+/** What runs for a function of a pipeline. */
+export type ResolvedFunction =
+  | { readonly type: 'builtIn'; readonly fn: KrmFunction }
+  /** A program: as `exec` of a Kptfile has it, or a file in the folder that is allowed for programs. */
+  | { readonly type: 'exec'; readonly path: string }
+  /** Complete, with registry and tag or digest. */
+  | { readonly type: 'container'; readonly image: string }
+  | { readonly type: 'forbidden'; readonly message: string };
+
+/** The functions that run in this process, by name. */
+export class Catalog {
+  readonly #functions = new Map<string, KrmFunction>();
+  readonly #packs: readonly FunctionPack[];
+
+  /** A function of a later pack takes the place of one of the same name in an earlier pack. */
+  constructor(packs: readonly FunctionPack[]) {
+    this.#packs = packs;
+    for (const { functions } of packs) for (const fn of functions) this.#functions.set(fn.name, fn);
+  }
+
+  /**
+   * What runs for an image: what the first rule for it says; a function of that name, whatever the registry and tag; a container
+   * otherwise. A function with `exec` is a program.
+   */
+  resolve({ image = '', tag, exec = '' }: KptFunction, rules: FunctionRules): ResolvedFunction {
+    if (image === '') return { type: 'exec', path: exec };
+    const complete = completeImage(image, tag);
+    const rule = rules.find((each) => matches(each, image, complete));
+    const { name } = parseImageName(complete);
+    const action = rule?.action ?? (this.#functions.has(name) ? { type: 'builtIn', name } : { type: 'container' });
+    switch (action.type) {
+      case 'builtIn': {
+        const fn = this.#functions.get(action.name);
+        if (fn !== undefined) return { type: 'builtIn', fn };
+        const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is none; correct the policy`;
+        return { type: 'forbidden', message };
+      }
+      case 'exec':
+        return { type: 'exec', path: action.path };
+      case 'container':
+        return {
+          type: 'container',
+          image: action.digest === undefined ? complete : pinnedImage(complete, action.digest),
+        };
+      case 'forbid':
+        return { type: 'forbidden', message: action.message };
+    }
+  }
+
+  /** Identity of the functions that run under these rules, for caches within this process. */
+  functionsDigest(rules: FunctionRules): string {
+    const packs = this.#packs.map(({ name, functions }) => [name, functions.map((fn) => fn.name)]);
+    return createHash('sha256')
+      .update(canonicalJson([packs, rules]))
+      .digest('hex');
+  }
+}
+
+/** A rule may name the image as it is written, with its registry, or by its last part alone. */
+function matches({ image, tags }: FunctionRule, written: string, complete: string): boolean {
+  const { repository, name, tag } = parseImageName(complete);
+  if (image !== name && image !== repository && image !== parseImageName(written).repository) return false;
+  return tags === undefined || (tag !== undefined && tags.includes(tag));
+}

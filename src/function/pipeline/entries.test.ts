@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import type { PipelineOutcome } from './pipeline.ts';
+import { configMap, kptfile, render, testFunction } from './testing.ts';
+
+// Tells its configuration, as text.
+const tellConfig = testFunction('tell-config', ({ config, results }) => {
+  results.push({ severity: 'info', message: config?.toText() ?? 'none' });
+});
+const setData = testFunction('set-data', ({ items }) => {
+  for (const item of items) if (item.kind === 'ConfigMap') item.set(['data', 'word'], 'later');
+});
+const removeConfig = testFunction('remove-config', (list) => {
+  list.items = list.items.filter(({ name }) => name !== 'config');
+});
+const scribble = testFunction('scribble', ({ items, config }) => {
+  config?.set(['data', 'word'], 'scribbled');
+  for (const item of items) item.set(['metadata', 'annotations', 'seen'], String(config?.get(['data', 'word'])));
+});
+const packs = [{ name: 'testing', functions: [tellConfig, setData, removeConfig, scribble] }];
+
+function run(pipeline: string, files: Readonly<Record<string, string>> = {}): Promise<PipelineOutcome> {
+  return render({ Kptfile: kptfile(pipeline), ...files }, { packs });
+}
+
+const told = ({ steps }: PipelineOutcome) => steps.at(-1)?.result.results?.[0]?.message;
+
+test('configMap becomes the ConfigMap function-input, as kpt makes it', async () => {
+  const outcome = await run('  mutators:\n    - image: tell-config\n      configMap: {a: "1", b: x}\n');
+  expect(told(outcome)).toBe(
+    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: function-input\ndata:\n  a: "1"\n  b: x\n',
+  );
+  expect(told(await run('  mutators:\n    - image: tell-config\n'))).toBe('none');
+  expect(told(await run('  mutators:\n    - image: tell-config\n      configMap: {}\n'))).toBe('none');
+});
+
+test('configPath names a file of the package, as earlier functions left it', async () => {
+  const config = configMap('config', 'data: {word: first}\n');
+  const entry = (image: string, path: string) => `    - image: ${image}\n      configPath: ${path}\n`;
+  const files = { 'in/config.yaml': config };
+  expect(told(await run(`  mutators:\n${entry('tell-config', './in/config.yaml')}`, files))).toBe(config);
+  const later = await run(`  mutators:\n    - image: set-data\n${entry('tell-config', 'in/config.yaml')}`, files);
+  expect(told(later)).toContain('word: later');
+  const removed = await run(
+    `  mutators:\n    - image: remove-config\n${entry('tell-config', 'in/config.yaml')}`,
+    files,
+  );
+  expect(told(removed)).toBe(config);
+  expect(removed.edits.get('in/config.yaml')).toBeNull();
+});
+
+test('configPath is below the folder of the package that names the function', async () => {
+  const outcome = await render(
+    {
+      Kptfile: kptfile('  mutators: []\n'),
+      'config.yaml': configMap('outer'),
+      'a/Kptfile': kptfile('  mutators:\n    - image: tell-config\n      configPath: config.yaml\n'),
+      'a/config.yaml': configMap('inner'),
+    },
+    { packs },
+  );
+  expect(told(outcome)).toBe(configMap('inner'));
+});
+
+test('configRef names one resource of the package by kind and name, and where needed by more', async () => {
+  const files = {
+    'a.yaml': configMap('config', '  namespace: one\n'),
+    'b.yaml': configMap('config', '  namespace: two\n'),
+    'c/Kptfile': kptfile(''),
+    'c/config.yaml': configMap('nested'),
+  };
+  const withRef = (ref: string) => run(`  mutators:\n    - image: tell-config\n      configRef: ${ref}\n`, files);
+  expect(told(await withRef('{kind: ConfigMap, name: config, namespace: two}'))).toContain('namespace: two');
+  expect((await withRef('{kind: ConfigMap, name: config}')).failure).toContain('the package has 2 such resources');
+  expect((await withRef('{kind: ConfigMap, name: nested}')).failure).toContain('the package has no such resource');
+  expect((await withRef('{kind: ConfigMap, name: config, namespace: two, apiVersion: v2}')).failure).toContain(
+    'no such',
+  );
+  expect((await withRef('{name: config}')).failure).toContain('configRef needs a kind and a name');
+});
+
+test('a function that writes into its configuration changes a copy', async () => {
+  const { edits } = await run('  mutators:\n    - image: scribble\n      configPath: config.yaml\n', {
+    'config.yaml': configMap('config', 'data:\n  word: mine\n'),
+  });
+  expect(edits.get('config.yaml')).toBe(
+    configMap('config', '  annotations:\n    seen: scribbled\ndata:\n  word: mine\n'),
+  );
+});
+
+const INVALID: readonly [entry: string, message: string][] = [
+  ['{image: tell-config, exec: ./run}', 'it names an image and an exec'],
+  ['{name: nothing}', 'it names neither an image nor an exec'],
+  ['{image: "set namespace"}', 'is not a valid name'],
+  [
+    '{image: tell-config, configMap: {a: b}, configPath: a.yaml}',
+    'more than one of configPath, configMap and configRef',
+  ],
+  ['{image: tell-config, configPath: " "}', 'configPath is empty'],
+  ['{image: tell-config, configPath: /etc/passwd}', 'must be a path below the folder of the package'],
+  ['{image: tell-config, configPath: a/../../b.yaml}', 'must be a path below the folder of the package'],
+  ['{image: tell-config, configPath: missing.yaml}', 'the package has no such file with a resource'],
+  ['{image: tell-config, configPath: nested/config.yaml}', 'one of a nested package does not count'],
+  ['{image: tell-config, configPath: two.yaml}', 'the file must hold exactly one resource, and it holds 2'],
+  ['{image: tell-config, configPath: text.txt}', 'the package has no such file'],
+  ['{image: tell-config, when: "resources.size() >"}', 'expression'],
+  ['{image: tell-config, when: "items.size() > 0"}', 'items is not known'],
+  ['{image: tell-config, condition: "false"}', 'its field "condition" is not known'],
+  ['{image: tell-config, selectors: [{kind: A}, {kinds: [A]}]}', 'selectors[1]: the field "kinds" is not known'],
+  ['{image: tell-config, exclude: [{regex: A}]}', 'exclude[0]: the field "regex" is not known'],
+];
+
+test.each(INVALID)('an entry %s is refused before anything runs', async (entry, message) => {
+  const { edits, steps, failure } = await run(`  mutators:\n    - image: set-data\n  validators:\n    - ${entry}\n`, {
+    'two.yaml': `${configMap('a')}---\n${configMap('b')}`,
+    'text.txt': configMap('a'),
+    'nested/Kptfile': kptfile(''),
+    'nested/config.yaml': configMap('a'),
+  });
+  expect(failure).toMatch(/^Kptfile: pipeline\.validators\[0\], function "/);
+  expect(failure).toContain(message);
+  expect(failure).not.toContain('\n');
+  expect(steps.map(({ list, result }) => [list, result.exitCode])).toEqual([['validators', 1]]);
+  expect(edits.size).toBe(0);
+});

@@ -1,0 +1,121 @@
+import {
+  type Condition,
+  conditionsOf,
+  gatesOf,
+  type Kptfile,
+  type KptfileEdit,
+  kptfileEditSchema,
+  readKptfile,
+} from '../../../kptfile-schema/index.ts';
+import { RENDERED } from '../../package/write/render.ts';
+import { sameValue } from '../../resource/same-value.ts';
+
+/** What functions changed in the Kptfile of the root package. */
+export interface KptfileChanges {
+  readonly edits: readonly KptfileEdit[];
+  readonly conditions: readonly Condition[];
+  /** Types of conditions that were removed. */
+  readonly withdraw: readonly string[];
+  /** Types of readiness gates that were added. */
+  readonly gates: readonly string[];
+  /** What is not carried over; one line each. */
+  readonly notes: readonly string[];
+}
+
+const NOTHING: KptfileChanges = { edits: [], conditions: [], withdraw: [], gates: [], notes: [] };
+
+const INFO_TEXTS = ['description', 'site', 'license', 'licenseFile', 'man'] as const;
+const INFO_LISTS = ['emails', 'keywords'] as const;
+
+/**
+ * What functions changed in a Kptfile, from its texts before and after: labels, annotations, name and information, conditions, and gates
+ * that they added. Where the package comes from and what is run for it is not for functions to change, nor are gates for them to open by
+ * removing them: that is noted. A text that cannot be read is taken as unchanged.
+ */
+export function kptfileChanges(before: string, after: string): KptfileChanges {
+  if (before === after) return NOTHING;
+  const [was, is] = [readKptfile(before), readKptfile(after)];
+  if (!was.ok || !is.ok) return NOTHING;
+  const notes: string[] = [];
+  const edits = editsBetween(was.kptfile, is.kptfile).filter((edit) => {
+    const { success, error } = kptfileEditSchema.safeParse(edit);
+    if (!success)
+      notes.push(`Kptfile: a change of a function is not carried over: ${error.issues[0]?.message ?? edit.op}`);
+    return success;
+  });
+  const left = leftOut(was.kptfile, is.kptfile);
+  if (left.length > 0)
+    notes.push(
+      `Kptfile: what functions changed in ${left.join(', ')} is not carried over; it is changed by people only`,
+    );
+  const gates = gatesOf(is.kptfile);
+  for (const gate of gatesOf(was.kptfile))
+    if (!gates.includes(gate)) notes.push(`Kptfile: a function removed the readiness gate ${gate}; it stays`);
+  return {
+    edits,
+    ...conditionChanges(was.kptfile, is.kptfile),
+    gates: missingFrom(gatesOf(was.kptfile), gates),
+    notes,
+  };
+}
+
+function editsBetween(was: Kptfile, is: Kptfile): KptfileEdit[] {
+  const edits: KptfileEdit[] = [];
+  const name = is.metadata?.name;
+  if (name !== undefined && name !== was.metadata?.name) edits.push({ op: 'setName', name });
+  const [labels, annotations] = [mapChange(was, is, 'labels'), mapChange(was, is, 'annotations')];
+  for (const [key, value] of labels)
+    edits.push(value === undefined ? { op: 'removeLabel', key } : { op: 'setLabel', key, value });
+  for (const [key, value] of annotations)
+    edits.push(value === undefined ? { op: 'removeAnnotation', key } : { op: 'setAnnotation', key, value });
+  for (const field of INFO_TEXTS)
+    if (was.info?.[field] !== is.info?.[field]) edits.push({ op: 'setInfo', field, value: is.info?.[field] });
+  for (const field of INFO_LISTS)
+    if (!sameValue(was.info?.[field], is.info?.[field])) edits.push({ op: 'setInfo', field, value: is.info?.[field] });
+  return edits;
+}
+
+/** Keys whose values differ; undefined where the key is gone. */
+function mapChange(was: Kptfile, is: Kptfile, field: 'labels' | 'annotations'): [string, string | undefined][] {
+  const before = new Map(Object.entries(was.metadata?.[field] ?? {}));
+  const after = new Map(Object.entries(is.metadata?.[field] ?? {}));
+  const keys = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return keys.filter((key) => before.get(key) !== after.get(key)).map((key) => [key, after.get(key)]);
+}
+
+function conditionChanges(was: Kptfile, is: Kptfile): Pick<KptfileChanges, 'conditions' | 'withdraw'> {
+  const [before, after] = [conditionsOf(was), conditionsOf(is)];
+  // Whether the package was rendered is not known yet to its functions.
+  for (const conditions of [before, after]) conditions.delete(RENDERED.type);
+  return {
+    conditions: [...after.values()].filter((condition) => !sameValue(condition, before.get(condition.type))),
+    withdraw: missingFrom([...after.keys()], [...before.keys()]),
+  };
+}
+
+/** Fields that differ and that no edit is made for. */
+function leftOut(was: Kptfile, is: Kptfile): string[] {
+  const [before, after] = [otherFields(was), otherFields(is)];
+  return [...new Set([...before.keys(), ...after.keys()])].filter(
+    (field) => !sameValue(before.get(field), after.get(field)),
+  );
+}
+
+function otherFields({ metadata = {}, info = {}, status = {}, ...rest }: Kptfile): Map<string, unknown> {
+  const { name: _name, labels: _labels, annotations: _annotations, ...otherMetadata } = metadata;
+  const { readinessGates: _gates, ...otherInfo } = info;
+  for (const field of [...INFO_TEXTS, ...INFO_LISTS]) delete otherInfo[field];
+  // What rendering came to is written anew each time.
+  const { conditions: _conditions, renderStatus: _renderStatus, ...otherStatus } = status;
+  const inner = { metadata: otherMetadata, info: otherInfo, status: otherStatus };
+  return new Map([
+    ...Object.entries(rest),
+    ...Object.entries(inner).flatMap(([outer, fields]) =>
+      Object.entries(fields).map(([field, value]): [string, unknown] => [`${outer}.${field}`, value]),
+    ),
+  ]);
+}
+
+function missingFrom(present: readonly string[], wanted: readonly string[]): string[] {
+  return wanted.filter((each) => !present.includes(each));
+}

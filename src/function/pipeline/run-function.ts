@@ -1,0 +1,123 @@
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ResolvedFunction } from '../catalog/catalog.ts';
+import { parseImageName } from '../catalog/image-name.ts';
+import type { ExternalCall, ExternalRunner } from '../external/external-runner.ts';
+import type { ResourceList } from '../function.ts';
+import type { FunctionResult } from '../function-result.ts';
+import type { Resource } from '../resource-list/resource.ts';
+import { readResourceList, writeResourceList } from '../resource-list/resource-list-text.ts';
+import type { FunctionLimits } from './pipeline.ts';
+
+/** What one run of a function came to. */
+export interface FunctionRun {
+  /** What it gave back; undefined if it failed. */
+  readonly items?: readonly Resource[];
+  readonly results: readonly FunctionResult[];
+  /** 0 if it did what it should. */
+  readonly exitCode: number;
+  /** What it said to people, or why it failed. */
+  readonly stderr?: string;
+  /** Why it did not come to an end of its own. */
+  readonly executionError?: string;
+  /** True if it could not be tried here. */
+  readonly unavailable?: boolean;
+}
+
+export interface RunContext {
+  readonly external: ExternalRunner | undefined;
+  readonly limits: FunctionLimits;
+  readonly signal: AbortSignal;
+  /** As in FunctionContext. */
+  readonly byHand?: boolean;
+}
+
+type Input = Pick<ResourceList, 'items' | 'config'>;
+
+/** Runs a function. May change the resources that it is given. Rejects with the reason of the signal only. */
+export async function runFunction(fn: ResolvedFunction, input: Input, context: RunContext): Promise<FunctionRun> {
+  const run = await attempt(fn, input, context);
+  context.signal.throwIfAborted();
+  return run;
+}
+
+async function attempt(fn: ResolvedFunction, input: Input, context: RunContext): Promise<FunctionRun> {
+  switch (fn.type) {
+    case 'forbidden':
+      return { results: [], exitCode: 1, stderr: `it is not allowed here: ${fn.message}` };
+    case 'builtIn':
+      return runBuiltIn(fn.fn, input, context);
+    case 'exec':
+      return runExternal({ exec: fn.path }, input, context);
+    case 'container': {
+      const { tag, digest } = parseImageName(fn.image);
+      // The lists of tags that it takes to resolve them are the registries', and change.
+      if (digest === undefined && tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))
+        return notHere(
+          `the tag ${JSON.stringify(tag)} stands for several versions of ${fn.image.slice(0, -tag.length - 1)}; name one of them`,
+        );
+      return runExternal({ image: fn.image }, input, context);
+    }
+  }
+}
+
+async function runBuiltIn(
+  fn: Extract<ResolvedFunction, { type: 'builtIn' }>['fn'],
+  { items, config }: Input,
+  { limits, signal, byHand = false }: RunContext,
+): Promise<FunctionRun> {
+  const list: ResourceList = { items: [...items], config, results: [] };
+  try {
+    await fn.run(list, { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.time)]), byHand });
+  } catch (error) {
+    const { results } = list;
+    if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded'))
+      return { results, exitCode: 1, stderr: error.message };
+    return { results, exitCode: 1, executionError: `it broke down: ${messageOf(error)}` };
+  }
+  return judged(list.items, list.results);
+}
+
+async function runExternal(
+  call: Omit<ExternalCall, 'input'>,
+  { items, config }: Input,
+  context: RunContext,
+): Promise<FunctionRun> {
+  const { external, limits, signal } = context;
+  if (external === undefined)
+    return notHere('it is not built in, and functions outside of this process are switched off here');
+  try {
+    const refusal = await external.refusal(call);
+    if (refusal !== undefined) return notHere(refusal);
+    const { exitCode, stdout, stderr } = await external.run(
+      { ...call, input: writeResourceList({ items, config }) },
+      signal,
+    );
+    const said = stderr === '' ? {} : { stderr };
+    if (exitCode !== 0) return { results: resultsIn(stdout, limits), exitCode, ...said };
+    const output = readResourceList(stdout, { sent: items, limits });
+    return { ...judged(output.items, output.results), ...said };
+  } catch (error) {
+    if (isSluiceError(error, 'InvalidInput')) return { results: [], exitCode: 1, stderr: error.message };
+    const unavailable = isSluiceError(error, 'Unavailable') ? { unavailable: true } : {};
+    return { results: [], exitCode: 1, executionError: messageOf(error), ...unavailable };
+  }
+}
+
+function judged(items: readonly Resource[], results: readonly FunctionResult[]): FunctionRun {
+  const failed = results.some(({ severity }) => severity === 'error');
+  return failed ? { results, exitCode: 1 } : { items, results, exitCode: 0 };
+}
+
+function notHere(why: string): FunctionRun {
+  return { results: [], exitCode: 1, executionError: why, unavailable: true };
+}
+
+/** The findings of a function that failed, which need not have printed any. */
+function resultsIn(stdout: string, limits: FunctionLimits): FunctionResult[] {
+  try {
+    return readResourceList(stdout, { limits }).results;
+  } catch (error) {
+    if (error instanceof SluiceError) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,268 @@
+import { expect, test } from 'vitest';
+import { Resource } from '../resource-list/resource.ts';
+import type { PipelineEvent } from './pipeline.ts';
+import { configMap, kptfile, render, testFunction, testPack } from './testing.ts';
+
+const mark = (word: string, more = '') => `    - image: mark\n      configMap: {word: ${word}}\n${more}`;
+const trailOf = (text: string | null | undefined) => /trail: "?([^"\n]*)"?/.exec(text ?? '')?.[1];
+
+test('nested packages run first, each in the order of its paths, and the package around them gets their results', async () => {
+  const { edits, steps, failure } = await render({
+    Kptfile: kptfile(`  mutators:\n${mark('R')}`),
+    'a.yaml': configMap('a'),
+    'z/Kptfile': kptfile(`  mutators:\n${mark('Z')}`),
+    'z/x.yaml': configMap('zx'),
+    'b/Kptfile': kptfile(`  mutators:\n${mark('B')}${mark('C')}`),
+    'b/x.yaml': configMap('bx'),
+    'b/deep/folder/Kptfile': kptfile(`  mutators:\n${mark('D')}`),
+    'b/deep/folder/x.yaml': configMap('dx'),
+    'b/other/x.yaml': configMap('ox'),
+  });
+  expect(failure).toBeUndefined();
+  expect(steps.map(({ packagePath }) => packagePath)).toEqual(['b/deep/folder', 'b', 'b', 'z', '']);
+  expect(trailOf(edits.get('a.yaml'))).toBe('R');
+  expect(trailOf(edits.get('z/x.yaml'))).toBe('ZR');
+  expect(trailOf(edits.get('b/x.yaml'))).toBe('BCR');
+  expect(trailOf(edits.get('b/other/x.yaml'))).toBe('BCR');
+  expect(trailOf(edits.get('b/deep/folder/x.yaml'))).toBe('DBCR');
+  expect(trailOf(edits.get('b/Kptfile'))).toBe('BCR');
+});
+
+test('kpt.dev/bfs-rendering on the root package runs the packages from the outside in', async () => {
+  const { edits, steps } = await render({
+    Kptfile: kptfile(`  mutators:\n${mark('R')}`, 'kpt.dev/bfs-rendering: "true"'),
+    'b/Kptfile': kptfile(`  mutators:\n${mark('B')}`),
+    'b/deep/Kptfile': kptfile(`  mutators:\n${mark('D')}`),
+    'b/deep/x.yaml': configMap('dx'),
+    'c/Kptfile': kptfile(`  mutators:\n${mark('C')}`),
+  });
+  expect(steps.map(({ packagePath }) => packagePath)).toEqual(['', 'b', 'c', 'b/deep']);
+  expect(trailOf(edits.get('b/deep/x.yaml'))).toBe('RBD');
+});
+
+test('functions know files by paths below the package that names them, its own resources first', async () => {
+  const { steps, edits } = await render({
+    Kptfile: kptfile('  mutators:\n    - image: tell-files\n'),
+    'z.yaml': `${configMap('one')}---\n${configMap('two')}`,
+    'a/Kptfile': kptfile('  mutators:\n    - image: tell-files\n    - image: refuse\n'),
+    'a/in/x.yaml': configMap('x'),
+    'notes.txt': 'not for functions',
+  });
+  expect(steps.map(({ result }) => result.results?.[0]?.message)).toEqual([
+    'Kptfile#0 in/x.yaml#0',
+    undefined,
+    'Kptfile#0 z.yaml#0 z.yaml#1 a/Kptfile#0 a/in/x.yaml#0',
+  ]);
+  expect(edits.size).toBe(0);
+});
+
+test('findings of nested packages name files by paths below the root package', async () => {
+  const { steps, failure } = await render({
+    Kptfile: kptfile('  mutators: []\n'),
+    'a/Kptfile': kptfile('  validators:\n    - image: refuse\n'),
+    'a/web.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n',
+  });
+  expect(steps[0]?.result.errorResults?.[0]?.file).toEqual({ path: 'a/web.yaml', index: 0 });
+  expect(failure).toBe(
+    'a/Kptfile: pipeline.validators[0], function "refuse": a/web.yaml: Deployment shop/web: kind: no deployments',
+  );
+});
+
+test('mutators run before validators, and the first failure ends the pipeline', async () => {
+  const { edits, steps, failure } = await render({
+    Kptfile: kptfile(
+      `  validators:\n    - image: refuse\n      name: no deployments\n    - image: tell-files\n  mutators:\n${mark('M')}`,
+    ),
+    'web.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n',
+  });
+  expect(steps.map(({ list, result }) => [list, result.name, result.image, result.exitCode])).toEqual([
+    ['mutators', undefined, 'ghcr.io/kptdev/krm-functions-catalog/mark:latest', 0],
+    ['validators', 'no deployments', 'ghcr.io/kptdev/krm-functions-catalog/refuse:latest', 1],
+  ]);
+  expect(steps[1]?.result.results).toEqual(steps[1]?.result.errorResults);
+  expect(failure).toContain('function "no deployments": web.yaml: Deployment web: kind: no deployments');
+  expect(edits.size).toBe(0);
+});
+
+test('a validator changes nothing, not even what a later validator sees', async () => {
+  const { edits, steps } = await render({
+    Kptfile: kptfile(
+      `  validators:\n${mark('V')}    - image: make\n      configMap: {name: made}\n    - image: remove\n      configMap: {name: a}\n    - image: tell-files\n`,
+    ),
+    'a.yaml': configMap('a'),
+  });
+  expect(steps.at(-1)?.result.results?.[0]?.message).toBe('Kptfile#0 a.yaml#0');
+  expect(edits.size).toBe(0);
+});
+
+test('new resources get files below the package whose function made them, removed ones lose theirs', async () => {
+  const { edits } = await render({
+    Kptfile: kptfile('  mutators: []\n'),
+    'a/Kptfile': kptfile(
+      `  mutators:\n    - image: make\n      configMap: {name: made}\n    - image: make\n      configMap: {name: again, file: x.yaml}\n    - image: remove\n      configMap: {name: gone}\n    - image: tell-files\n`,
+    ),
+    'a/x.yaml': configMap('x'),
+    'a/gone.yaml': configMap('gone'),
+  });
+  expect([...edits.keys()].sort()).toEqual(['a/configmap_made.yaml', 'a/gone.yaml', 'a/x.yaml']);
+  expect(edits.get('a/gone.yaml')).toBeNull();
+  expect(edits.get('a/x.yaml')).toBe(`${configMap('x')}---\n${configMap('again')}`);
+});
+
+test('what a function made goes through the functions after it', async () => {
+  const { edits } = await render({
+    Kptfile: kptfile(`  mutators:\n    - image: make\n      configMap: {name: made}\n${mark('M')}`),
+  });
+  expect(edits.get('configmap_made.yaml')).toBe(configMap('made', '  annotations:\n    trail: M\n'));
+});
+
+test('after a failure the edits so far are kept if the root package asks for it, without those of the function that failed', async () => {
+  const half = testFunction('half', ({ items }) => {
+    for (const item of items) item.set(['metadata', 'annotations', 'trail'], 'half');
+    throw new Error('broke');
+  });
+  const files = {
+    Kptfile: kptfile('  mutators:\n    - image: half\n', 'kpt.dev/save-on-render-failure: "true"'),
+    'a/Kptfile': kptfile(`  mutators:\n${mark('A')}`),
+    'a/x.yaml': configMap('x'),
+  };
+  const packs = [testPack, { name: 'more', functions: [half] }];
+  const { edits, failure } = await render(files, { packs });
+  expect(failure).toContain('it broke down: broke');
+  expect(trailOf(edits.get('a/x.yaml'))).toBe('A');
+  expect(edits.has('Kptfile')).toBe(false);
+  const nested = await render({ ...files, Kptfile: kptfile('  mutators:\n    - image: half\n') }, { packs });
+  expect(nested.edits.size).toBe(0);
+});
+
+test('a validator with a condition of its own fails without failing the pipeline', async () => {
+  const files = {
+    Kptfile: kptfile(
+      '  validators:\n    - image: gcr.io/kpt-fn/refuse:v1\n      configPath: config.yaml\n    - image: refuse\n      name: second\n    - image: example.com/unknown:v1\n',
+    ),
+    'config.yaml': configMap(
+      'config',
+      '  annotations:\n    sluice.dev/validator-condition: shop.example/NoDeployments\n',
+    ),
+    'web.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n',
+  };
+  const validatorConditions = new Map([
+    ['second', 'Second'],
+    ['refuse', 'Third'],
+    ['unknown', 'Fourth'],
+  ]);
+  const { steps, failure } = await render(files, { input: { validatorConditions } });
+  expect(failure).toBeUndefined();
+  expect(steps.map(({ conditionType, unavailable, result }) => [conditionType, unavailable, result.exitCode])).toEqual([
+    ['shop.example/NoDeployments', undefined, 1],
+    ['Second', undefined, 1],
+    ['Fourth', true, 1],
+  ]);
+  const without = await render(files, { input: { validatorConditions: new Map() } });
+  expect(without.failure).toContain('pipeline.validators[1], function "second"');
+});
+
+test('a condition type that nobody may give is refused', async () => {
+  for (const type of ['Rendered', 'two words', `a${'b'.repeat(400)}`]) {
+    const { failure } = await render({
+      Kptfile: kptfile('  validators:\n    - image: tell-files\n      configPath: config.yaml\n'),
+      'config.yaml': configMap('config', `  annotations:\n    sluice.dev/validator-condition: ${type}\n`),
+    });
+    expect(failure).toContain('the annotation sluice.dev/validator-condition cannot be');
+  }
+});
+
+test('`when` sees the resources that the function would get', async () => {
+  const when = (condition: string, more = '') =>
+    render({
+      Kptfile: kptfile(`  mutators:\n${mark('M', `      when: ${JSON.stringify(condition)}\n${more}`)}`),
+      'a.yaml': configMap('a', 'data: {size: "3"}\n'),
+    });
+  expect((await when("resources.exists(r, r.kind == 'ConfigMap')")).edits.has('a.yaml')).toBe(true);
+  const skipped = await when("resources.exists(r, r.kind == 'Deployment')");
+  expect(skipped.edits.size).toBe(0);
+  expect(skipped.steps[0]?.result).toMatchObject({ exitCode: 0, results: [{ severity: 'info' }] });
+  expect((await when('resources.size() == 1', '      selectors: [{name: a}]\n')).edits.has('a.yaml')).toBe(true);
+  expect((await when('resources[0].data.size')).failure).toContain('field not found: data');
+  expect((await when('resources.nope(')).failure).toMatch(
+    /^Kptfile: pipeline.mutators\[0\], function "mark": expression/,
+  );
+});
+
+test('whoever watches is told of every function before and after it runs', async () => {
+  const events: PipelineEvent[] = [];
+  const { steps } = await render(
+    { Kptfile: kptfile(`  mutators:\n${mark('M')}  validators:\n    - image: refuse\n`) },
+    { options: { onEvent: (event) => events.push(event) } },
+  );
+  expect(events.map(({ type, step }) => [type, step.list])).toEqual([
+    ['started', 'mutators'],
+    ['finished', 'mutators'],
+    ['started', 'validators'],
+    ['finished', 'validators'],
+  ]);
+  expect(events[0]?.step.result).toEqual({ image: 'ghcr.io/kptdev/krm-functions-catalog/mark:latest' });
+  expect(events.filter(({ type }) => type === 'finished').map(({ step }) => step)).toEqual(steps);
+});
+
+test('one function runs on everything, with a configuration from outside, and needs no Kptfile', async () => {
+  const config = configMap('outside', 'data: {word: O}\n');
+  const { edits, failure } = await render(
+    { 'a.yaml': configMap('a'), 'b/c.yaml': configMap('c'), 'x/Kptfile': kptfile(`  mutators:\n${mark('M')}`) },
+    { input: { only: { list: 'mutators', function: { image: 'mark' }, config } } },
+  );
+  expect(failure).toBeUndefined();
+  expect([...edits.values()].map(trailOf)).toEqual(['O', 'O', 'O']);
+  const gone = await render(
+    { Kptfile: kptfile('') },
+    { input: { only: { list: 'mutators', function: { image: 'remove', configMap: { name: 'test' } } } } },
+  );
+  expect(gone.edits.get('Kptfile')).toBeNull();
+});
+
+test('the pipeline is that of the Kptfile as it was, whatever functions make of it', async () => {
+  const rewrite = testFunction('rewrite', ({ items }) => {
+    for (const item of items) if (item.kind === 'Kptfile') item.delete(['pipeline', 'mutators', 1]);
+  });
+  const { edits, steps } = await render(
+    { Kptfile: kptfile(`  mutators:\n    - image: rewrite\n${mark('M')}`), 'a.yaml': configMap('a') },
+    { packs: [testPack, { name: 'more', functions: [rewrite] }] },
+  );
+  expect(steps.length).toBe(2);
+  expect(edits.get('Kptfile')).not.toContain('word: M');
+});
+
+test('a package without functions stays unread; one without a Kptfile is no package', async () => {
+  expect(await render({ Kptfile: kptfile('  mutators: []\n'), 'a.yaml': 'a: {{ template }}' })).toEqual({
+    edits: new Map(),
+    steps: [],
+    notes: [],
+  });
+  expect((await render({ 'a.yaml': configMap('a') })).failure).toContain('it has no Kptfile');
+  expect((await render({ Kptfile: kptfile(''), 'a/Kptfile': 'kind: Kptfile\n' })).failure).toMatch(/^a\/Kptfile:1: /);
+});
+
+test('files that are no resources stay as they are and are noted', async () => {
+  const { edits, notes } = await render({
+    Kptfile: kptfile(`  mutators:\n${mark('M')}`),
+    'chart/deployment.yaml': 'kind: {{ .Values.kind }}\n',
+    'values.yaml': 'replicas: 3\n',
+  });
+  expect([...edits.keys()]).toEqual(['Kptfile']);
+  expect(notes).toHaveLength(2);
+});
+
+test('the same package gives the same again, and rendering what came out changes nothing more', async () => {
+  const once = testFunction('once', ({ items }) => {
+    if (!items.some(({ name }) => name === 'made'))
+      items.push(Resource.parse(configMap('made'), { file: '', index: 0 }));
+    for (const item of items) item.set(['metadata', 'labels', 'app'], 'shop');
+  });
+  const packs = [testPack, { name: 'more', functions: [once] }];
+  const files = { Kptfile: kptfile('  mutators:\n    - image: once\n'), 'a.yaml': configMap('a') };
+  const first = await render(files, { packs });
+  expect([...first.edits.keys()].sort()).toEqual(['Kptfile', 'a.yaml', 'configmap_made.yaml']);
+  expect(await render(files, { packs })).toEqual(first);
+  const texts = Object.fromEntries([...first.edits].map(([path, text]) => [path, text ?? '']));
+  expect((await render({ ...files, ...texts }, { packs })).edits.size).toBe(0);
+});

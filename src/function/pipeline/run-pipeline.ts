@@ -1,0 +1,219 @@
+import { posix } from 'node:path';
+import type { KptFunction } from '../../../kptfile-schema/index.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Catalog, ResolvedFunction } from '../catalog/catalog.ts';
+import { parseImageName } from '../catalog/image-name.ts';
+import { readResources } from '../resource-list/read-resources.ts';
+import type { Resource } from '../resource-list/resource.ts';
+import { writeResources } from '../resource-list/write-resources.ts';
+import { acceptOutput, type Place, placesOf } from './accept-output.ts';
+import { entryProblem } from './check-entry.ts';
+import { failureText } from './failure-text.ts';
+import { askedCondition, functionConfig } from './function-config.ts';
+import { type Members, PackageMembers } from './package-members.ts';
+import { type PackageTree, type PipelinePackage, readPackages, singlePackage } from './packages.ts';
+import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from './pipeline.ts';
+import { type Entry, stepOf } from './pipeline-step.ts';
+import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
+import { isSelective, mergeSelection, selectResources } from './selection.ts';
+import { readWhen } from './when.ts';
+
+export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
+  readonly catalog: Catalog;
+  readonly onEvent?: ((event: PipelineEvent) => void) | undefined;
+}
+
+/**
+ * Renders a package as kpt does: the functions of nested packages first, in the order of their paths (or last, if the annotation
+ * `kpt.dev/bfs-rendering` says so), then those of the package around them, which get the results of all; mutators in their order, then
+ * validators, which change nothing. The first function that fails ends it. A function sees files by paths below the folder of
+ * the package that names it. Whatever is wrong with the package is the failure of the outcome; rejects with the signal's reason only.
+ */
+export async function runPipeline(input: PipelineInput, options: PipelineOptions): Promise<PipelineOutcome> {
+  let run: PipelineRun;
+  try {
+    run = new PipelineRun(input, options);
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    return { edits: new Map(), steps: [], failure: error.message, notes: [] };
+  }
+  return run.run();
+}
+
+/** Notes about one function; more say no more. */
+const MOST_REPEATED = 5;
+
+class PipelineRun {
+  readonly #input: PipelineInput;
+  readonly #options: PipelineOptions;
+  readonly #tree: PackageTree;
+  readonly #before: ReturnType<typeof readResources>;
+  readonly #members: PackageMembers;
+  readonly #steps: PipelineStep[] = [];
+  readonly #notes: string[];
+
+  constructor(input: PipelineInput, options: PipelineOptions) {
+    this.#input = input;
+    this.#options = options;
+    this.#tree = input.only === undefined ? readPackages(input.files) : singlePackage(input.only);
+    const runsNothing = this.#tree.runs.every((each) => entriesOf(each).length === 0);
+    this.#before = readResources(runsNothing ? new Map() : input.files);
+    this.#notes = [...this.#before.notes];
+    this.#members = new PackageMembers(this.#tree.parentsFirst, this.#before.resources);
+  }
+
+  async run(): Promise<PipelineOutcome> {
+    const failure = (await this.#checkEntries()) ?? (await this.#runPackages());
+    const kept = failure === undefined || this.#tree.savesOnFailure;
+    const outcome = { steps: this.#steps, notes: this.#notes };
+    try {
+      const edits = kept ? writeResources(this.#before, this.#members.all) : new Map<string, string | null>();
+      return { ...outcome, edits, ...(failure === undefined ? {} : { failure }) };
+    } catch (error) {
+      if (!isSluiceError(error, 'InvalidInput')) throw error;
+      return { ...outcome, edits: new Map(), failure: failure ?? error.message };
+    }
+  }
+
+  /** Nothing runs if one entry cannot. */
+  #checkEntries(): Promise<string | undefined> {
+    return this.#forEachPackage(async (entries, members) => {
+      const own = members.own();
+      for (const entry of entries) {
+        const problem = await entryProblem(entry.fn, own);
+        if (problem === undefined) continue;
+        this.#steps.push(stepOf(entry, { results: [], exitCode: 1, stderr: problem }));
+        return this.#about(entry, problem);
+      }
+      return undefined;
+    });
+  }
+
+  #runPackages(): Promise<string | undefined> {
+    return this.#forEachPackage(async (entries, members) => {
+      for (const entry of entries) {
+        const failure = await this.#runEntry(entry, members);
+        if (failure !== undefined) return failure;
+      }
+      return undefined;
+    });
+  }
+
+  /** Visits the packages that name functions, in the order in which they run, up to the first failure. */
+  async #forEachPackage(
+    visit: (entries: readonly Entry[], members: Members) => Promise<string | undefined>,
+  ): Promise<string | undefined> {
+    for (const each of this.#tree.runs) {
+      const entries = entriesOf(each);
+      if (entries.length === 0) continue;
+      const failure = await this.#members.within(each, (members) => visit(entries, members));
+      if (failure !== undefined) return failure;
+    }
+    return undefined;
+  }
+
+  /** Why the pipeline ends with this entry; undefined if it goes on. */
+  async #runEntry(entry: Entry, members: Members): Promise<string | undefined> {
+    const { catalog, onEvent, signal } = this.#options;
+    signal.throwIfAborted();
+    const { list, fn } = entry;
+    const all = members.items;
+    const selected = isSelective(fn) ? selectResources(fn, all) : all;
+    const chosen = isSelective(fn) ? { selected: selected.length } : {};
+    onEvent?.({ type: 'started', step: stepOf(entry, undefined), ...chosen });
+    const resolved = catalog.resolve(fn, this.#input.rules);
+    const asked: { conditionType?: string } = {};
+    let run: FunctionRun;
+    try {
+      const config = this.#config(entry, members);
+      if (list === 'validators') {
+        const type = askedCondition(config) ?? this.#wantedCondition(fn);
+        if (type !== undefined) asked.conditionType = type;
+      }
+      run = (await this.#isSkipped(fn, selected))
+        ? { results: [{ severity: 'info', message: 'skipped: its condition `when` is false' }], exitCode: 0 }
+        : await this.#runFunction(entry, resolved, { members, selected, config });
+    } catch (error) {
+      if (!isSluiceError(error, 'InvalidInput') && !isSluiceError(error, 'LimitExceeded')) throw error;
+      run = { results: [], exitCode: 1, stderr: error.message };
+    }
+    const step = { ...stepOf(entry, run), ...asked };
+    this.#steps.push(step);
+    onEvent?.({ type: 'finished', step });
+    if (run.exitCode === 0 || asked.conditionType !== undefined) return undefined;
+    return this.#about(entry, failureText(step.result));
+  }
+
+  async #runFunction(
+    entry: Entry,
+    resolved: ResolvedFunction,
+    { members, selected, config }: { members: Members; selected: readonly Resource[]; config: Resource | undefined },
+  ): Promise<FunctionRun> {
+    const all = members.items;
+    const isMutator = entry.list === 'mutators';
+    // Functions in this process change what they get.
+    const items = isMutator || resolved.type !== 'builtIn' ? selected : selected.map((resource) => resource.clone());
+    const saved = isMutator && this.#tree.savesOnFailure ? all.map((resource) => resource.clone()) : all;
+    const before = placesOf(all);
+    let run = await runFunction(resolved, { items: [...items], config }, { ...this.#options, byHand: this.#byHand });
+    if (run.items !== undefined && isMutator) {
+      const output = mergeSelection(all, selected, run.items);
+      const problem = this.#accept(entry, output, before);
+      if (problem === undefined) members.items = output;
+      else run = { results: run.results, exitCode: 1, stderr: problem };
+    }
+    if (run.items === undefined) members.items = saved;
+    return run;
+  }
+
+  /** Why the output of a mutator is not taken; undefined if it is. */
+  #accept(entry: Entry, output: readonly Resource[], before: readonly Place[]): string | undefined {
+    const keepsKptfiles = !this.#byHand;
+    try {
+      const repeated = acceptOutput(output, { before, keepsKptfiles, limits: this.#options.limits });
+      for (const resource of repeated.slice(0, MOST_REPEATED))
+        this.#notes.push(this.#about(entry, `it made ${resource.describe()}, and the package has one already`));
+      return undefined;
+    } catch (error) {
+      if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded')) return error.message;
+      throw error;
+    }
+  }
+
+  get #byHand(): boolean {
+    return this.#input.only !== undefined;
+  }
+
+  #config({ of, fn }: Entry, members: Members): Resource | undefined {
+    const { files, only } = this.#input;
+    if (only?.config !== undefined) return readResources(new Map([['config.yaml', only.config]])).resources[0];
+    return functionConfig(fn, {
+      now: () => members.own(),
+      before: (path) => files.get(posix.join(of.path, path)),
+    });
+  }
+
+  async #isSkipped({ when = '' }: KptFunction, selected: readonly Resource[]): Promise<boolean> {
+    if (when === '') return false;
+    return !(await readWhen(when)).test({ resources: selected.map(({ value }) => value) });
+  }
+
+  /** The condition type that a policy asks for. */
+  #wantedCondition({ name, image, exec }: KptFunction): string | undefined {
+    const { validatorConditions } = this.#input;
+    const short = image === undefined ? posix.basename(exec?.trim().split(/\s/)[0] ?? '') : parseImageName(image).name;
+    return (name === undefined ? undefined : validatorConditions.get(name)) ?? validatorConditions.get(short);
+  }
+
+  #about({ of, list, at, fn }: Entry, why: string): string {
+    const name = JSON.stringify(fn.name ?? fn.image ?? fn.exec ?? '');
+    if (this.#input.only !== undefined) return `function ${name}: ${why}`;
+    return `${of.kptfilePath}: pipeline.${list}[${at}], function ${name}: ${why}`;
+  }
+}
+
+function entriesOf(of: PipelinePackage): Entry[] {
+  return (['mutators', 'validators'] as const).flatMap((list) =>
+    (of.pipeline[list] ?? []).map((fn, at) => ({ of, list, at, fn })),
+  );
+}

@@ -1,0 +1,20 @@
+import { type Document, isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
+
+/** A copy of a document with other contents, by default a copy of its own. What nobody changes is shared. */
+export function copyDocument(document: Document, contents: unknown = copyNode(document.contents)): Document {
+  const copy = Object.create(Object.getPrototypeOf(document), Object.getOwnPropertyDescriptors(document)) as Document;
+  copy.contents = contents as never;
+  return copy;
+}
+
+/** Several times as fast as the library's own way, which goes by the descriptors of all properties. */
+function copyNode(node: unknown): unknown {
+  if (isScalar(node)) return Object.assign(new Scalar(node.value), node);
+  if (isMap(node)) {
+    const items = node.items.map(({ key, value }) => new Pair(copyNode(key), copyNode(value)));
+    return Object.assign(new YAMLMap(node.schema), node, { items });
+  }
+  if (isSeq(node))
+    return Object.assign(new YAMLSeq(node.schema), node, { items: (node.items as Node[]).map(copyNode) });
+  return node;
+}

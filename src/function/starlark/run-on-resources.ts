@@ -1,0 +1,132 @@
+import type { YAMLMap } from 'yaml';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import {
+  CONFIG_MAP,
+  configOf,
+  invalidConfig,
+  isOfKind,
+  KPT_FUNCTIONS,
+  textAt,
+} from '../built-in/support/function-config.ts';
+import type { ResourceList } from '../function.ts';
+import type { FunctionResult } from '../function-result.ts';
+import { createNode } from '../resource-list/node-value.ts';
+import { withPlace } from '../resource-list/place-annotations.ts';
+import type { Resource } from '../resource-list/resource.ts';
+import { readListNode } from '../resource-list/resource-list-text.ts';
+import { fail, type Machine } from './machine.ts';
+import { loadModule } from './modules/load-module.ts';
+import { runStarlark } from './run-starlark.ts';
+import type { StarlarkErrorDetails } from './starlark-error.ts';
+import { Dict } from './values/hash-table.ts';
+import { List } from './values/sequence.ts';
+import { Struct } from './values/struct.ts';
+import type { Value } from './values/value.ts';
+import { plainFrom, valueFrom } from './yaml-values.ts';
+
+const STARLARK_RUN = { apiVersion: KPT_FUNCTIONS, kind: 'StarlarkRun' };
+const API_VERSION = 'config.kubernetes.io/v1';
+
+/** Lines that a script prints, and characters of each, that are told. */
+const PRINTED = { lines: 100, characters: 2000 };
+
+/** Runs the script of the configuration on the resources. Throws InvalidInput for a configuration without one. */
+export function runOnResources(list: ResourceList): void {
+  const config = configOf(list, 'starlark', [STARLARK_RUN, CONFIG_MAP]);
+  const source = textAt(config, isOfKind(config, CONFIG_MAP) ? ['data', 'source'] : ['source']);
+  if (source === undefined || source === '')
+    throw invalidConfig(config, `it has no script: ${config.kind === 'ConfigMap' ? 'data.source' : 'source'} is empty`);
+  const output: FunctionResult[] = [];
+  try {
+    const { items, results } = runScript(source, config, list, (text) => printed(output, text));
+    list.items = items;
+    list.results.push(...output, ...results);
+  } catch (error) {
+    list.results.push(...output, ...failureOf(error, config));
+  }
+}
+
+function runScript(
+  source: string,
+  config: Resource,
+  { items }: ResourceList,
+  print: (text: string) => void,
+): Pick<ResourceList, 'items' | 'results'> {
+  const resourceList = new Dict();
+  let tree: YAMLMap | undefined;
+  runStarlark(source, {
+    name: config.name || 'starlark',
+    load: loadModule,
+    print,
+    predeclare: (machine) => {
+      fillResourceList(machine, resourceList, items, config);
+      return new Map([['ctx', new Context(resourceList)]]);
+    },
+    collect: (machine) => {
+      tree = treeOf(machine, resourceList);
+    },
+  });
+  return readListNode(tree as YAMLMap, { sent: items });
+}
+
+/** What a script knows as `ctx`. */
+class Context extends Struct {
+  constructor(resourceList: Dict) {
+    const environment = new Dict();
+    environment.frozen = true;
+    super(
+      new Map([
+        ['resource_list', resourceList],
+        ['environment', environment],
+      ]),
+    );
+  }
+
+  override attribute(name: string): Value | undefined {
+    if (name === 'open_api')
+      fail('ctx.open_api cannot be used here: a package renders without the schema of a cluster');
+    return super.attribute(name);
+  }
+}
+
+function fillResourceList(machine: Machine, list: Dict, items: readonly Resource[], config: Resource): void {
+  list.set('apiVersion', API_VERSION);
+  list.set('kind', 'ResourceList');
+  list.set('items', new List(items.map((item) => valueFrom(machine, withPlace(item)))));
+  list.set('functionConfig', valueFrom(machine, config.root));
+}
+
+/** What the script left, as a ResourceList that a function outside of this process would have given. */
+function treeOf(machine: Machine, list: Dict): YAMLMap {
+  const fields = new Map([
+    ['apiVersion', API_VERSION],
+    ['kind', 'ResourceList'],
+    ...['items', 'results'].map((name) => [name, plainFrom(machine, list.get(name) ?? null, name)] as const),
+  ]);
+  return createNode(fields) as YAMLMap;
+}
+
+function printed(output: FunctionResult[], text: string): void {
+  if (output.length >= PRINTED.lines) return;
+  if (output.length === PRINTED.lines - 1)
+    output.push({
+      severity: 'info',
+      message: `the script printed more than ${PRINTED.lines} lines; the rest is left out`,
+    });
+  else {
+    const { characters } = PRINTED;
+    output.push({ severity: 'info', message: text.length > characters ? `${text.slice(0, characters)}…` : text });
+  }
+}
+
+/** What a script says of a package by failing. Throws what is no word about the package. */
+function failureOf(error: unknown, config: Resource): FunctionResult[] {
+  if (!(error instanceof SluiceError) || error.details === undefined) throw error;
+  const { phase, reason, backtrace } = error.details as StarlarkErrorDetails;
+  if (phase !== 'evaluation')
+    throw new SluiceError(error.code, `${config.describe()}: ${error.message}`, { cause: error });
+  // The words of the script itself are for people who need not know it.
+  if (reason.startsWith('fail: ')) return [{ severity: 'error', message: reason }];
+  const message = backtrace.split('\n').length > 2 ? `${error.message}\n${backtrace}` : error.message;
+  return [{ severity: 'error', message }];
+}

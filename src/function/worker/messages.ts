@@ -1,0 +1,40 @@
+import type { ErrorCode } from '../../foundation/sluice-error.ts';
+import type { ExternalAnswer, ExternalCall } from '../external/external-runner.ts';
+import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome } from '../pipeline/pipeline.ts';
+
+/** What a worker is started with, as the one argument of its program. */
+export interface WorkerSetup {
+  /** Process id of the process that started it. */
+  readonly parent: number;
+  /** URLs of the modules of packs, over and above the built-in functions. */
+  readonly packs: readonly string[];
+}
+
+export interface PlainError {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+/** A worker does one rendering at a time, so only questions need a number. */
+export type ToWorker =
+  | {
+      readonly type: 'run';
+      readonly input: PipelineInput;
+      readonly limits: FunctionLimits;
+      /** False if there is nothing that runs functions outside of this process. */
+      readonly external: boolean;
+    }
+  | { readonly type: 'answer'; readonly question: number; readonly answer: ExternalAnswer | string | undefined }
+  | { readonly type: 'noAnswer'; readonly question: number; readonly error: PlainError };
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'event'; readonly event: PipelineEvent }
+  | {
+      readonly type: 'refusal';
+      readonly question: number;
+      readonly call: Omit<ExternalCall, 'input'>;
+    }
+  | { readonly type: 'external'; readonly question: number; readonly call: ExternalCall }
+  | { readonly type: 'done'; readonly outcome: PipelineOutcome }
+  | { readonly type: 'failed'; readonly error: PlainError };

@@ -1,0 +1,44 @@
+import { availableParallelism } from 'node:os';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import type { ExternalRunner } from '../external/external-runner.ts';
+import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits, type PipelineRunner } from '../pipeline/pipeline.ts';
+import { runInWorker } from './run-in-worker.ts';
+import { WorkerPool } from './worker-pool.ts';
+
+export interface WorkerRunnerOptions {
+  /** Runs functions outside of this process; undefined refuses them all. */
+  readonly external: ExternalRunner | undefined;
+  /** URLs of modules whose default export is a FunctionPack, over and above the built-in functions. */
+  readonly packs?: readonly string[];
+  readonly limits?: FunctionLimits;
+  /** How many packages are rendered at a time; one less than there are cores by default. */
+  readonly concurrency?: number;
+  /** MiB of JavaScript objects for one rendering. */
+  readonly memory?: number;
+  readonly clock?: Clock;
+}
+
+const MEMORY = 512;
+
+/** A PipelineRunner, and the process ids of its workers. */
+export interface WorkerPipelineRunner extends PipelineRunner {
+  readonly pids: readonly number[];
+}
+
+/**
+ * Renders packages in processes of their own, which start when the first package comes and stay warm. A function that throws, hangs, ends
+ * its process or takes too much memory is a failed step with its name; renderings that hang do not hold up others.
+ */
+export function workerPipelineRunner(options: WorkerRunnerOptions): WorkerPipelineRunner {
+  const { external, limits = DEFAULT_FUNCTION_LIMITS, packs = [], memory = MEMORY, clock = systemClock } = options;
+  const concurrency = options.concurrency ?? Math.max(1, availableParallelism() - 1);
+  const pool = new WorkerPool({ packs, memory, clock, concurrency });
+  return {
+    run: (input, signal, onEvent) =>
+      pool.use(signal, (worker) => runInWorker(worker, { input, limits, external, clock, signal, onEvent })),
+    close: () => pool.close(),
+    get pids() {
+      return pool.pids;
+    },
+  };
+}

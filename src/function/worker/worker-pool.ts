@@ -1,0 +1,132 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { Slots } from './slots.ts';
+import { type WorkerOptions, WorkerProcess } from './worker-process.ts';
+
+export interface PoolOptions extends WorkerOptions {
+  /** How many workers are busy at a time, as long as none is slow. */
+  readonly concurrency: number;
+}
+
+/** After this time a worker counts as slow, so that a function that hangs does not hold up others; milliseconds. */
+const SLOW = 2_000;
+/** There are never more workers than this many times the concurrency. */
+const MOST = 4;
+/** Milliseconds after which workers that have nothing to do are ended, but one, which stays warm. */
+const IDLE = 30_000;
+/** A worker is replaced after this many uses, before what its functions leave behind adds up. */
+const USES = 1_000;
+
+interface Idle {
+  readonly worker: WorkerProcess;
+  readonly cancel: () => void;
+}
+
+/** Keeps workers, and lends each to one user at a time, in the order of asking. Starts none before the first is needed. */
+export class WorkerPool {
+  readonly #options: PoolOptions;
+  readonly #slots: Slots;
+  readonly #uses = new Map<WorkerProcess, number>();
+  /** The last one was used last. */
+  readonly #idle: Idle[] = [];
+  readonly #underWay = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+    const { concurrency, clock } = options;
+    this.#slots = new Slots({ count: concurrency, most: concurrency * MOST, slowAfter: SLOW, clock });
+  }
+
+  /**
+   * Lends a worker that is ready. One that is killed meanwhile is gone when this settles, and replaced. Rejects with what `action`
+   * rejects with, with the signal's reason while it waits, and with Unavailable if workers cannot be started and after `close`.
+   */
+  async use<Result>(signal: AbortSignal, action: (worker: WorkerProcess) => Promise<Result>): Promise<Result> {
+    const release = await this.#slots.take(signal);
+    const over = Promise.withResolvers<void>();
+    this.#underWay.add(over.promise);
+    try {
+      const worker = this.#takeIdle() ?? this.#start();
+      worker.hold(true);
+      try {
+        await worker.ready;
+        if (worker.isEnding)
+          throw new SluiceError('Unavailable', `functions cannot be run: a worker ${await worker.ended}`);
+        const result = await action(worker);
+        // What came of a worker that `close` killed says nothing about the package.
+        if (this.#closed) throw closed();
+        return result;
+      } finally {
+        if (worker.isEnding) await worker.ended;
+        else this.#giveBack(worker);
+      }
+    } finally {
+      this.#underWay.delete(over.promise);
+      over.resolve();
+      release();
+    }
+  }
+
+  /** Ends all workers; what is under way is refused. Resolves when they are gone and nothing is under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#slots.close(closed());
+    for (const { cancel } of this.#idle.splice(0)) cancel();
+    const workers = [...this.#uses.keys()];
+    for (const worker of workers) {
+      // Otherwise this process could end before they do.
+      worker.hold(true);
+      worker.kill();
+    }
+    await Promise.all([...workers.map((worker) => worker.ended), ...this.#underWay]);
+  }
+
+  /** Process ids of all workers. */
+  get pids(): number[] {
+    return [...this.#uses.keys()].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+  }
+
+  #start(): WorkerProcess {
+    if (this.#closed) throw closed();
+    const worker = new WorkerProcess(this.#options);
+    this.#uses.set(worker, 0);
+    void worker.ended.then(() => {
+      this.#uses.delete(worker);
+      this.#forget(worker);
+    });
+    return worker;
+  }
+
+  #takeIdle(): WorkerProcess | undefined {
+    const idle = this.#idle.pop();
+    idle?.cancel();
+    return idle?.worker;
+  }
+
+  #giveBack(worker: WorkerProcess): void {
+    const uses = (this.#uses.get(worker) ?? 0) + 1;
+    this.#uses.set(worker, uses);
+    if (uses >= USES) {
+      worker.kill();
+      return;
+    }
+    worker.hold(false);
+    const cancel = this.#options.clock.schedule(IDLE, () => this.#retire(worker));
+    this.#idle.push({ worker, cancel });
+  }
+
+  #retire(worker: WorkerProcess): void {
+    if (this.#uses.size === 1) return;
+    this.#forget(worker);
+    worker.kill();
+  }
+
+  #forget(worker: WorkerProcess): void {
+    const at = this.#idle.findIndex((idle) => idle.worker === worker);
+    if (at !== -1) this.#idle.splice(at, 1)[0]?.cancel();
+  }
+}
+
+function closed(): SluiceError {
+  return new SluiceError('Unavailable', 'functions are no longer run: this process is ending');
+}

@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Socket } from 'node:net';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../../foundation/clock.ts';
+import { withMemoryBound } from '../external/memory-bound.ts';
+import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
+
+export interface WorkerOptions {
+  readonly packs: readonly string[];
+  /** MiB of JavaScript objects that a worker can hold. */
+  readonly memory: number;
+  readonly clock: Clock;
+}
+
+/** What is not JavaScript objects: 512 that V8 reserves for code and that count as used, and as much again twice for buffers; MiB. */
+const BESIDE_OBJECTS = 3 * 512;
+/** Milliseconds until a worker must have read its functions. */
+const START_TIME = 30_000;
+const STDERR_CHARACTERS = 16 * 1024;
+
+/** The same module tree as this file's, as TypeScript or as JavaScript. */
+const PROGRAM = fileURLToPath(
+  new URL(`./pipeline-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+);
+
+/**
+ * A process that renders packages. A process and not a thread: one allocation that is too large in a thread ends the whole process
+ * that it is in, whatever bound the thread has. It has an empty environment and can neither write files nor start processes.
+ */
+export class WorkerProcess {
+  /** What happened to it, when it is gone; a sentence without its subject. */
+  readonly ended: Promise<string>;
+  readonly #child: ChildProcess;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #memory: number;
+  #receive: ((message: FromWorker) => void) | undefined;
+  #stderr = '';
+  #isEnding = false;
+  #late = false;
+
+  constructor({ packs, memory, clock }: WorkerOptions) {
+    this.#memory = memory;
+    const setup: WorkerSetup = { parent: process.pid, packs };
+    const command = withMemoryBound(
+      {
+        file: process.execPath,
+        arguments: [
+          ...['--permission', '--allow-fs-read=*', '--allow-worker', '--disable-warning=SecurityWarning'],
+          `--max-old-space-size=${memory}`,
+          PROGRAM,
+          JSON.stringify(setup),
+        ],
+      },
+      (memory + BESIDE_OBJECTS) * 1024 * 1024,
+    );
+    const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const;
+    const child = spawn(command.file, command.arguments, {
+      cwd: '/',
+      env: {},
+      stdio: [...stdio],
+      serialization: 'advanced',
+    });
+    this.#child = child;
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      if (this.#stderr.length < STDERR_CHARACTERS) this.#stderr += chunk.slice(0, STDERR_CHARACTERS);
+    });
+    child.on('message', (message: FromWorker) => {
+      if (message.type === 'ready') this.#ready.resolve();
+      else this.#receive?.(message);
+    });
+    const cancelStart = clock.schedule(START_TIME, () => {
+      this.#late = true;
+      this.kill();
+    });
+    const gone = Promise.withResolvers<string>();
+    child.on('error', (error) => {
+      // It could not be started; otherwise `close` follows.
+      if (child.pid === undefined) gone.resolve(`cannot be started: ${error.message}`);
+    });
+    child.on('close', (code, signal) => gone.resolve(this.#explain(code, signal)));
+    this.ended = gone.promise.finally(() => {
+      this.#isEnding = true;
+      this.#ready.resolve();
+    });
+    void this.#ready.promise.then(cancelStart);
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  /** True as soon as it is killed or gone. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Resolves when it can take messages, and when it is gone. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Takes what it says from now on; undefined stops it. */
+  listen(receive: ((message: FromWorker) => void) | undefined): void {
+    this.#receive = receive;
+  }
+
+  /** A message to a worker that is gone is lost: `ended` tells of it. */
+  send(message: ToWorker): void {
+    if (this.#child.connected) this.#child.send(message, () => undefined);
+  }
+
+  kill(): void {
+    this.#isEnding = true;
+    this.#child.kill('SIGKILL');
+  }
+
+  /** Whether it keeps this process alive. */
+  hold(value: boolean): void {
+    const act = value ? 'ref' : 'unref';
+    this.#child[act]();
+    this.#child.channel?.[act]();
+    (this.#child.stderr as Socket | null)?.[act]();
+  }
+
+  #explain(code: number | null, signal: NodeJS.Signals | null): string {
+    if (this.#late) return `did not start within ${START_TIME / 1000} s`;
+    if (this.#stderr.includes('heap out of memory') || this.#stderr.includes('OOMErrorHandler'))
+      return `needs more than ${this.#memory} MiB of memory`;
+    const said = this.#stderr.split('\n').find((line) => /^\w*Error\b/.test(line));
+    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+    return `ended its process ${how}${said === undefined ? '' : ` (${said.slice(0, 300)})`}`;
+  }
+}
