@@ -37,8 +37,8 @@ export async function secretCredentials(
   const text = (key: string) => secretText(secret, key)?.replace(/[\r\n]+$/, '');
   const username = text('username');
   const password = text('password');
-  if (username !== undefined && password !== undefined) return { username, password };
+  if (username !== undefined && password !== undefined) return { basic: { username, password } };
   const token = text('bearerToken') ?? text('token');
-  if (token !== undefined) return { username: username ?? TOKEN_USER, password: token };
+  if (token !== undefined) return { basic: { username: username ?? TOKEN_USER, password: token } };
   throw new SluiceError('InvalidInput', `${where} has neither username and password nor bearerToken nor token`);
 }

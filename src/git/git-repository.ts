@@ -207,9 +207,25 @@ export interface GitRemote {
   readonly credentials?: () => Promise<GitCredentials>;
 }
 
+/** What a remote is shown, and what makes it trusted. */
 export interface GitCredentials {
+  /** For http and https. */
+  readonly basic?: BasicCredentials;
+  /** For https: certificates in PEM of authorities that are trusted for this remote besides those of the system. */
+  readonly certificateAuthorities?: string;
+  readonly ssh?: SshCredentials;
+}
+
+export interface BasicCredentials {
   readonly username: string;
   readonly password: string;
+}
+
+export interface SshCredentials {
+  /** As in a key file of OpenSSH, without a passphrase. */
+  readonly privateKey: string;
+  /** Lines of a known_hosts file; a host that is not in them is refused. */
+  readonly knownHosts: string;
 }
 
 export type PushOutcome = 'done' | 'not done';

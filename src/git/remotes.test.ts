@@ -33,7 +33,7 @@ describe.each(['auto', 'git'] as const)('remotes (%s)', (transport) => {
     folder = temporaryFolder();
     origin = initBare(join(folder.path, 'origin.git'));
     server = await startGitServer({ root: folder.path, auth: USER, hooks: { update: UPDATE_HOOK } });
-    remote = { url: `${server.url}/origin.git`, credentials: async () => USER };
+    remote = { url: `${server.url}/origin.git`, credentials: async () => ({ basic: USER }) };
     path = initBare(join(folder.path, 'local.git'));
     repository = await openRepository(path, { transport });
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
@@ -323,7 +323,7 @@ describe.each(['auto', 'git'] as const)('remotes (%s)', (transport) => {
     test('what a server answers has a meaning', async () => {
       const list = (more: object = {}) => repository.listRemoteRefs({ ...remote, ...more });
       await expect(list({ credentials: undefined })).rejects.toMatchObject({ code: 'Refused' });
-      const wrong = async () => ({ username: 'sluice', password: 'wrong' });
+      const wrong = async () => ({ basic: { username: 'sluice', password: 'wrong' } });
       await expect(list({ credentials: wrong })).rejects.toMatchObject({ code: 'Refused' });
       await expect(list({ url: `${server.url}/none.git` })).rejects.toMatchObject({ code: 'NotFound' });
       await expect(list({ url: `file://${folder.path}/none.git` })).rejects.toMatchObject({ code: 'NotFound' });
@@ -357,7 +357,7 @@ describe.each(['auto', 'git'] as const)('remotes (%s)', (transport) => {
         expect(error, url).toMatchObject({ code: 'InvalidInput' });
         expect(String(error)).not.toContain('topsecret');
       }
-      const broken = async () => ({ username: 'a\nhost=evil', password: 'b' });
+      const broken = async () => ({ basic: { username: 'a\nhost=evil', password: 'b' } });
       await expect(repository.listRemoteRefs({ ...remote, credentials: broken })).rejects.toMatchObject({
         code: 'InvalidInput',
       });

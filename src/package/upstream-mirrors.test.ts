@@ -9,7 +9,7 @@ import { UpstreamMirrors, type UpstreamMirrorsOptions } from './upstream-mirrors
 import type { UpstreamAddress } from './write/revision-source.ts';
 import type { UpstreamPackage } from './write/upstream-reader.ts';
 
-const credentials = { username: 'robot', password: 'a-secret-word' };
+const basic = { username: 'robot', password: 'a-secret-word' };
 
 interface World extends AsyncDisposable {
   readonly scratch: Scratch;
@@ -116,12 +116,12 @@ test('a repository on this machine is read where that is allowed', async () => {
 test('credentials are asked for each time, for whoever asks, and no mirror gives what the remote would not', async () => {
   await using w = await world();
   await w.push('one\n');
-  w.server.behaviour.auth = credentials;
+  w.server.behaviour.auth = basic;
   const asked: unknown[] = [];
   const options: Partial<UpstreamMirrorsOptions> = {
     credentials: async (secret, { actor }) => {
       asked.push([secret, actor.name]);
-      return credentials;
+      return { basic };
     },
   };
   const secretRef = { name: 'upstream' };
@@ -132,7 +132,7 @@ test('credentials are asked for each time, for whoever asks, and no mirror gives
   const refused = await outcomeOf(w.read({}));
   expect(refused).toMatch(/^Refused: /);
   const wrong = await outcomeOf(
-    w.read({ secretRef }, { credentials: async () => ({ ...credentials, password: 'wrong-word' }) }),
+    w.read({ secretRef }, { credentials: async () => ({ basic: { ...basic, password: 'wrong-word' } }) }),
   );
   expect(wrong).toMatch(/^Refused: /);
   expect(wrong + refused).not.toMatch(/a-secret-word|wrong-word/);

@@ -27,7 +27,7 @@ async function connect(scratch: Scratch, server: GitServer, process = 'one'): Pr
     await openPackageRepository(object, {
       dataFolder: join(scratch.folder, process),
       clock: systemClock,
-      credentials: async () => credentials,
+      credentials: async () => ({ basic: credentials }),
       git: { timeouts: { push: 1500, fetch: 1500, listRemote: 1500 } },
       policyFor: () => DEFAULT_POLICY,
       dependentsOf: () => [],

@@ -150,8 +150,8 @@ export class GitTransport {
 
 /** Credentials in the line format of Git's helpers. */
 async function secretOf(remote: GitRemote): Promise<string | undefined> {
-  const credentials = await readCredentials(remote);
-  return credentials === undefined ? undefined : `username=${credentials.username}\npassword=${credentials.password}\n`;
+  const { basic } = (await readCredentials(remote)) ?? {};
+  return basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
 }
 
 /** What limits the listing on the server's side, where all prefixes are of one kind. */

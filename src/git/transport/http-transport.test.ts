@@ -268,7 +268,7 @@ describe('the own client over HTTP', () => {
         ...remote,
         credentials: async () => {
           asked += 1;
-          return current;
+          return { basic: current };
         },
       };
       server.behaviour.auth = old;
@@ -276,7 +276,7 @@ describe('the own client over HTTP', () => {
       expect(asked).toBe(1);
       server.behaviour.auth = renewed;
       // Renewed between the two times that it is asked.
-      const late = { ...remote, credentials: async () => (asked++ === 1 ? old : renewed) };
+      const late = { ...remote, credentials: async () => ({ basic: asked++ === 1 ? old : renewed }) };
       await repository.push(late, [create('refs/heads/y', first)]);
       expect(asked).toBe(3);
       current = old;
@@ -288,7 +288,7 @@ describe('the own client over HTTP', () => {
     test('are in no message, even if the server sends them back', async () => {
       const encoded = Buffer.from(`${old.username}:${old.password}`).toString('base64');
       Object.assign(server.behaviour, { refuse: 403, words: `no: ${old.password} ${encoded}` });
-      const error = await failure(repository.listRemoteRefs({ ...remote, credentials: async () => old }));
+      const error = await failure(repository.listRemoteRefs({ ...remote, credentials: async () => ({ basic: old }) }));
       expect(error).toMatchObject({ code: 'Refused', message: expect.stringContaining('no: *** ***') });
     });
   });

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { GitCredentials, GitRemote } from '../git-repository.ts';
+import type { BasicCredentials, GitRemote } from '../git-repository.ts';
 import { readCredentials } from '../remote-credentials.ts';
 import { openPool } from './connection-pool.ts';
 import { connectionError, type HttpFailure, statusError } from './http-error.ts';
@@ -81,7 +81,7 @@ export class SmartHttp {
   }
 
   async #authenticated<Result>(remote: GitRemote, exchange: Exchange<Result>, signal: AbortSignal): Promise<Result> {
-    let credentials = await readCredentials(remote);
+    let credentials = (await readCredentials(remote))?.basic;
     for (let attempt = 1; ; attempt += 1) {
       signal.throwIfAborted();
       try {
@@ -89,7 +89,7 @@ export class SmartHttp {
       } catch (error) {
         const unknown = isSluiceError(error) && (error.details as HttpFailure | undefined)?.status === 401;
         if (!unknown || attempt > 1) throw error;
-        const renewed = await readCredentials(remote);
+        const renewed = (await readCredentials(remote))?.basic;
         if (renewed === undefined || sameCredentials(renewed, credentials)) throw error;
         credentials = renewed;
       }
@@ -98,7 +98,7 @@ export class SmartHttp {
 
   async #attempt<Result>(
     exchange: Exchange<Result>,
-    credentials: GitCredentials | undefined,
+    credentials: BasicCredentials | undefined,
     signal: AbortSignal,
   ): Promise<Result> {
     const { service } = exchange;
@@ -146,16 +146,16 @@ function bodyOf(body: Uint8Array | AsyncIterable<Uint8Array>): Uint8Array | Read
   return body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
 }
 
-function basic({ username, password }: GitCredentials): string {
+function basic({ username, password }: BasicCredentials): string {
   return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
 }
 
-function sameCredentials(a: GitCredentials, b: GitCredentials | undefined): boolean {
+function sameCredentials(a: BasicCredentials, b: BasicCredentials | undefined): boolean {
   return a.username === b?.username && a.password === b.password;
 }
 
 /** A server may send back what it was sent. */
-function without(said: string, credentials: GitCredentials | undefined): string {
+function without(said: string, credentials: BasicCredentials | undefined): string {
   if (credentials === undefined) return said;
   const secrets = [credentials.password, encodeURIComponent(credentials.password), basic(credentials).slice(6)];
   return secrets.filter((secret) => secret !== '').reduce((text, secret) => text.replaceAll(secret, '***'), said);
