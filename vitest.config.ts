@@ -16,7 +16,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['{kptfile-schema,src,controllers,examples,scripts}/**/*.test.ts'],
-          testTimeout: 20_000,
+          // Property tests of some seconds; a loaded machine takes several times as long.
+          testTimeout: 60_000,
         },
       },
       {
