@@ -1,14 +1,16 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isHosted, localPath } from '../../src/git/open-location.ts';
+import { readSshAddress } from '../../src/git/ssh/ssh-address.ts';
 
 /** One text for the addresses of one Git repository, as far as they can be compared without asking it. */
 export async function canonicalAddress(address: string): Promise<string> {
   if (isHosted(address)) return address;
   const path = localPath(address);
   if (path === undefined) {
-    const url = URL.parse(address);
-    return (url === null ? address : url.href).replace(/\/+$/, '').replace(/\.git$/, '');
+    const ssh = readSshAddress(address);
+    const url = 'problem' in ssh ? (URL.parse(address)?.href ?? address) : ssh.url;
+    return url.replace(/\/+$/, '').replace(/\.git$/, '');
   }
   try {
     return await realpath(path);

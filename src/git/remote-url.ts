@@ -1,14 +1,23 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { looksLikeSsh, readSshAddress } from './ssh/ssh-address.ts';
 
 export interface RemoteAddress {
-  /** What git gets: normalised, without user or password. */
+  /** What git gets: normalised, without a password, and without a user but for ssh. */
   readonly url: string;
   /** The one transport that git may use for it. */
-  readonly protocol: 'https' | 'http' | 'file';
+  readonly protocol: 'https' | 'http' | 'file' | 'ssh';
 }
 
-/** Checks the address of a remote. Throws InvalidInput for everything but https, http (loopback only, unless allowed) and file. */
+/**
+ * Checks the address of a remote. Throws InvalidInput for everything but https, http (loopback only, unless allowed), file and ssh, which
+ * may be written as `user@host:path` too.
+ */
 export function checkRemoteUrl(text: string, allowInsecureHttp: boolean): RemoteAddress {
+  if (looksLikeSsh(text)) {
+    const address = readSshAddress(text);
+    if ('problem' in address) throw refused(text, `it ${address.problem}`);
+    return { url: address.url, protocol: 'ssh' };
+  }
   const url = /[\s\x00-\x1f\x7f]/.test(text) ? null : URL.parse(text);
   if (url === null) throw refused(text, 'it is not a URL');
   if (url.username !== '' || url.password !== '')
@@ -25,7 +34,7 @@ export function checkRemoteUrl(text: string, allowInsecureHttp: boolean): Remote
       if (url.host !== '') throw refused(text, 'a file URL names no host: write file:///path');
       return { url: url.href, protocol: 'file' };
     default:
-      throw refused(text, 'only https, http and file are supported');
+      throw refused(text, 'only https, ssh, http and file are supported');
   }
 }
 

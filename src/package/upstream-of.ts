@@ -1,3 +1,4 @@
+import { readSshAddress } from '../git/ssh/ssh-address.ts';
 import type { PackageRevision } from '../resource/kinds/package-revision.ts';
 import type { Stored } from '../resource/object.ts';
 
@@ -45,9 +46,10 @@ export function upstreamFinder(revisions: Iterable<Revision>): (revision: Revisi
   };
 }
 
-/** One form of an address: file URLs as paths, without `.git` and slashes at the end. */
+/** One form of an address: file URLs as paths, ssh always as a URL, without `.git` and slashes at the end. */
 export function comparableAddress(address: string): string {
-  return address
+  const ssh = readSshAddress(address);
+  return ('problem' in ssh ? address : ssh.url)
     .replace(/^file:\/\/(?=\/)/, '')
     .replace(/\/+$/, '')
     .replace(/\.git$/, '');

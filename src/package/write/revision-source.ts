@@ -41,7 +41,7 @@ export type RevisionSource =
 export type UpstreamReference = { readonly revision: string } | { readonly git: UpstreamAddress };
 
 export interface UpstreamAddress {
-  /** `https://…`, `http://…` on this machine, `file:///…` or an absolute path. */
+  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` on this machine, `file:///…` or an absolute path. */
   readonly repo: string;
   /** Branch, tag or commit. */
   readonly ref: string;

@@ -8,6 +8,8 @@ test.each([
   'sluice:///a-1.git',
   'https://git.example.com/a.git',
   'http://127.0.0.1:3000/a.git',
+  'ssh://git@example.com:2222/a.git',
+  'git@example.com:team/a.git',
 ])('%j can be an address', (address) => {
   expect(gitAddressProblem(address)).toBeUndefined();
 });
@@ -23,8 +25,10 @@ test.each([
   'sluice:///../a.git',
   'sluice:///A.git',
   'SLUICE:///a.git',
-  'ssh://git@example.com/a.git',
-  'git@example.com:a.git',
+  'ssh://git:secret@example.com/a.git',
+  'ssh://-oProxyCommand=id/a.git',
+  'git@-oProxyCommand=id:a.git',
+  'example.com:a.git',
   'ext::sh -c id',
   'http://git.example.com/a.git',
   'https://me:secret@git.example.com/a.git',

@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { looksLikeSsh, readSshAddress } from '../../git/ssh/ssh-address.ts';
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
@@ -11,11 +12,15 @@ const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 /** What is wrong with the address of a Git repository; undefined if nothing is. */
 export function gitAddressProblem(address: string): string | undefined {
   const forms =
-    'must be an https:// URL, an http:// URL on this machine, a file:// URL, an absolute path, or sluice:///<name>.git';
+    'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL on this machine, a file:// URL, an absolute path, or sluice:///<name>.git';
   if (CONTROL.test(address)) return 'must not contain control characters';
   if (address.startsWith('/')) return undefined;
   if (address.startsWith('sluice:'))
     return HOSTED.test(address) ? undefined : 'must be sluice:///<name>.git, with lower case letters, digits and "-"';
+  if (looksLikeSsh(address)) {
+    const ssh = readSshAddress(address);
+    return 'problem' in ssh ? ssh.problem : undefined;
+  }
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined) return forms;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
@@ -59,7 +64,7 @@ export const gitAddressSchema = z
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
   .describe(
-    'Address of the Git repository: https://, http:// on this machine, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
+    'Address of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// on this machine, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
   );
 
 export const branchSchema = z
@@ -76,4 +81,6 @@ export const directorySchema = z
 /** Clients written in Go send an empty name for none. */
 export const secretRefSchema = z
   .object({ name: z.string().describe('Name of a Secret in the same namespace; empty for none.') })
-  .describe('Credentials: a Secret with username and password (or token).');
+  .describe(
+    'Credentials: a Secret with username and password (or token); for ssh with identity and known_hosts; with ca.crt for an authority of your own.',
+  );

@@ -1,0 +1,33 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+const LONGEST = 64 * 1024;
+const ARMOUR = /^-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----\n([A-Za-z0-9+/=:,\-.\s]*?)\n-----END \1PRIVATE KEY-----$/;
+
+/**
+ * A private key as ssh reads it from a file. Throws InvalidInput, with no word of the key, for what is none or takes a passphrase:
+ * nobody is there to enter it.
+ */
+export function checkPrivateKey(text: string): string {
+  const key = text.length > LONGEST ? '' : text.replaceAll('\r\n', '\n').trim();
+  const [, kind, body = ''] = ARMOUR.exec(key) ?? [];
+  if (kind === undefined)
+    throw new SluiceError(
+      'InvalidInput',
+      'the private key for ssh is not the text of a key file, which begins with "-----BEGIN … PRIVATE KEY-----": take the file without .pub',
+    );
+  if (kind === 'ENCRYPTED ' || /^Proc-Type:.*ENCRYPTED/m.test(body) || (kind === 'OPENSSH ' && isEncrypted(body)))
+    throw new SluiceError(
+      'InvalidInput',
+      'the private key for ssh takes a passphrase, which nobody can enter here: use a key without one, made for this purpose (ssh-keygen -t ed25519 -N "" -f <file>)',
+    );
+  return `${key}\n`;
+}
+
+/** A key in OpenSSH's own format names its cipher first (PROTOCOL.key): magic, then a string with its length before it. */
+function isEncrypted(body: string): boolean {
+  const magic = 'openssh-key-v1\0';
+  const data = Buffer.from(body, 'base64');
+  const start = magic.length + 4;
+  if (data.toString('latin1', 0, magic.length) !== magic || data.length < start) return false;
+  return data.toString('latin1', start, start + data.readUInt32BE(magic.length)) !== 'none';
+}

@@ -1,0 +1,79 @@
+/** Where a repository is reached over ssh. */
+export interface SshAddress {
+  /** The one form of it, `ssh://user@host[:port]/path`, whatever form it was written in. */
+  readonly url: string;
+  readonly user: string;
+  /** Lower case; an IPv6 address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** As the server's command gets it: absolute, or `~/…` and `~user/…` for a home folder there. */
+  readonly path: string;
+}
+
+const DEFAULT_USER = 'git';
+const DEFAULT_PORT = 22;
+const LONGEST = 2048;
+
+const URL_FORM = /^ssh:\/\/(?:([^@/]*)@)?(\[[^\]/]*\]|[^:/[\]]*)(?::([^/]*))?(\/.*)$/i;
+/** The user is asked for: `host:path` alone may as well be a mistyped path or another kind of address. */
+const SHORT_FORM = /^([^@/:]+)@(\[[^\]/]*\]|[^:/[\]]+):(?!\/\/)(.+)$/;
+
+// Neither may begin like an option of a program.
+const USER = /^[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}$/;
+const HOST = /^[a-z0-9](?:[a-z0-9._-]{0,251}[a-z0-9])?$/;
+const IPV6 = /^\[[0-9a-f:.]{2,45}\]$/;
+/** Letters and digits of all languages, and nothing that has a meaning for a shell inside or outside of single quotes. */
+const PATH = /^[/~][\p{L}\p{M}\p{N}._~/+@=,:()% -]*$/u;
+
+/** True for what is meant as an address for ssh, be it a good one or not. */
+export function looksLikeSsh(text: string): boolean {
+  return /^ssh:/i.test(text) || SHORT_FORM.test(text);
+}
+
+/**
+ * Reads `ssh://[user@]host[:port]/path` and `user@host:path`; the path of the second form is taken from the root, as that of the
+ * first. Without a user it is `git`. Returns what is wrong, as the rest of a sentence that begins with the address, if it is neither.
+ */
+export function readSshAddress(text: string): SshAddress | { readonly problem: string } {
+  if (text.length > LONGEST) return { problem: 'is too long' };
+  const [, givenUser, givenHost = '', givenPort, urlPath] = URL_FORM.exec(text) ?? [];
+  const [, shortUser, shortHost = '', shortPath] = urlPath === undefined ? (SHORT_FORM.exec(text) ?? []) : [];
+  const user = givenUser ?? shortUser ?? DEFAULT_USER;
+  const host = (givenHost || shortHost).toLowerCase();
+  const port = portOf(givenPort);
+  const path = urlPath === undefined ? shortPath : decoded(urlPath);
+  if (user.includes(':'))
+    return { problem: 'must not contain a password; ssh takes a key, from the Secret in secretRef' };
+  if (!USER.test(user)) return { problem: 'must name a user of letters, digits and ._+-' };
+  if (!HOST.test(host) && !IPV6.test(host))
+    return { problem: 'must name a host, such as ssh://git@git.example.com/a.git' };
+  if (port === undefined) return { problem: 'must have a port from 1 to 65535, or none' };
+  const segments = path?.split('/').filter((segment) => segment !== '' && segment !== '.') ?? [];
+  const rooted = segments[0]?.startsWith('~') === true ? segments.join('/') : `/${segments.join('/')}`;
+  if (segments.length === 0 || segments.includes('..') || !PATH.test(rooted))
+    return { problem: 'must have a path of letters, digits, blanks and ._~/+@=,:()%-, without ".."' };
+  const authority = `${user}@${host}${port === DEFAULT_PORT ? '' : `:${port}`}`;
+  const url = `ssh://${authority}/${segments.map(encodeSegment).join('/')}`;
+  return { url, user, host: host.replace(/^\[|\]$/g, ''), port, path: rooted };
+}
+
+function portOf(text: string | undefined): number | undefined {
+  if (text === undefined) return DEFAULT_PORT;
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  return port >= 1 && port <= 65_535 ? port : undefined;
+}
+
+/** Undefined if it is not properly encoded. */
+function decoded(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // URIError: the caller says what a path must be.
+    return undefined;
+  }
+}
+
+/** Only what does not stand for itself in a URL: `~` and `@` stay readable. */
+function encodeSegment(segment: string): string {
+  return encodeURI(segment).replaceAll('#', '%23').replaceAll('?', '%3F');
+}
