@@ -1,0 +1,139 @@
+// A process that does random work on one remote repository until its time is over, and says of each operation what it was told.
+// Then it waits for the end of its input, and says what is there.
+// Arguments: name of the writer, folder of its data, address of the repository, seconds.
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
+import { isUnknownOutcome } from '../../src/git/errors.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import type { RequestContext } from '../../src/resource/request-context.ts';
+
+const [writer = '', folder = '', url = '', seconds = '0'] = process.argv.slice(2);
+const PACKAGES = 8;
+const TASKS = 6;
+const end = Date.now() + Number(seconds) * 1000;
+let operations = 0;
+
+const object = repositoryKind.complete({
+  metadata: { name: 'packages', namespace: 'default' },
+  spec: { git: { repo: url } },
+});
+const store = new RevisionStore();
+const options = {
+  dataFolder: folder,
+  clock: systemClock,
+  git: { timeouts: { push: 5000, fetch: 5000, listRemote: 5000 } },
+  policyFor: () => DEFAULT_POLICY,
+  dependentsOf: () => [],
+  onChange: (changes: Parameters<RevisionStore['announce']>[0]) => store.announce(changes),
+};
+store.add(await untilAnswered(() => openPackageRepository(object, options)));
+const repository = store.repository('packages');
+await Promise.all([...Array.from({ length: TASKS }, work), keepUp()]);
+say({ says: 'idle' });
+// The other one may still be at work; what is there at the end is known when both are done.
+process.stdin.resume();
+await once(process.stdin, 'end');
+await untilAnswered(() => repository.sync());
+const rows = [...repository.index.all()];
+// A package on main names the head at which its folder was seen first, which differs from process to process.
+const names = rows.map(({ name, uid, revision, refOid }) => `${name} ${uid} ${revision < 0 ? '' : refOid}`).sort();
+say({ says: 'end', names });
+await store.close();
+
+async function work(): Promise<void> {
+  while (Date.now() < end) {
+    await one(`${writer}-${process.pid}-${operations++}`);
+    await delay(Math.random() * 20);
+  }
+}
+
+/** Takes in what the other writer does. */
+async function keepUp(): Promise<void> {
+  while (Date.now() < end) {
+    await delay(300);
+    try {
+      await repository.sync();
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+    }
+  }
+}
+
+async function one(id: string): Promise<void> {
+  const context: RequestContext = { actor: { name: id }, face: 'cli' };
+  const name = `p${Math.floor(Math.random() * PACKAGES)}`;
+  const rows = repository.index.ofPackage(name);
+  const row = rows[Math.floor(Math.random() * rows.length)];
+  const published = rows.find(({ lifecycle, revision }) => lifecycle === 'Published' && revision > 0);
+  const isNew = row === undefined || (published !== undefined && Math.random() < 0.3);
+  const operation = isNew ? create(name, id, published) : onRevision(row, id);
+  if (operation === undefined) return;
+  say({ says: 'begin', id, does: operation.does, of: row?.uid });
+  try {
+    const uid = await operation.run(context);
+    say({ says: 'done', id, does: operation.does, uid });
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    say({ says: isUnknownOutcome(error) ? 'unknown' : 'failed', id, code: error.code, message: messageOf(error) });
+  }
+}
+
+interface Operation {
+  readonly does: string;
+  run(context: RequestContext): Promise<string | undefined>;
+}
+
+function create(name: string, id: string, source: PackageRevision | undefined): Operation {
+  const from = source === undefined ? ({ type: 'init' } as const) : ({ type: 'copy', source: source.name } as const);
+  const revision = { package: name, workspace: `w${id}`, source: from };
+  return { does: 'create', run: async (context) => (await store.create('packages', revision, context)).uid };
+}
+
+function onRevision(row: PackageRevision, id: string): Operation | undefined {
+  const step = (action: 'propose' | 'approve' | 'reject' | 'delete' | 'propose-deletion'): Operation => ({
+    does: action,
+    run: async (context) => (await store.transition(row.name, { action }, context))?.uid ?? row.uid,
+  });
+  const lot = Math.random();
+  switch (row.lifecycle) {
+    case 'Draft':
+      if (lot < 0.1) return step('delete');
+      if (lot < 0.4) return step('propose');
+      return {
+        does: 'edit',
+        run: async (context) => {
+          const files = new Map([[`done-${id}.txt`, Buffer.from(`${id}\n`)]]);
+          return (await store.change(row.name, { files }, context)).uid;
+        },
+      };
+    case 'Proposed':
+      return step(lot < 0.2 ? 'reject' : 'approve');
+    case 'Published':
+      // The package as it is on main has no lifecycle of its own here.
+      return row.revision < 1 || lot < 0.7 ? undefined : step('propose-deletion');
+    case 'DeletionProposed':
+      return row.revision < 1 ? undefined : step(lot < 0.3 ? 'reject' : 'delete');
+  }
+}
+
+/** The remote is troubled now and then; what begins or ends a writer has to get through. */
+async function untilAnswered<Result>(run: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isSluiceError(error) || attempt === 50) throw error;
+      await delay(200);
+    }
+  }
+}
+
+function say(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}

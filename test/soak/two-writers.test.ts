@@ -1,0 +1,190 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { pushLogHook, refsOf, replayPushes } from '../faults/push-log.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+
+const SECONDS = process.env.SLUICE_SOAK === 'short' ? 20 : 600;
+const run = promisify(execFile);
+
+/** What a writer says of one of its operations. */
+interface Said {
+  readonly says: 'begin' | 'done' | 'failed' | 'unknown' | 'idle' | 'end';
+  readonly id: string;
+  readonly does?: string;
+  readonly uid?: string;
+  readonly of?: string;
+  readonly code?: string;
+  readonly message?: string;
+  readonly names?: readonly string[];
+}
+
+/** A process that works on the remote; when it is killed it begins anew with the data that it left. */
+class Writer {
+  readonly said: Said[] = [];
+  readonly errors: string[] = [];
+  readonly #arguments: readonly string[];
+  readonly #until = Date.now() + SECONDS * 1000;
+  readonly #idle = Promise.withResolvers<void>();
+  #child: ChildProcess | undefined;
+  #mayEnd = false;
+  lives = 0;
+
+  constructor(name: string, folder: string, url: string) {
+    this.#arguments = [fileURLToPath(new URL('../faults/random-writer.ts', import.meta.url)), name, folder, url];
+  }
+
+  /** Resolves once it has done its work. */
+  get idle(): Promise<void> {
+    return this.#idle.promise;
+  }
+
+  async run(): Promise<void> {
+    for (let code: number | null = null; code !== 0; ) {
+      this.lives += 1;
+      const left = Math.max(0, (this.#until - Date.now()) / 1000);
+      const child = spawn(process.execPath, [...this.#arguments, `${left}`], { stdio: 'pipe' });
+      this.#child = child;
+      if (this.#mayEnd) child.stdin.end();
+      let errors = '';
+      child.stderr.on('data', (piece: Buffer) => {
+        errors += piece.toString();
+      });
+      const lines = createInterface(child.stdout).on('line', (line) => {
+        // The last line of one that was killed may be cut.
+        if (!line.endsWith('}')) return;
+        const said = JSON.parse(line) as Said;
+        if (said.says === 'idle') this.#idle.resolve();
+        this.said.push(said);
+      });
+      await Promise.all([once(child, 'close'), once(lines, 'close')]);
+      code = child.exitCode;
+      if (code !== 0 && child.signalCode !== 'SIGKILL') throw new Error(`a writer ended with ${code}: ${errors}`);
+    }
+  }
+
+  kill(): void {
+    this.#child?.kill('SIGKILL');
+  }
+
+  /** Lets it say what is there. */
+  finish(): void {
+    this.#mayEnd = true;
+    this.#child?.stdin?.end();
+  }
+}
+
+/** Now and then the server hangs for a moment, answers with an error, or breaks a push off before or after it is done. */
+async function trouble(server: GitServer, writers: readonly Writer[], signal: AbortSignal): Promise<void> {
+  const troubles = [
+    { delayMs: 200 },
+    { refuse: 503 },
+    { dropPush: 'before' },
+    { dropPush: 'after' },
+    { cutAfter: 40 },
+    { hang: 'push' },
+  ] as const;
+  for (let round = 0; !signal.aborted; round++) {
+    await delay(500 + Math.random() * 2500);
+    Object.assign(server.behaviour, troubles[round % troubles.length]);
+    await delay(100 + Math.random() * 400);
+    for (const name of ['delayMs', 'refuse', 'dropPush', 'cutAfter', 'hang'] as const) delete server.behaviour[name];
+    if (round % 5 === 4) writers[round % 2]?.kill();
+  }
+}
+
+test(
+  'two processes on one remote: the union of what each was told succeeded is exactly what is there',
+  async () => {
+    await using scratch = await scratchRepository();
+    const before = await refsOf(scratch.path);
+    const log = join(scratch.folder, 'pushes.log');
+    const server = await startGitServer({ root: scratch.folder, hooks: { 'post-receive': pushLogHook(log) } });
+    const end = new AbortController();
+    try {
+      const url = `${server.url}/packages.git`;
+      const writers = ['one', 'two'].map((name) => new Writer(name, join(scratch.folder, name), url));
+      const troubled = trouble(server, writers, end.signal);
+      const over = Promise.all(writers.map((writer) => writer.run()));
+      await Promise.race([over, Promise.all(writers.map((writer) => writer.idle))]);
+      end.abort();
+      await troubled;
+      for (const writer of writers) writer.finish();
+      await over;
+      await judge(scratch, log, before, writers);
+    } finally {
+      end.abort();
+      await server.close();
+    }
+  },
+  (SECONDS + 120) * 1000,
+);
+
+async function judge(
+  scratch: Scratch,
+  log: string,
+  before: ReadonlyMap<string, string>,
+  writers: readonly Writer[],
+): Promise<void> {
+  const history = await replayPushes(log, scratch.path, before);
+  expect(Object.fromEntries(history.refs)).toEqual(Object.fromEntries(await refsOf(scratch.path)));
+  expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+
+  const { store } = await scratch.open();
+  const rows = [...store.repository('packages').index.all()];
+  const truth = rows.map(({ name, uid, revision, refOid }) => `${name} ${uid} ${revision < 0 ? '' : refOid}`).sort();
+  for (const { said } of writers) expect(said.findLast(({ says }) => says === 'end')?.names).toEqual(truth);
+
+  const said = writers.flatMap((writer) => writer.said);
+  const begun = said.filter(({ says }) => says === 'begin');
+  const ends = new Map(
+    said.filter(({ says }) => ['done', 'failed', 'unknown'].includes(says)).map((line) => [line.id, line]),
+  );
+  const uids = new Map(rows.map((row) => [row.uid, row]));
+  const files = await filesByUid(scratch, rows);
+  const counts = { operations: begun.length, done: 0, failed: 0, unknown: 0, killed: 0 };
+  for (const { id, does, of } of begun) {
+    const told = ends.get(id);
+    const pushes = history.pushesOf.get(id) ?? 0;
+    const what = `${does} ${id}: ${JSON.stringify(told)}`;
+    counts[told === undefined ? 'killed' : (told.says as 'done')] += 1;
+    if (told?.says === 'done') {
+      // Removing a draft removes its refs and writes nothing.
+      if (does !== 'delete') expect(pushes, what).toBe(1);
+      else expect(uids.has(of ?? ''), what).toBe(false);
+      const content = files.get(told.uid ?? '');
+      if (does === 'edit' && content !== undefined) expect(content.has(`done-${id}.txt`), what).toBe(true);
+    } else if (told?.says === 'failed') {
+      expect(pushes, what).toBe(0);
+    } else {
+      expect(pushes, what).toBeLessThanOrEqual(1);
+    }
+  }
+  const codes = new Map<string, number>();
+  for (const { says, code = '' } of said) if (says === 'failed') codes.set(code, (codes.get(code) ?? 0) + 1);
+  const lives = writers.map((writer) => writer.lives).join(' and ');
+  console.log(
+    `${SECONDS} s: ${JSON.stringify(counts)}, failed: ${JSON.stringify(Object.fromEntries(codes))}, ${history.pushes} pushes, ${lives} lives, ${rows.length} revisions at the end`,
+  );
+  expect(counts.done).toBeGreaterThan(10);
+}
+
+/** Names of the files of each revision that has a branch or tag of its own. */
+async function filesByUid(
+  scratch: Scratch,
+  rows: readonly { readonly uid: string; readonly commit: string; readonly path: string; readonly revision: number }[],
+): Promise<Map<string, Set<string>>> {
+  const files = new Map<string, Set<string>>();
+  for (const { uid, commit, path, revision } of rows) {
+    if (revision < 0) continue;
+    const { stdout } = await run('git', ['-C', scratch.path, 'ls-tree', '--name-only', `${commit}:${path}`]);
+    files.set(uid, new Set(stdout.split('\n')));
+  }
+  return files;
+}
