@@ -1,4 +1,4 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { EngineOptions } from './engine-options.ts';
 import type { FetchOptions, GitRemote, PushOutcome, Ref, RefChange, RefUpdate } from './git-repository.ts';
 import type { GitTransport } from './native/git-transport.ts';
@@ -11,7 +11,9 @@ import type { LocalRepository } from './transport/local-repository.ts';
 
 const MOST_UPDATES = 2_000;
 
-type Job = 'fetch' | 'push';
+const JOBS = ['fetch', 'push'] as const;
+type Job = (typeof JOBS)[number];
+const OWN = 'own client';
 
 /**
  * Fetch, listing and push: over HTTP by the client of this house, as far as the server offers what that needs, and else by git. Which
@@ -30,33 +32,58 @@ export class Remotes {
     this.#git = git;
   }
 
-  /** How remotes are talked to, as far as that was needed so far; one sentence for people. */
+  /** How remotes are talked to, as far as that was needed so far; a line for each, for people. */
   get note(): string | undefined {
-    const notes = [...this.#notes].map(
-      ([url, jobs]) =>
-        `${url}: ${Object.entries(jobs)
-          .map(([job, how]) => `${job} by ${how}`)
-          .join('; ')}`,
-    );
+    const notes = [...this.#notes].map(([url, jobs]) => {
+      const parts = JOBS.flatMap((job) => (jobs[job] === undefined ? [] : [`${job} ${jobs[job]}`]));
+      return `${url}: ${parts.join('; ')}`;
+    });
     return notes.length === 0 ? undefined : notes.sort().join('\n');
+  }
+
+  /**
+   * Finds out how a remote is to be talked to, as far as it says so without being fetched from or pushed to. What is in the way of
+   * pushes is only noted: it may be meant for reading. Throws what hinders fetching.
+   */
+  async probe(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
+    const { http, why } = this.#way(remote);
+    if (http === undefined) {
+      for (const job of JOBS) this.#noteGit(remote, job, why);
+      return;
+    }
+    const problem = await http.fetchProblem(remote, signal);
+    if (problem === undefined) this.#note(remote, 'fetch', `by ${OWN}`);
+    else this.#noteGit(remote, 'fetch', problem);
+    try {
+      await http.checkPush(remote, signal);
+      this.#note(remote, 'push', `by ${http.pushNote}`);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      this.#note(remote, 'push', `not possible: ${error.message}`);
+    }
   }
 
   async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
     const everything = allRefspecs(options);
     checkRefspecs(options.refspecs);
     checkRefspecs(everything);
-    const http = this.#httpFor(remote);
-    const changes = http === undefined ? undefined : await http.fetch(remote, options);
-    if (!this.#isLeft(remote, 'fetch', changes, 'own client')) return changes;
-    return this.#git.fetch(remote, { ...options, refspecs: everything });
+    const alone = options.exclusively ?? ((fetch) => fetch());
+    return await this.#do(
+      remote,
+      'fetch',
+      (http) => http.fetch(remote, options),
+      () => alone(() => this.#git.fetch(remote, { ...options, refspecs: everything })),
+    );
   }
 
   async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
     for (const prefix of prefixes) checkRefPrefix(prefix);
-    const http = this.#httpFor(remote);
-    const refs = http === undefined ? undefined : await http.list(remote, prefixes, signal);
-    if (!this.#isLeft(remote, 'fetch', refs, 'own client')) return refs;
-    return this.#git.list(remote, prefixes, signal);
+    return await this.#do(
+      remote,
+      'fetch',
+      (http) => http.list(remote, prefixes, signal),
+      () => this.#git.list(remote, prefixes, signal),
+    );
   }
 
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
@@ -70,11 +97,15 @@ export class Remotes {
     const onlyLooks = sent.every(({ type }) => type === 'verify');
     await this.#verify(remote, onlyLooks ? updates : absent, signal);
     if (onlyLooks) return;
-    const http = this.#httpFor(remote);
-    const done = http === undefined ? undefined : await http.push(remote, sent, signal);
-    if (!this.#isLeft(remote, 'push', done, http?.pushNote ?? '')) return;
-    await this.#local.flushObjects();
-    await this.#git.push(remote, sent, signal);
+    await this.#do<unknown>(
+      remote,
+      'push',
+      (http) => http.push(remote, sent, signal),
+      async () => {
+        await this.#local.flushObjects();
+        await this.#git.push(remote, sent, signal);
+      },
+    );
   }
 
   async pushOutcome(
@@ -92,7 +123,8 @@ export class Remotes {
     // All or nothing: where one ref has a value that only this push gives, all had theirs.
     const changing = updates.filter((update) => update.type === 'create' || update.type === 'update');
     if (changing.some((update) => update.new === values.get(update.ref))) return 'done';
-    return changing.length === 0 && updates.every(({ ref }) => !values.has(ref)) ? 'done' : 'not done';
+    const removed = updates.filter(({ type }) => type === 'delete');
+    return changing.length === 0 && removed.every(({ ref }) => !values.has(ref)) ? 'done' : 'not done';
   }
 
   async close(): Promise<void> {
@@ -100,35 +132,54 @@ export class Remotes {
     this.#http.clear();
   }
 
-  #httpFor(remote: GitRemote): HttpTransport | undefined {
-    const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    if (protocol === 'file' || this.#options.transport === 'git') return undefined;
-    let transport = this.#http.get(url);
-    if (transport === undefined) {
-      transport = new HttpTransport(url, this.#options, this.#local);
-      this.#http.set(url, transport);
-    }
-    return transport;
-  }
-
-  /** True if git has to do it: `result` is undefined where nothing else could be tried. Notes which of both does. */
-  #isLeft<Result>(
+  /** Does a job by the own client where that can, else by git, and notes which of both did it. */
+  async #do<Result>(
     remote: GitRemote,
     job: Job,
-    result: Result | LeftToGit | undefined,
-    own: string,
-  ): result is LeftToGit | undefined {
+    byOwn: (http: HttpTransport) => Promise<Result | LeftToGit>,
+    byGit: () => Promise<Result>,
+  ): Promise<Result> {
+    const { http, why } = this.#way(remote);
+    const result = http === undefined ? { leftToGit: why } : await this.#noting(remote, job, () => byOwn(http));
+    if (isLeftToGit(result)) {
+      this.#noteGit(remote, job, result.leftToGit);
+      return await this.#noting(remote, job, byGit);
+    }
+    this.#note(remote, job, `by ${job === 'push' && http !== undefined ? http.pushNote : OWN}`);
+    return result;
+  }
+
+  /** The own client, or why there is none for a remote. */
+  #way(remote: GitRemote): { readonly http: HttpTransport | undefined; readonly why: string } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    const why =
-      result === undefined
-        ? protocol === 'file'
-          ? 'the remote is on this machine'
-          : 'it was asked for'
-        : isLeftToGit(result)
-          ? result.leftToGit
-          : undefined;
-    this.#notes.set(url, { ...this.#notes.get(url), [job]: why === undefined ? own : `git, because ${why}` });
-    return why !== undefined;
+    if (protocol === 'file') return { http: undefined, why: 'the remote is on this machine' };
+    if (protocol !== 'http' && protocol !== 'https') return { http: undefined, why: `it is reached by ${protocol}` };
+    if (this.#options.transport === 'git') return { http: undefined, why: 'it was asked for' };
+    let http = this.#http.get(url);
+    if (http === undefined) {
+      http = new HttpTransport(url, this.#options, this.#local);
+      this.#http.set(url, http);
+    }
+    return { http, why: '' };
+  }
+
+  /** Notes that a job cannot be done at all. */
+  async #noting<Result>(remote: GitRemote, job: Job, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isSluiceError(error, 'Unsupported')) this.#note(remote, job, `not possible: ${error.message}`);
+      throw error;
+    }
+  }
+
+  #noteGit(remote: GitRemote, job: Job, why: string): void {
+    this.#note(remote, job, `by git, because ${why}`);
+  }
+
+  #note(remote: GitRemote, job: Job, how: string): void {
+    const { url } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
+    this.#notes.set(url, { ...this.#notes.get(url), [job]: how });
   }
 
   async #checkObjects(updates: readonly RefUpdate[]): Promise<void> {

@@ -40,6 +40,10 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
     throw unsupported('fetch: it writes refs without locks and asks for every ref of the remote');
   }
 
+  async probeRemote(): Promise<void> {
+    throw unsupported('talk to a remote');
+  }
+
   async listRemoteRefs(): Promise<Ref[]> {
     throw unsupported('list the refs of a remote');
   }

@@ -21,7 +21,7 @@ const SETTINGS = [
   'submodule.recurse=false',
 ] as const;
 
-/** Nothing of the caller's environment but PATH: no system or user configuration, no prompt, no replaced objects. */
+/** Nothing of the caller's environment but PATH and, for HTTP, proxies: no system or user configuration, no prompt, no replaced objects. */
 function environment(allowedProtocol: string): NodeJS.ProcessEnv {
   return {
     PATH: process.env.PATH ?? '/usr/local/bin:/usr/bin:/bin',
@@ -38,6 +38,17 @@ function environment(allowedProtocol: string): NodeJS.ProcessEnv {
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_NO_LAZY_FETCH: '1',
     GIT_OPTIONAL_LOCKS: '0',
+    ...(allowedProtocol === 'https' || allowedProtocol === 'http' ? proxies() : {}),
+  };
+}
+
+/** The proxies that this process is told to use, as curl reads them; never for this machine itself. */
+function proxies(): NodeJS.ProcessEnv {
+  const of = (name: string) => process.env[name] ?? process.env[name.toUpperCase()] ?? '';
+  return {
+    http_proxy: of('http_proxy'),
+    https_proxy: of('https_proxy') || of('http_proxy'),
+    no_proxy: [of('no_proxy'), 'localhost', '127.0.0.1', '::1'].filter((name) => name !== '').join(','),
   };
 }
 

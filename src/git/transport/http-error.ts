@@ -1,14 +1,26 @@
-import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../remote-url.ts';
 
 /** What is known of a request that failed. */
 export interface HttpFailure {
   /** The status of the answer, if there was one. */
   readonly status?: number | undefined;
-  /** False if the server has certainly done nothing of what was asked. */
+  /** False if the server has certainly changed nothing for this request. */
   readonly mayBeDone: boolean;
   /** Seconds after which the server wants to be asked again. */
   readonly retryAfter?: number | undefined;
+}
+
+/** What is known of an answer with a status that is no success. */
+export interface Refusal {
+  readonly withCredentials: boolean;
+  /** True if success would have changed refs. */
+  readonly changesRefs: boolean;
+  /** The text of the answer, without secrets. */
+  readonly said: string;
+  readonly retryAfter: number | undefined;
+  /** Where a redirect leads to. */
+  readonly location: string | undefined;
 }
 
 /** Failures before a connection was there: nothing was sent. */
@@ -19,28 +31,32 @@ const NEVER_SENT = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  'ERR_TLS_CERT_ALTNAME_INVALID',
-  'CERT_HAS_EXPIRED',
-  'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN',
-  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** The error for an answer with a status that is no success. `said` is the text of the answer, without secrets. */
-export function statusError(
-  url: string,
-  status: number,
-  withCredentials: boolean,
-  said: string,
-  retryAfter: number | undefined,
-): SluiceError {
-  const [code, meaning] = meaningOf(status, withCredentials);
-  const words = cleanText(said).replaceAll(/\s+/g, ' ').slice(0, 500);
+/** Why the certificate of a server is not taken, and what to do. */
+const UNKNOWN_AUTHORITY =
+  'is signed by an authority that is not trusted: put its certificate into ca.crt of the Secret';
+const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: 'has expired: its server needs a new one',
+  CERT_NOT_YET_VALID: 'is not valid yet: compare the clocks',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'is for other names than that in the address',
+};
+
+/** The error for an answer with a status that is no success. */
+export function statusError(url: string, status: number, refusal: Refusal): SluiceError {
+  const [code, meaning] = meaningOf(status, refusal);
+  const words = cleanText(refusal.said).replaceAll(/\s+/g, ' ').slice(0, 500);
+  const retryAfter = status === 429 || status === 503 ? refusal.retryAfter : undefined;
   const later = retryAfter === undefined ? '' : `, and wants to be asked again in ${retryAfter} s`;
-  // A gateway may have lost the answer of a server that did its work. What refuses outright has done nothing.
-  const mayBeDone = status === 408 || (status >= 500 && status !== 501 && status !== 503);
-  const details: HttpFailure = { status, mayBeDone, retryAfter };
+  // A gateway may have lost the answer of a server that did its work. What refuses outright, or asks to come again, did nothing.
+  const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
+  const details: HttpFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
   return new SluiceError(
     code,
     `remote ${url} ${meaning} (HTTP ${status})${later}${words === '' ? '' : `. It says: ${words}`}`,
@@ -48,33 +64,43 @@ export function statusError(
   );
 }
 
-function meaningOf(status: number, withCredentials: boolean): [ErrorCode, string] {
-  if (status >= 300 && status < 400) return ['Refused', 'redirects elsewhere: give its new address'];
+function meaningOf(status: number, { withCredentials, location }: Refusal): [ErrorCode, string] {
+  if (status >= 300 && status < 400)
+    return ['Refused', `redirects elsewhere: give its new address${location === undefined ? '' : `, ${location}`}`];
   if (status === 401)
     return withCredentials
       ? ['Refused', 'does not accept the credentials: renew them']
       : ['Refused', 'asks for credentials: give it some'];
   if (status === 403) return ['Refused', 'does not allow this'];
   if (status === 404 || status === 410) return ['NotFound', 'has no such repository'];
+  if (status === 407) return ['Refused', 'is behind a proxy that asks for credentials: give them in its address'];
   if (status === 413) return ['LimitExceeded', 'does not take as much at once: push less, or raise its limit'];
   if (status === 408 || status === 504) return ['Timeout', 'did not get done in time'];
   return ['Unavailable', 'cannot be used now'];
 }
 
 /** The error for a request that got no answer, or not all of one. */
-export function connectionError(url: string, error: unknown): SluiceError {
+export function connectionError(url: string, error: unknown, changesRefs: boolean): SluiceError {
   const code = codeOf(error);
-  const details: HttpFailure = { mayBeDone: !NEVER_SENT.has(code) };
+  const badCertificate = BAD_CERTIFICATES[code];
+  if (badCertificate !== undefined) {
+    const details: HttpFailure = { mayBeDone: false };
+    const message = `remote ${url} cannot be trusted: its certificate ${badCertificate}`;
+    return new SluiceError('Refused', message, { cause: error, details });
+  }
+  const details: HttpFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
   const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
-  const why = messageOf(error) || code || 'the connection failed';
-  return new SluiceError(
-    late ? 'Timeout' : 'Unavailable',
-    `remote ${url} cannot be used now: ${cleanText(why).slice(0, 300)}`,
-    {
-      cause: error,
-      details,
-    },
-  );
+  const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
+  return new SluiceError(late ? 'Timeout' : 'Unavailable', `remote ${url} cannot be used now: ${why}`, {
+    cause: error,
+    details,
+  });
+}
+
+/** What is known of a request that failed. */
+export function failureOf(error: unknown): HttpFailure {
+  const details = isSluiceError(error) ? (error.details as Partial<HttpFailure> | undefined) : undefined;
+  return { mayBeDone: details?.mayBeDone ?? false, status: details?.status, retryAfter: details?.retryAfter };
 }
 
 /** The code of an error, or of the first below it that has one: several addresses of one name fail together. */

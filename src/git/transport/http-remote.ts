@@ -1,28 +1,21 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
-import type { GitRemote, Oid, Ref, RefUpdate } from '../git-repository.ts';
+import type { Oid, Ref, RefUpdate } from '../git-repository.ts';
 import {
   type Capabilities,
   checkObjectFormat,
   readReceiveCapabilities,
   readUploadCapabilities,
 } from './advertisement.ts';
+import type { Call } from './call.ts';
 import { encodeFetch, readPack } from './fetch-pack.ts';
-import type { HttpFailure } from './http-error.ts';
+import { failureOf, type HttpFailure } from './http-error.ts';
 import { encodeListRefs, readRefs } from './list-refs.ts';
 import { ProtocolError } from './protocol-error.ts';
-import { encodePush, type PushReport, readReport } from './receive-pack.ts';
+import { checkPushOptions, encodePush, type PushReport, readReport } from './receive-pack.ts';
 import { type Exchange, NotSmartError, type Service, SmartHttp } from './smart-http.ts';
-
-/** A call as its caller limits it. */
-export interface Call {
-  readonly remote: GitRemote;
-  /** Milliseconds. */
-  readonly timeout: number;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** Requests from here on are worth compressing; packs are compressed already. */
 const GZIP_FROM = 1024;
@@ -69,8 +62,8 @@ export class HttpRemote {
     }
   }
 
-  /** What the server offers for pushes; undefined if it does not speak the smart protocol. */
-  async pushCapabilities(call: Call): Promise<Capabilities | undefined> {
+  /** What the server offers for pushes. */
+  async pushCapabilities(call: Call): Promise<Capabilities> {
     if (this.#receives !== undefined) return this.#receives;
     try {
       const offered = await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, false));
@@ -78,9 +71,13 @@ export class HttpRemote {
       this.#receives = offered;
       return offered;
     } catch (error) {
-      if (error instanceof NotSmartError) return undefined;
       throw this.#explained(error);
     }
+  }
+
+  /** What the server offers for pushes is asked for anew before the next one. */
+  forgetPushCapabilities(): void {
+    this.#receives = undefined;
   }
 
   /** The refs that begin with one of the prefixes; the server may name more. Ask `readProblem` first. */
@@ -109,25 +106,30 @@ export class HttpRemote {
     offered: Capabilities,
     pack: (() => Uint8Array | AsyncIterable<Uint8Array>) | undefined,
   ): Promise<PushReport> {
-    const commands = encodePush(updates, offered);
+    const { pushOptions = [] } = call.remote;
+    checkPushOptions(this.#http.url, pushOptions, offered);
+    const commands = encodePush(updates, pushOptions, offered);
     const send = async () => {
-      if (this.#getFirst) await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, true));
-      return await this.#http.run(call.remote, {
-        ...call,
-        service: 'git-receive-pack',
-        body: () => withPack(commands, pack?.()),
-        read: (pieces) => readReport(pieces, updates, offered),
-      });
+      if (this.#getFirst) await this.#askForRefs(call);
+      try {
+        return await this.#http.run(call, {
+          service: 'git-receive-pack',
+          body: () => withPack(commands, pack?.()),
+          read: (pieces) => readReport(pieces, updates, offered),
+        });
+      } catch (error) {
+        throw this.#explained(error, true);
+      }
     };
     try {
       return await send();
     } catch (error) {
       const { status } = failureOf(error);
-      if (this.#getFirst || status === undefined || !WANTS_GET.has(status)) throw this.#explained(error);
+      if (this.#getFirst || status === undefined || !WANTS_GET.has(status)) throw error;
       this.#getFirst = true;
       return await send().catch((second: unknown) => {
         this.#getFirst = false;
-        throw this.#explained(second);
+        throw second;
       });
     }
   }
@@ -141,14 +143,13 @@ export class HttpRemote {
     service: Service,
     read: (pieces: AsyncIterable<Uint8Array>) => Promise<Result>,
   ): Promise<Result> {
-    return this.#http.run(call.remote, { ...call, service, read });
+    return this.#http.run(call, { service, read });
   }
 
   async #post<Result>(call: Call, request: Buffer, read: Exchange<Result>['read']): Promise<Result> {
     const zipped = request.length >= GZIP_FROM ? await compress(request) : undefined;
     try {
-      return await this.#http.run(call.remote, {
-        ...call,
+      return await this.#http.run(call, {
         service: 'git-upload-pack',
         body: () => zipped ?? request,
         contentEncoding: zipped === undefined ? undefined : 'gzip',
@@ -159,21 +160,23 @@ export class HttpRemote {
     }
   }
 
-  #explained(error: unknown): unknown {
+  async #askForRefs(call: Call): Promise<void> {
+    try {
+      await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, true));
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  #explained(error: unknown, mayBeDone = false): unknown {
     if (!(error instanceof ProtocolError)) return error;
-    const details: HttpFailure = { mayBeDone: true };
+    const details: HttpFailure = { mayBeDone };
     return new SluiceError(
       'Unavailable',
       `remote ${this.#http.url} gives an answer that cannot be used: ${error.message}`,
       { cause: error, details },
     );
   }
-}
-
-/** What is known of a request that failed. */
-export function failureOf(error: unknown): HttpFailure {
-  const details = isSluiceError(error) ? (error.details as Partial<HttpFailure> | undefined) : undefined;
-  return { mayBeDone: details?.mayBeDone ?? false, status: details?.status };
 }
 
 function withPack(

@@ -67,7 +67,7 @@ describe('the own client over HTTP', () => {
     expect(repository.remoteNote).toBe(`${remote.url}: push by own client`);
     await repository.fetch(remote, { refspecs: REFSPECS });
     expect(gets()).toEqual(['git-receive-pack', 'git-upload-pack']);
-    expect(repository.remoteNote).toBe(`${remote.url}: push by own client; fetch by own client`);
+    expect(repository.remoteNote).toBe(`${remote.url}: fetch by own client; push by own client`);
     fsck(origin);
   });
 
@@ -222,16 +222,24 @@ describe('the own client over HTTP', () => {
       expect(server.requests.filter(({ status }) => status === 400)).toHaveLength(1);
     });
 
-    test('one that cannot do all or nothing, or speaks an old protocol, is left to git', async () => {
+    test('one that speaks an old protocol is read by git, and one that cannot do all or nothing is not written to', async () => {
       git(origin, ['config', 'receive.advertiseAtomic', 'false']);
       server.behaviour.oldProtocol = true;
       const other = await openRepository(initBare(join(folder.path, 'other.git')));
       expect(await other.fetch(remote, { refspecs: REFSPECS })).toHaveLength(1);
       expect(await other.listRemoteRefs(remote)).toHaveLength(1);
-      await failure(other.push(remote, [create('refs/heads/x', first)]));
-      expect(refsOf(origin).size).toBe(1);
       expect(other.remoteNote).toContain('fetch by git, because the server does not speak version 2');
-      expect(other.remoteNote).toContain('push by git, because the server does not offer atomic');
+      const byGit = await openRepository(other.path, { transport: 'git' });
+      for (const one of [other, byGit]) {
+        const error = await failure(one.push(remote, [create('refs/heads/x', first)]));
+        expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('all or nothing') });
+        expect(one.remoteNote).toContain('push not possible: ');
+      }
+      expect(refsOf(origin).size).toBe(1);
+      git(origin, ['config', 'receive.advertiseAtomic', 'true']);
+      await other.probeRemote(remote);
+      expect(other.remoteNote).toContain('push by own client');
+      await byGit.close();
       await other.close();
     });
 

@@ -6,8 +6,10 @@ import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
 import { ancestors, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import type { Capabilities } from './advertisement.ts';
+import { type Call, withinCall } from './call.ts';
 import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
-import { type Call, failureOf, HttpRemote } from './http-remote.ts';
+import { failureOf } from './http-error.ts';
+import { HttpRemote } from './http-remote.ts';
 import { KnownTips } from './known-tips.ts';
 import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
@@ -52,19 +54,28 @@ export class HttpTransport {
     return this.#remote.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
   }
 
-  async list(
-    remote: GitRemote,
-    prefixes: readonly string[],
-    signal: AbortSignal | undefined,
-  ): Promise<Ref[] | LeftToGit> {
-    const call = { remote, timeout: this.#options.timeouts.listRemote, signal };
-    const problem = await this.#remote.readProblem(call);
-    if (problem !== undefined) return { leftToGit: problem };
-    const refs = await this.#remote.listRefs(call, prefixes);
-    this.#known.add(refs.map(({ oid }) => oid));
-    return refs
-      .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  /** Why git has to fetch and to list; undefined if it has not to. */
+  fetchProblem(remote: GitRemote, signal: AbortSignal | undefined): Promise<string | undefined> {
+    return this.#within('asking for what it can do', 'listRemote', remote, signal, (call) =>
+      this.#remote.readProblem(call),
+    );
+  }
+
+  /** Throws what a push would throw before anything is sent. */
+  async checkPush(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
+    await this.#within('asking for what it can do', 'listRemote', remote, signal, (call) => this.#offers(call));
+  }
+
+  list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | LeftToGit> {
+    return this.#within('listing refs', 'listRemote', remote, signal, async (call) => {
+      const problem = await this.#remote.readProblem(call);
+      if (problem !== undefined) return { leftToGit: problem };
+      const refs = await this.#remote.listRefs(call, prefixes);
+      this.#known.add(refs.map(({ oid }) => oid));
+      return refs
+        .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+    });
   }
 
   /** The refspecs have been checked. */
@@ -73,57 +84,97 @@ export class HttpTransport {
     const first = mappingsOf(refspecs);
     const rest = mappingsOf(later?.refspecs ?? []);
     if (first === undefined || rest === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
-    const call = { remote, timeout: this.#options.timeouts.fetch, signal: options.signal };
-    const problem = await this.#remote.readProblem(call);
-    if (problem !== undefined) return { leftToGit: problem };
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const news = await this.#compare(call, first, prune);
-        if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
-          return await this.#bring(call, news, prune);
-        // All at once: what is seen of them belongs together.
-        return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
-      } catch (error) {
-        const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
-        if (!overtaken || attempt >= TRIES) throw error;
+    return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
+      const problem = await this.#remote.readProblem(call);
+      if (problem !== undefined) return { leftToGit: problem };
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          const news = await this.#compare(call, first, prune);
+          if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
+            return await this.#bring(call, news, prune);
+          // All at once: what is seen of them belongs together.
+          return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
+        } catch (error) {
+          const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
+          if (!overtaken || attempt >= TRIES) throw error;
+        }
       }
-    }
+    });
   }
 
   /**
    * Pushes checked updates whose objects exist; none may verify that a ref is absent. A ref that has its new value counts as done.
-   * `flush` brings the objects to the disk, which goes on while the pack is made.
+   * The objects are brought to the disk meanwhile. Throws Unsupported, before anything is sent, for a server that does not offer
+   * what a push needs that is all or nothing.
    */
-  async push(
-    remote: GitRemote,
-    updates: readonly RefUpdate[],
-    signal: AbortSignal | undefined,
-  ): Promise<'done' | LeftToGit> {
-    const call = { remote, timeout: this.#options.timeouts.push, signal };
-    const offered = await this.#remote.pushCapabilities(call);
-    if (offered === undefined) return { leftToGit: 'the server does not speak the smart protocol' };
-    const lacking = lackingForPush(offered);
-    if (lacking !== undefined) return { leftToGit: lacking };
-    let commands = updates;
-    for (let attempt = 1; ; attempt += 1) {
-      const report = await this.#send(call, commands, offered);
-      if (isIncomplete(report)) {
-        this.#known.clear();
-        return { leftToGit: 'the server lacks objects that it was taken to have' };
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<'done' | LeftToGit> {
+    return this.#within('push', 'push', remote, signal, async (call) => {
+      const offered = await this.#offers(call);
+      let commands = updates;
+      for (let attempt = 1; ; attempt += 1) {
+        const report = await this.#send(call, commands, offered);
+        const incomplete = incompleteness(report);
+        if (incomplete !== undefined) {
+          this.#known.clear();
+          return { leftToGit: incomplete };
+        }
+        if (report.rejections.length === 0) {
+          this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
+          return 'done';
+        }
+        this.#checkWhole(call, commands, report);
+        const rest = await this.#rest(call, commands, report);
+        if (rest === 'done') return 'done';
+        if (attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
+        commands = rest;
       }
-      if (report.rejections.length === 0) {
-        this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
-        return 'done';
-      }
-      const rest = await this.#rest(call, commands, report);
-      if (rest === 'done') return 'done';
-      if (attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
-      commands = rest;
-    }
+    });
   }
 
   close(): Promise<void> {
     return this.#remote.close();
+  }
+
+  #within<Result>(
+    name: string,
+    limit: 'fetch' | 'listRemote' | 'push',
+    remote: GitRemote,
+    signal: AbortSignal | undefined,
+    job: (call: Call) => Promise<Result>,
+  ): Promise<Result> {
+    const { clock, timeouts } = this.#options;
+    return withinCall({ clock, remote, name, timeout: timeouts[limit], signal }, job);
+  }
+
+  async #offers(call: Call): Promise<Capabilities> {
+    const offered = await this.#remote.pushCapabilities(call);
+    const lacking = lackingForPush(offered);
+    if (lacking === undefined) return offered;
+    // Asked for anew the next time: a server can be mended.
+    this.#remote.forgetPushCapabilities();
+    throw new SluiceError(
+      'Unsupported',
+      `remote ${call.remote.url} cannot be pushed to: ${lacking}, and a push must be all or nothing`,
+    );
+  }
+
+  /**
+   * Throws if a push that was to be all or nothing was carried out in part. Servers do that: Git's own leaves refs that it hides out
+   * of the transaction.
+   */
+  #checkWhole({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): void {
+    const refused = new Map(rejections.map(({ ref, reason }) => [ref, reason]));
+    const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
+    const [first] = rejections;
+    if (first === undefined || changed.length === 0) return;
+    this.#remote.forgetPushCapabilities();
+    throw new SluiceError(
+      'Unsupported',
+      `remote ${remote.url} carried out a push in part that was to be all or nothing: it changed ${changed[0]}` +
+        `${changed.length > 1 ? ` and ${changed.length - 1} more` : ''} and refused ${first.ref} (${first.reason}). ` +
+        'Let it take both, and look at what it has now',
+      { details: { changed } },
+    );
   }
 
   /** What would have to change here, by one listing of the remote. */
@@ -231,9 +282,12 @@ export class HttpTransport {
   }
 }
 
-/** True if the server could not use the pack for lack of what it was taken to have. */
-function isIncomplete({ unpack, rejections }: PushReport): boolean {
-  return unpack !== 'ok' || rejections.some(({ reason }) => /^missing necessary objects/.test(reason));
+/** Why the server could not use the pack, perhaps for lack of what it was taken to have; undefined if it could. */
+function incompleteness({ unpack, rejections }: PushReport): string | undefined {
+  if (unpack !== 'ok') return `the server could not unpack what was sent (${unpack.slice(0, 100)})`;
+  return rejections.some(({ reason }) => /^missing necessary objects/.test(reason))
+    ? 'the server lacks objects that it was taken to have'
+    : undefined;
 }
 
 function changeOf(update: RefUpdate): RefChange {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../commit-codec.ts';
-import type { GitObject, Oid } from '../git-repository.ts';
+import type { GitObject, ObjectStat, Oid } from '../git-repository.ts';
 import { inSlices } from '../in-slices.ts';
 import { isOid } from '../object-id.ts';
 import { parseTree } from '../tree-codec.ts';
@@ -16,6 +16,7 @@ const SMALLEST_DELTA = 4096;
 
 export interface ObjectReader {
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
+  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
 }
 
 /** Two versions of what stands at one path: the new one, and those that it comes from. */
@@ -173,7 +174,11 @@ class Collector {
 
   async #files(pairs: readonly Pair[]): Promise<void> {
     const wanted = pairs.filter(({ oid }) => this.#isNew(oid));
-    const objects = await this.#read([...new Set(wanted.map(({ oid }) => oid))]);
+    const oids = [...new Set(wanted.map(({ oid }) => oid))];
+    // Asked first: what is too much must not be read for that.
+    const sizes = (await this.#reader.statObjects(oids)).map((stat) => stat?.size ?? 0);
+    if (sizes.reduce((sum, size) => sum + size, this.#bytes) > MOST_BYTES) throw new TooMuch();
+    const objects = await this.#read(oids);
     const large = wanted.filter(({ oid }) => (objects.get(oid)?.size ?? 0) >= SMALLEST_DELTA);
     const bases = await this.#read([...new Set(large.flatMap((pair) => pair.bases.slice(0, 1)))]);
     for (const pair of wanted) {

@@ -19,14 +19,21 @@ export function pktLine(content: string | Uint8Array): Buffer {
 
 /** Takes a stream in pieces of any size apart. What it gives out may share memory with what was put in. */
 export class PktLineParser {
-  #rest: Buffer = Buffer.alloc(0);
+  /** What came since the last packet that is complete, which is put together only when all of the next one is there. */
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #needed = HEADER;
 
   /** All packets that are complete with this piece. Throws ProtocolError for what is no packet. */
   push(piece: Uint8Array): Packet[] {
-    const next = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
-    const data = this.#rest.length === 0 ? next : Buffer.concat([this.#rest, next]);
+    this.#pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.length));
+    this.#size += piece.length;
+    if (this.#size < this.#needed) return [];
+    const [only, ...more] = this.#pieces;
+    const data = only !== undefined && more.length === 0 ? only : Buffer.concat(this.#pieces);
     const packets: Packet[] = [];
     let at = 0;
+    this.#needed = HEADER;
     while (at + HEADER <= data.length) {
       const length = lengthAt(data, at);
       if (length < HEADER) {
@@ -34,17 +41,21 @@ export class PktLineParser {
         at += HEADER;
         continue;
       }
-      if (at + length > data.length) break;
+      if (at + length > data.length) {
+        this.#needed = length;
+        break;
+      }
       packets.push(data.subarray(at + HEADER, at + length));
       at += length;
     }
-    this.#rest = data.subarray(at);
+    this.#size = data.length - at;
+    this.#pieces = this.#size === 0 ? [] : [data.subarray(at)];
     return packets;
   }
 
   /** Call when the stream has ended. Throws ProtocolError if it was cut off within a packet. */
   end(): void {
-    if (this.#rest.length > 0) throw new ProtocolError('it is cut off');
+    if (this.#size > 0) throw new ProtocolError('it is cut off');
   }
 }
 

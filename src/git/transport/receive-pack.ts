@@ -1,3 +1,4 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
 import { expectedValue, newValue } from '../ref-updates.ts';
 import { cleanText } from '../remote-url.ts';
@@ -9,6 +10,8 @@ import { SideBand } from './side-band.ts';
 /** What a server must offer for a push that is all or nothing and says so. */
 const NEEDED = ['atomic', 'report-status'] as const;
 const USED = ['side-band-64k', 'quiet'] as const;
+const MOST_OPTIONS = 100;
+const LONGEST_OPTION = 1000;
 const LONGEST_REPORT = 16 * 1024 * 1024;
 
 export interface PushReport {
@@ -26,19 +29,35 @@ export function lackingForPush(offered: Capabilities): string | undefined {
   return lacking.length === 0 ? undefined : `the server does not offer ${lacking.join(' and ')}`;
 }
 
+/** Refuses options of a push that the server does not take (Unsupported), or that the protocol cannot carry (InvalidInput). */
+export function checkPushOptions(url: string, options: readonly string[], offered: Capabilities): void {
+  if (options.length === 0) return;
+  if (
+    options.length > MOST_OPTIONS ||
+    options.some((option) => option.length > LONGEST_OPTION || /[\0\r\n]/.test(option))
+  )
+    throw new SluiceError(
+      'InvalidInput',
+      `a push takes at most ${MOST_OPTIONS} options, each of one line with at most ${LONGEST_OPTION} characters`,
+    );
+  if (!offered.has('push-options'))
+    throw new SluiceError('Unsupported', `remote ${url} takes no options with a push: give none for it`);
+}
+
 /** True if a pack follows the commands: always, unless refs are only removed. */
 export function needsPack(updates: readonly RefUpdate[]): boolean {
   return updates.some(({ type }) => type !== 'delete');
 }
 
 /**
- * The commands of one atomic push, up to the pack. Each names the value that the ref must have; a verification is a command that
- * leaves it. Verifying that a ref is absent cannot be expressed.
+ * The commands and checked options of one atomic push, up to the pack. Each command names the value that the ref must have; a
+ * verification is a command that leaves it. Verifying that a ref is absent cannot be expressed.
  */
-export function encodePush(updates: readonly RefUpdate[], offered: Capabilities): Buffer {
+export function encodePush(updates: readonly RefUpdate[], options: readonly string[], offered: Capabilities): Buffer {
   const wanted = [
     ...NEEDED,
     ...USED.filter((name) => offered.has(name)),
+    ...(options.length > 0 ? ['push-options'] : []),
     ...(offered.has('object-format') ? ['object-format=sha1'] : []),
     ...(offered.has('agent') ? ['agent=sluice'] : []),
   ].join(' ');
@@ -46,7 +65,8 @@ export function encodePush(updates: readonly RefUpdate[], offered: Capabilities)
     const command = `${expectedValue(update) ?? ZERO_OID} ${newValue(update) ?? ZERO_OID} ${update.ref}`;
     return pktLine(index === 0 ? `${command}\0 ${wanted}` : command);
   });
-  return Buffer.concat([...commands, FLUSH]);
+  const listed = options.length > 0 ? [...options.map(pktLine), FLUSH] : [];
+  return Buffer.concat([...commands, FLUSH, ...listed]);
 }
 
 /** Reads the report about a push. Throws ProtocolError unless it is complete. */

@@ -1,12 +1,14 @@
 import { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { BasicCredentials, GitRemote } from '../git-repository.ts';
+import type { BasicCredentials, GitCredentials } from '../git-repository.ts';
 import { readCredentials } from '../remote-credentials.ts';
-import { openPool } from './connection-pool.ts';
-import { connectionError, type HttpFailure, statusError } from './http-error.ts';
+import { firstText, unpacked } from './answer-body.ts';
+import type { Call } from './call.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import { connectionError, failureOf, type HttpFailure, statusError } from './http-error.ts';
 import { ProtocolError } from './protocol-error.ts';
+import { retryAfterOf } from './retry-after.ts';
 
 export type Service = 'git-upload-pack' | 'git-receive-pack';
 
@@ -15,9 +17,6 @@ export interface Exchange<Result> {
   /** What is posted, made anew for each try; without it, the server's advertisement is asked for. */
   readonly body?: () => Uint8Array | AsyncIterable<Uint8Array>;
   readonly contentEncoding?: 'gzip' | undefined;
-  /** Milliseconds for all of it. */
-  readonly timeout: number;
-  readonly signal: AbortSignal | undefined;
   /**
    * Reads the answer, which it must bound, and ends what it does when the signal aborts. What it leaves unread is dropped with the
    * connection.
@@ -29,18 +28,21 @@ export interface Exchange<Result> {
 export class NotSmartError extends ProtocolError {}
 
 const AGENT = 'sluice';
-const ERROR_BYTES = 4096;
+/** How often, and how long at once in milliseconds, a server that asks for it is waited for within a call. */
+const MOST_WAITS = 2;
+const LONGEST_WAIT = 10_000;
 
 /**
  * One repository behind Git's smart HTTP protocol. Redirects are never followed: they would carry credentials elsewhere. After 401
- * the credentials are asked for once more, and the request is sent again if they are others.
+ * the credentials are asked for once more, and the request is sent again if they are others; after 429 or 503 with a Retry-After
+ * that is short enough it is sent again then.
  *
  * Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
  */
 export class SmartHttp {
   readonly url: string;
   readonly #clock: Clock;
-  readonly #pool: Dispatcher;
+  readonly #pool: ConnectionPool;
   readonly #origin: string;
   readonly #path: string;
 
@@ -49,101 +51,117 @@ export class SmartHttp {
     const { origin, pathname } = new URL(url);
     this.url = url;
     this.#clock = clock;
-    this.#pool = openPool(url);
+    this.#pool = new ConnectionPool(url);
     this.#origin = origin;
     this.#path = pathname.replace(/\/+$/, '');
   }
 
-  async run<Result>(remote: GitRemote, exchange: Exchange<Result>): Promise<Result> {
-    const name = exchange.body === undefined ? 'asking for what it can do' : exchange.service;
-    const end = new AbortController();
-    const giveUp = () => end.abort(failure('Unavailable', `${name} at ${this.url} was cancelled`));
-    const cancelTimer = this.#clock.schedule(exchange.timeout, () =>
-      end.abort(failure('Timeout', `${name} at ${this.url} did not end within ${exchange.timeout / 1000} s`)),
-    );
-    if (exchange.signal?.aborted === true) giveUp();
-    else exchange.signal?.addEventListener('abort', giveUp, { once: true });
-    try {
-      return await this.#authenticated(remote, exchange, end.signal);
-    } catch (error) {
-      if (end.signal.aborted) throw end.signal.reason;
-      if (isSluiceError(error) || error instanceof ProtocolError) throw error;
-      throw connectionError(this.url, error);
-    } finally {
-      cancelTimer();
-      exchange.signal?.removeEventListener('abort', giveUp);
+  async run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result> {
+    let credentials: GitCredentials | undefined;
+    let renewed = false;
+    for (let waits = 0; ; ) {
+      try {
+        credentials ??= await call.race(readCredentials(call.remote));
+        return await this.#attempt(exchange, credentials, call.signal);
+      } catch (thrown) {
+        const error = this.#explained(thrown, exchange, call.signal);
+        const { status, retryAfter } = failureOf(error);
+        if (status === 401 && !renewed) {
+          renewed = true;
+          const next = await call.race(readCredentials(call.remote));
+          if (next?.basic === undefined || sameCredentials(next.basic, credentials?.basic)) throw error;
+          credentials = next;
+        } else if (retryAfter !== undefined && waits < MOST_WAITS && this.#isShort(retryAfter * 1000, call)) {
+          waits += 1;
+          await call.pause(retryAfter * 1000);
+        } else throw error;
+      }
     }
   }
 
   /** Closes all connections; what is under way fails. */
-  async close(): Promise<void> {
-    await this.#pool.destroy();
+  close(): Promise<void> {
+    return this.#pool.close();
   }
 
-  async #authenticated<Result>(remote: GitRemote, exchange: Exchange<Result>, signal: AbortSignal): Promise<Result> {
-    let credentials = (await readCredentials(remote))?.basic;
-    for (let attempt = 1; ; attempt += 1) {
-      signal.throwIfAborted();
-      try {
-        return await this.#attempt(exchange, credentials, signal);
-      } catch (error) {
-        const unknown = isSluiceError(error) && (error.details as HttpFailure | undefined)?.status === 401;
-        if (!unknown || attempt > 1) throw error;
-        const renewed = (await readCredentials(remote))?.basic;
-        if (renewed === undefined || sameCredentials(renewed, credentials)) throw error;
-        credentials = renewed;
-      }
+  #isShort(wait: number, call: Call): boolean {
+    return wait <= LONGEST_WAIT && wait < call.remaining();
+  }
+
+  #explained(error: unknown, exchange: Exchange<unknown>, signal: AbortSignal): unknown {
+    if (signal.aborted && isSluiceError(signal.reason)) {
+      const { code, message } = signal.reason;
+      const details: HttpFailure = { mayBeDone: changesRefs(exchange) };
+      return new SluiceError(code, message, { details });
     }
+    if (isSluiceError(error) || error instanceof ProtocolError) return error;
+    return connectionError(this.url, error, changesRefs(exchange));
   }
 
   async #attempt<Result>(
     exchange: Exchange<Result>,
-    credentials: BasicCredentials | undefined,
+    credentials: GitCredentials | undefined,
     signal: AbortSignal,
   ): Promise<Result> {
     const { service } = exchange;
     const posts = exchange.body !== undefined;
-    const response = await this.#pool.request({
+    const path = posts ? `${this.#path}/${service}` : `${this.#path}/info/refs?service=${service}`;
+    const response = await this.#pool.for(credentials?.certificateAuthorities).request({
       origin: this.#origin,
       method: posts ? 'POST' : 'GET',
-      path: posts ? `${this.#path}/${service}` : `${this.#path}/info/refs?service=${service}`,
+      path,
       headers: {
         'user-agent': `git/${AGENT}`,
         accept: posts ? `application/x-${service}-result` : '*/*',
+        'accept-encoding': 'gzip',
         ...(service === 'git-upload-pack' ? { 'git-protocol': 'version=2' } : {}),
         ...(posts ? { 'content-type': `application/x-${service}-request` } : {}),
         ...(exchange.contentEncoding === undefined ? {} : { 'content-encoding': exchange.contentEncoding }),
-        ...(credentials === undefined ? {} : { authorization: basic(credentials) }),
+        ...(credentials?.basic === undefined ? {} : { authorization: basic(credentials.basic) }),
       },
       body: exchange.body === undefined ? null : bodyOf(exchange.body()),
       signal,
     });
-    const { statusCode, headers, body } = response;
+    const { statusCode: status, headers, body } = response;
     // Whoever reads hears of an error; one that comes before or after that must not end the process.
     body.on('error', () => undefined);
     try {
-      if (statusCode !== 200) {
-        const said = String(headers['content-type']).startsWith('text/plain') ? await firstText(body) : '';
-        const retryAfter = secondsOf(headers['retry-after']);
-        throw statusError(this.url, statusCode, credentials !== undefined, without(said, credentials), retryAfter);
+      const pieces = unpacked(body, headers['content-encoding']);
+      if (status !== 200) {
+        const said = String(headers['content-type']).startsWith('text/plain') ? await firstText(pieces) : '';
+        throw statusError(this.url, status, {
+          withCredentials: credentials?.basic !== undefined,
+          changesRefs: changesRefs(exchange),
+          said: without(said, credentials?.basic),
+          retryAfter: retryAfterOf(headers['retry-after'], this.#clock.now()),
+          location: targetOf(headers.location, `${this.#origin}${path}`),
+        });
       }
       const type = String(headers['content-type'] ?? 'nothing');
       const wanted = `application/x-${service}-${posts ? 'result' : 'advertisement'}`;
       if (type !== wanted) throw new NotSmartError(`it is of the type ${JSON.stringify(type.slice(0, 100))}`);
-      return await exchange.read(body, signal);
+      return await exchange.read(pieces, signal);
     } finally {
       if (!body.readableEnded) body.destroy();
     }
   }
 }
 
-function failure(code: 'Timeout' | 'Unavailable', message: string): SluiceError {
-  const details: HttpFailure = { mayBeDone: true };
-  return new SluiceError(code, message, { details });
+/** True for what a server may have done something for, though its answer did not come. */
+function changesRefs({ service, body }: Exchange<unknown>): boolean {
+  return service === 'git-receive-pack' && body !== undefined;
 }
 
 function bodyOf(body: Uint8Array | AsyncIterable<Uint8Array>): Uint8Array | Readable {
   return body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
+}
+
+/** The repository that a redirect leads to, if it leads to the same place in one. */
+function targetOf(header: string | string[] | undefined, asked: string): string | undefined {
+  const target = typeof header === 'string' && header.length <= 2000 ? URL.parse(header, asked) : null;
+  if (target === null || !/^https?:$/.test(target.protocol)) return undefined;
+  const end = /\/(?:info\/refs|git-upload-pack|git-receive-pack)\/?$/.exec(target.pathname);
+  return end === null ? undefined : `${target.origin}${target.pathname.slice(0, end.index)}`;
 }
 
 function basic({ username, password }: BasicCredentials): string {
@@ -159,21 +177,4 @@ function without(said: string, credentials: BasicCredentials | undefined): strin
   if (credentials === undefined) return said;
   const secrets = [credentials.password, encodeURIComponent(credentials.password), basic(credentials).slice(6)];
   return secrets.filter((secret) => secret !== '').reduce((text, secret) => text.replaceAll(secret, '***'), said);
-}
-
-async function firstText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size >= ERROR_BYTES) break;
-  }
-  return Buffer.concat(pieces).toString('utf8', 0, ERROR_BYTES);
-}
-
-/** The seconds of Retry-After; undefined for none and for a date. */
-function secondsOf(header: string | string[] | undefined): number | undefined {
-  const text = Array.isArray(header) ? header[0] : header;
-  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
 }
