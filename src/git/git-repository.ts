@@ -244,5 +244,10 @@ export interface FetchOptions {
   readonly prune?: boolean;
   /** Refspecs of refs that are many and seldom change without others. */
   readonly later?: LaterRefs;
+  /**
+   * Runs what has to be alone: while git fetches, nothing may be pushed, as it would take refs back to what it saw before. The client
+   * of this house has no use for it: what it brings is compared with what is here, and loses against anything newer.
+   */
+  exclusively?<Result>(fetch: () => Promise<Result>): Promise<Result>;
   readonly signal?: AbortSignal;
 }

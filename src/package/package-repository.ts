@@ -1,16 +1,15 @@
 import type { Clock } from '../foundation/clock.ts';
-import { Mutex } from '../foundation/mutex.ts';
-import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
-import { RefConflictError } from '../git/errors.ts';
-import type { GitRemote, GitRepository, Oid, RefChange, RefUpdate } from '../git/git-repository.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { GitRemote, GitRepository, Oid } from '../git/git-repository.ts';
 import type { Face, RequestContext } from '../resource/request-context.ts';
+import { type SyncScope, TrackedRefs } from './commit/tracked-refs.ts';
+import { WriteQueue } from './commit/write-queue.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
 import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
-import { mainRef, type RepositoryLayout, watchedPrefixes } from './layout.ts';
-import { branchesFirst, MIRROR_REFSPECS } from './mirror-refspecs.ts';
+import type { RepositoryLayout } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { Renderer } from './renderer.ts';
@@ -19,7 +18,7 @@ import type { RevisionChange } from './write/change.ts';
 import { planCreate } from './write/create.ts';
 import { checkPlace } from './write/place.ts';
 import type { NewRevision } from './write/revision-source.ts';
-import type { Transition } from './write/transition.ts';
+import { mayMoveMain, type Transition } from './write/transition.ts';
 import { planUpdate, type RevisionUpdate } from './write/update.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from './write/upstream-reader.ts';
 import type { Workbench, WritePlan } from './write/workbench.ts';
@@ -46,9 +45,6 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** A publication that loses the race for the main branch is planned anew this often. */
-const MAIN_RETRIES = 8;
-
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
   readonly repository: string;
@@ -64,7 +60,8 @@ export class PackageRepository implements Workbench {
   /** Why the index cache was not used, if it was not. */
   readonly note: string | undefined;
   readonly #options: PackageRepositoryOptions;
-  readonly #mutex = new Mutex();
+  readonly #refs: TrackedRefs;
+  readonly #queue: WriteQueue;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
@@ -89,6 +86,19 @@ export class PackageRepository implements Workbench {
     this.#savedFacts = cache.size;
     this.#options = options;
     this.index = new RevisionIndex({ ...options, repository: options.name, cache });
+    this.#refs = new TrackedRefs({
+      ...{
+        repository: options.name,
+        git: options.git,
+        remote: options.remote,
+        layout: options.layout,
+        index: this.index,
+      },
+      onChange: (changes) => {
+        if (!this.#closed) options.onChange(changes);
+      },
+    });
+    this.#queue = new WriteQueue(this.#refs);
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -124,25 +134,15 @@ export class PackageRepository implements Workbench {
 
   /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
   refresh(): Promise<IndexChange[]> {
-    return this.#mutex.run(async () => {
-      const refs = await this.git.listRefs(watchedPrefixes(this.layout));
-      return this.#take(this.index.diff(refs));
-    });
+    return this.#refs.refresh();
   }
 
   /**
    * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
    * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
    */
-  async sync(signal?: AbortSignal, scope: 'everything' | 'branches' = 'everything'): Promise<IndexChange[]> {
-    const { remote } = this.#options;
-    if (remote !== undefined) {
-      const refs = scope === 'everything' ? { refspecs: MIRROR_REFSPECS } : branchesFirst(mainRef(this.layout));
-      await this.#mutex.run(() =>
-        this.git.fetch(remote, { ...refs, prune: true, ...(signal === undefined ? {} : { signal }) }),
-      );
-    }
-    return this.refresh();
+  sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
+    return this.#refs.sync(scope, signal);
   }
 
   /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
@@ -151,11 +151,19 @@ export class PackageRepository implements Workbench {
     context: RequestContext,
     upstreams: UpstreamReader = NO_UPSTREAMS,
   ): Promise<PackageRevision> {
-    const key = { repository: this.repository, package: wanted.package, workspace: wanted.workspace };
-    return this.#exclusive(revisionName(key), context, async () => {
+    const { package: packageName, workspace, source } = wanted;
+    const name = revisionName({ repository: this.repository, package: packageName, workspace });
+    return this.#exclusive(name, context, async () => {
       const plan = await planCreate(this, wanted, upstreams, context);
-      // Another package can have come into being meanwhile.
-      const made = await this.#carryOut(plan, context, () => checkPlace(this, wanted));
+      const made =
+        context.dryRun === true
+          ? await this.#preview(plan)
+          : await this.#queue.add({
+              ...{ package: packageName, urgent: false, plan },
+              wholePackage: source.type === 'init' || source.type === 'clone',
+              // Another package can have come into being meanwhile.
+              check: () => checkPlace(this, wanted),
+            });
       if (made === undefined) throw new SluiceError('Internal', `${plan.name} was created and is not there`);
       return made;
     });
@@ -178,19 +186,27 @@ export class PackageRepository implements Workbench {
 
   #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#exclusive(name, context, async () => {
-      for (let attempt = 1; ; attempt++) {
-        const before = this.#expect(name);
-        const foresee = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
-        const plan = await planUpdate(this, before, update, context, foresee);
-        if (plan === undefined) return before;
-        try {
-          return await this.#carryOut(plan, context);
-        } catch (error) {
-          // Another package was published meanwhile; this one is judged anew on the new main head.
-          if (!this.#isLostMain(error) || attempt >= MAIN_RETRIES) throw error;
-        }
-      }
+      const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
+      const { key } = this.#expect(name);
+      const late = mayMoveMain(update.action);
+      const write = { package: key.package, urgent: update.action !== undefined, wholePackage: late };
+      if (late && context.dryRun !== true)
+        return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
+      const made = await plan();
+      if (made === undefined) return this.#expect(name);
+      return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
     });
+  }
+
+  #planUpdate(
+    name: string,
+    update: RevisionUpdate,
+    context: RequestContext,
+    mainHead: Oid | undefined,
+  ): Promise<WritePlan | undefined> {
+    const before = this.#expect(name);
+    const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
+    return planUpdate(this, before, update, context, { revisionAfter, mainHead });
   }
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
@@ -241,88 +257,16 @@ export class PackageRepository implements Workbench {
     }
   }
 
-  /** What a rule of the server refuses is refused again. */
-  #isLostMain(error: unknown): boolean {
-    const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
-    return ref === mainRef(this.layout) && (kind === 'moved' || kind === 'locked');
-  }
-
-  /** Commits a plan, or only looks what it would come to. Returns the revision afterwards; undefined if it is gone. */
-  async #carryOut(plan: WritePlan, context: RequestContext, check?: () => void): Promise<PackageRevision | undefined> {
-    if (context.dryRun === true) return this.#preview(plan);
-    await this.#commit(plan, check);
-    return this.index.get(plan.name);
-  }
-
-  #preview(plan: WritePlan): Promise<PackageRevision | undefined> {
-    return this.#mutex.run(async () => {
-      const changed = await this.index.preview(plan.updates.flatMap(changeOf));
-      const own = changed.find(({ before, after }) => (after ?? before)?.name === plan.name);
-      return own === undefined ? this.index.get(plan.name) : own.after;
-    });
-  }
-
-  #commit(plan: WritePlan, check?: () => void): Promise<void> {
-    return this.#mutex.run(async () => {
-      check?.();
-      try {
-        await this.#updateRefs(plan.updates);
-      } catch (error) {
-        // Whatever was not as expected is read again, so that the caller's next look shows the truth.
-        if (isSluiceError(error, 'Conflict')) await this.#reread();
-        throw error;
-      }
-      await this.#take(plan.updates.flatMap(changeOf));
-    });
-  }
-
-  async #updateRefs(updates: readonly RefUpdate[]): Promise<void> {
-    const { remote } = this.#options;
-    if (remote === undefined) return this.git.transaction(updates);
-    await this.git.push(remote, updates);
-    try {
-      await this.git.transaction(updates);
-    } catch (error) {
-      // The remote has it, which is what counts. A fetch by another process may have brought it here already, or will.
-      if (!isSluiceError(error, 'Conflict')) throw error;
-    }
-  }
-
-  async #reread(): Promise<void> {
-    const { remote } = this.#options;
-    try {
-      if (remote !== undefined) {
-        await this.git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
-      }
-      await this.#take(this.index.diff(await this.git.listRefs(watchedPrefixes(this.layout))));
-    } catch (error) {
-      throw new SluiceError(
-        'Unavailable',
-        `a write conflicted, and ${this.repository} could not be read again: ${messageOf(error)}`,
-        {
-          cause: error,
-        },
-      );
-    }
-  }
-
-  async #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    if (changes.length === 0) return [];
-    const changed = await this.index.apply(changes);
-    if (changed.length > 0 && !this.#closed) this.#options.onChange(changed);
-    return changed;
+  /** What a plan would leave behind; undefined if the revision is gone then. */
+  async #preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
+    const changed = await this.#refs.preview(updates);
+    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
+    return own === undefined ? this.index.get(name) : own.after;
   }
 }
 
-function changeOf(update: RefUpdate): RefChange[] {
-  switch (update.type) {
-    case 'create':
-      return [{ name: update.ref, before: undefined, after: update.new }];
-    case 'update':
-      return [{ name: update.ref, before: update.old, after: update.new }];
-    case 'delete':
-      return [{ name: update.ref, before: update.old, after: undefined }];
-    case 'verify':
-      return [];
-  }
+/** The plan of an update with a lifecycle step, which always has one. */
+function stepOf(plan: WritePlan | undefined): WritePlan {
+  if (plan === undefined) throw new SluiceError('Internal', 'a lifecycle step changes nothing');
+  return plan;
 }

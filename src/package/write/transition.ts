@@ -20,6 +20,11 @@ export interface Transition {
   readonly expectedCommit?: Oid;
 }
 
+/** The steps that may move the main branch. */
+export function mayMoveMain(action: Action | undefined): boolean {
+  return action === 'approve' || action === 'delete';
+}
+
 /** A lifecycle step that the kernel refused; `details` are its reasons. */
 export class TransitionRefusedError extends SluiceError<Refused> {
   constructor(revision: PackageRevision, action: Action, refused: Refused) {
@@ -43,18 +48,19 @@ interface Reading {
   readonly content: PackageContent | undefined;
 }
 
-async function readState(bench: Workbench, revision: PackageRevision): Promise<Reading> {
+async function readState(bench: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
   const { content, problem } = await contentOf(bench, revision);
   const record = await currentRecord(bench, revision, content);
   // From here on nothing waits, so that what is said about others fits together.
   const { layout, index } = bench;
+  const head = mainHead ?? index.mainHead;
   const version = revision.revision > 0 ? `v${revision.revision}` : revision.key.workspace;
   const deletionProposed = deletionProposedRef(layout, revision.key.package, version);
   const state: RevisionState = {
     name: revision.name,
     lifecycle: revision.lifecycle,
     revision: revision.revision,
-    commit: isPlaceholder(revision) ? (index.mainHead ?? revision.commit) : revision.commit,
+    commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
     problem: revision.problem ?? problem,
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
@@ -69,7 +75,7 @@ async function readState(bench: Workbench, revision: PackageRevision): Promise<R
       deletionProposed,
       tagFor: (number) => tagRef(layout, revision.key.package, `v${number}`),
     },
-    mainHead: index.mainHead,
+    mainHead: head,
     deletionProposed: index.ref(deletionProposed),
   };
   return { state, record, content };
@@ -103,16 +109,20 @@ function proposerOf(record: RevisionRecord): string | undefined {
   return last?.action === 'propose' ? last.by : undefined;
 }
 
-/** Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. */
+/**
+ * Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. `mainHead` is where the main branch
+ * will be by then, where that is not what the index shows.
+ */
 export async function planTransition(
   bench: Workbench,
   revision: PackageRevision,
   transition: Transition,
   context: RequestContext,
+  mainHead?: Oid,
 ): Promise<WritePlan> {
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
-  const reading = await readState(bench, revision);
+  const reading = await readState(bench, revision, mainHead);
   const { action } = transition;
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = { action, actor: context.actor, face: context.face };

@@ -15,24 +15,29 @@ export interface RevisionUpdate {
   readonly expectedCommit?: Oid;
 }
 
-/**
- * Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ. `foresee` tells what the
- * revision is once a plan is carried out.
- */
+/** What is known of the time when a plan will be carried out. */
+export interface Foresight {
+  /** The revision once a plan is carried out. */
+  revisionAfter(plan: WritePlan): Promise<PackageRevision>;
+  /** Where the main branch will be; default: where the index shows it. */
+  readonly mainHead?: Oid | undefined;
+}
+
+/** Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ. */
 export async function planUpdate(
   bench: Workbench,
   revision: PackageRevision,
   { change, action, expectedCommit }: RevisionUpdate,
   context: RequestContext,
-  foresee: (plan: WritePlan) => Promise<PackageRevision>,
+  { revisionAfter, mainHead }: Foresight,
 ): Promise<WritePlan | undefined> {
   const expected = expectedCommit === undefined ? {} : { expectedCommit };
   const changed =
     change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
-  if (changed === undefined) return planTransition(bench, revision, { action, ...expected }, context);
-  const between = await foresee(changed);
-  const moved = await planTransition(bench, between, { action, expectedCommit: between.commit }, context);
+  if (changed === undefined) return planTransition(bench, revision, { action, ...expected }, context, mainHead);
+  const between = await revisionAfter(changed);
+  const moved = await planTransition(bench, between, { action, expectedCommit: between.commit }, context, mainHead);
   return { name: moved.name, updates: inSequence(changed.updates, moved.updates) };
 }
 

@@ -1,0 +1,60 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { isUnknownOutcome, RefConflictError } from '../../git/errors.ts';
+import type { Planned } from './gather-batch.ts';
+
+/** What becomes of the writes of a batch that was not carried out. */
+export interface AfterRefusal<Write> {
+  /** They fail with the error of the batch. */
+  readonly failed: readonly Write[];
+  /** They go out again, each group by itself. */
+  readonly again: readonly (readonly Write[])[];
+  /** They were overtaken on the main branch, and are in one of the groups. */
+  readonly overtaken: readonly Write[];
+  /** Somebody else changed refs, which have to be read before anybody looks again. */
+  readonly changed: boolean;
+}
+
+/**
+ * Finds out who is to blame. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
+ * are planned anew; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
+ * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
+ */
+export function afterRefusal<Write>(
+  error: unknown,
+  planned: readonly Planned<Write>[],
+  main: string,
+): AfterRefusal<Write> {
+  const writes = planned.map(({ write }) => write);
+  if (concernsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
+  const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
+  const changed = kind !== undefined && kind !== 'refused';
+  const owners =
+    ref === undefined ? [] : planned.filter(({ plan }) => plan.updates.some((update) => update.ref === ref));
+  const owning = owners.map(({ write }) => write);
+  const others = writes.filter((write) => !owning.includes(write));
+  if (ref === main && (kind === 'moved' || kind === 'locked'))
+    return { failed: [], again: groups(others, owning), overtaken: owning, changed };
+  if (owning.length === 1) return { failed: owning, again: groups(others), overtaken: [], changed };
+  const suspects = owning.length === 0 ? writes : owning;
+  if (suspects.length === 1) return { failed: suspects, again: [], overtaken: [], changed };
+  const half = Math.ceil(suspects.length / 2);
+  const rest = owning.length === 0 ? [] : others;
+  return {
+    failed: [],
+    again: groups(rest, suspects.slice(0, half), suspects.slice(half)),
+    overtaken: [],
+    changed,
+  };
+}
+
+/** True for errors that no write of a batch can be blamed for. */
+function concernsAll(error: unknown): boolean {
+  if (isUnknownOutcome(error)) return true;
+  return (['Unavailable', 'Timeout', 'Refused', 'Unsupported', 'TooManyRequests'] as const).some((code) =>
+    isSluiceError(error, code),
+  );
+}
+
+function groups<Write>(...candidates: readonly (readonly Write[])[]): (readonly Write[])[] {
+  return candidates.filter((group) => group.length > 0);
+}

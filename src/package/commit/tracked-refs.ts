@@ -1,0 +1,221 @@
+import { Mutex } from '../../foundation/mutex.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isUnknownOutcome } from '../../git/errors.ts';
+import type {
+  FetchOptions,
+  GitRemote,
+  GitRepository,
+  Oid,
+  PushOutcome,
+  RefChange,
+  RefUpdate,
+} from '../../git/git-repository.ts';
+import { expectedValue, newValue } from '../../git/ref-updates.ts';
+import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
+import { mainRef, type RepositoryLayout, watchedPrefixes } from '../layout.ts';
+import { branchesFirst, MIRROR_REFSPECS } from '../mirror-refspecs.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import type { WriteTarget } from './write-queue.ts';
+
+export interface TrackedRefsOptions {
+  readonly repository: string;
+  readonly git: GitRepository;
+  /** Set if `git` is a mirror. */
+  readonly remote: GitRemote | undefined;
+  readonly layout: RepositoryLayout;
+  readonly index: RevisionIndex;
+  /** Told of what changed in the index, in order. */
+  onChange(changes: readonly IndexChange[]): void;
+}
+
+/** What a sync looks at; see `branchesFirst`. */
+export type SyncScope = 'everything' | 'branches';
+
+/** A push whose answer was lost, and which was not carried out, is sent again this often. */
+const RESENDS = 1;
+/** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
+const FOLLOW_TRIES = 3;
+
+/** The refs of a repository at its remote, in its mirror and in the index: all that changes them goes through here. */
+export class TrackedRefs implements WriteTarget {
+  readonly main: string;
+  readonly #options: TrackedRefsOptions;
+  /** One request, or one look at the refs, at a time. */
+  readonly #lane = new Mutex();
+  /** One call of the index at a time. */
+  readonly #taking = new Mutex();
+  readonly #fetches = new Mutex();
+  readonly #doubtful = new Set<string>();
+
+  constructor(options: TrackedRefsOptions) {
+    this.#options = options;
+    this.main = mainRef(options.layout);
+  }
+
+  get doubtful(): ReadonlySet<string> {
+    return this.#doubtful;
+  }
+
+  ref(name: string): Oid | undefined {
+    return this.#options.index.ref(name);
+  }
+
+  revision(name: string): PackageRevision | undefined {
+    return this.#options.index.get(name);
+  }
+
+  alone<Result>(section: () => Promise<Result>): Promise<Result> {
+    return this.#lane.run(section);
+  }
+
+  /** What updates would come to. */
+  preview(updates: readonly RefUpdate[]): Promise<IndexChange[]> {
+    return this.#taking.run(() => this.#options.index.preview(changesOf(updates)));
+  }
+
+  /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
+  refresh(): Promise<IndexChange[]> {
+    return this.alone(() => this.#look());
+  }
+
+  /** Brings the mirror up to date with the remote, then the index. Writes go on meanwhile. */
+  async sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
+    const { remote } = this.#options;
+    if (remote !== undefined)
+      await this.#fetches.run(() =>
+        this.#fetch(remote, scope, {
+          ...(signal === undefined ? {} : { signal }),
+          exclusively: (fetch) => this.alone(fetch),
+        }),
+      );
+    return this.refresh();
+  }
+
+  async carryOut(updates: readonly RefUpdate[]): Promise<void> {
+    const { git, remote } = this.#options;
+    if (remote !== undefined) {
+      await this.#push(remote, updates);
+      await this.#follow(updates);
+      return;
+    }
+    try {
+      await git.transaction(updates);
+    } catch (error) {
+      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
+      throw error;
+    }
+  }
+
+  async show(updates: readonly RefUpdate[]): Promise<void> {
+    await this.#take(changesOf(updates));
+  }
+
+  async reread(ref: string | undefined): Promise<void> {
+    const { repository, remote } = this.#options;
+    const scope = ref === undefined || ref.startsWith('refs/tags/') ? 'everything' : 'branches';
+    try {
+      if (remote !== undefined) await this.#fetch(remote, scope, {});
+      await this.#look();
+    } catch (error) {
+      throw new SluiceError(
+        'Unavailable',
+        `a write was not carried out, and ${repository} could not be read again: ${messageOf(error)}`,
+        { cause: error },
+      );
+    }
+    this.#doubtful.clear();
+  }
+
+  async #fetch(
+    remote: GitRemote,
+    scope: SyncScope,
+    options: Pick<FetchOptions, 'signal' | 'exclusively'>,
+  ): Promise<void> {
+    const refs = scope === 'everything' ? { refspecs: MIRROR_REFSPECS } : branchesFirst(this.main);
+    await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
+  }
+
+  /** Pushes, and finds out what became of a push whose answer was lost. */
+  async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
+    let unknown: SluiceError | undefined;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#options.git.push(remote, updates);
+      } catch (error) {
+        // Once an answer was lost, a refusal can also come from what the lost push did.
+        if (isUnknownOutcome(error)) unknown ??= error;
+        if (unknown === undefined) throw error;
+      }
+      const outcome = await this.#outcome(remote, updates);
+      if (outcome === 'done') return;
+      // What took too long once is not worth holding up others once more.
+      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= RESENDS) {
+        this.#doubt(updates);
+        throw unknown;
+      }
+    }
+  }
+
+  /** Undefined if the remote could not be asked. */
+  async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
+    try {
+      return await this.#options.git.pushOutcome(remote, updates);
+    } catch (error) {
+      // The caller tells that it is not known, with the reason why the push broke off.
+      if (isSluiceError(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Brings the mirror to what the remote took. A fetch that runs beside may have brought some of it, or what others did on top; what
+   * it brought stays.
+   */
+  async #follow(updates: readonly RefUpdate[]): Promise<void> {
+    const { git, layout } = this.#options;
+    let open = updates.filter(({ type }) => type !== 'verify');
+    for (let attempt = 1; open.length > 0; attempt += 1) {
+      try {
+        return await git.transaction(open);
+      } catch (error) {
+        // The remote has it, which is what counts. The mirror is read again before these refs change the next time.
+        if (!isSluiceError(error)) throw error;
+        if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
+      }
+      const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));
+      open = open.filter((update) => (values.get(update.ref) ?? null) === expectedValue(update));
+    }
+  }
+
+  #doubt(updates: readonly RefUpdate[]): void {
+    for (const { ref } of updates) this.#doubtful.add(ref);
+  }
+
+  async #look(): Promise<IndexChange[]> {
+    const { git, layout, index } = this.#options;
+    return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
+  }
+
+  #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
+    if (changes.length === 0) return Promise.resolve([]);
+    return this.#taking.run(async () => {
+      const changed = await this.#options.index.apply(changes);
+      if (changed.length > 0) this.#options.onChange(changed);
+      return changed;
+    });
+  }
+}
+
+function changesOf(updates: readonly RefUpdate[]): RefChange[] {
+  return updates.flatMap((update) =>
+    update.type === 'verify'
+      ? []
+      : [
+          {
+            name: update.ref,
+            before: expectedValue(update) ?? undefined,
+            after: newValue(update) ?? undefined,
+          },
+        ],
+  );
+}

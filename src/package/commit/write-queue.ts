@@ -1,0 +1,145 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { RefConflictError } from '../../git/errors.ts';
+import type { RefUpdate } from '../../git/git-repository.ts';
+import type { PackageRevision } from '../package-revision.ts';
+import { afterRefusal } from './after-refusal.ts';
+import { chooseBatch } from './choose-batch.ts';
+import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
+import type { PendingWrite } from './pending-write.ts';
+
+/** Where writes go. */
+export interface WriteTarget extends RefView {
+  /** Runs one section at a time, in the order asked; the state of the view changes in no other. */
+  alone<Result>(section: () => Promise<Result>): Promise<Result>;
+  /** Carries updates out, all or none. */
+  carryOut(updates: readonly RefUpdate[]): Promise<void>;
+  /** Shows what was carried out. */
+  show(updates: readonly RefUpdate[]): Promise<void>;
+  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
+  reread(ref: string | undefined): Promise<void>;
+  revision(name: string): PackageRevision | undefined;
+}
+
+/**
+ * Writes in one request: about half a second at a remote of 30,000 refs, so that a step that comes while one is under way is done
+ * within a second.
+ */
+export const MOST_WRITES = 100;
+const MOST_WAITING = 10_000;
+/** A write that loses the race for the main branch is planned anew this often. */
+const MAIN_RETRIES = 8;
+
+interface Entry extends PendingWrite {
+  races: number;
+  readonly over: PromiseWithResolvers<PackageRevision | undefined>;
+}
+
+/**
+ * Group commit: while one request is under way, the next writes gather, and go out together in one set of ref updates, all or none.
+ * The first one waits for nobody. If a request is refused, the culprit fails alone and the rest goes out again.
+ */
+export class WriteQueue {
+  readonly #target: WriteTarget;
+  #waiting: Entry[] = [];
+  /** What is left of requests that were refused; each group goes out by itself. */
+  readonly #groups: (readonly Entry[])[] = [];
+  #wasGroup = false;
+  /** Fewer after a request that failed as a whole, which its size may be the reason of. */
+  #most = MOST_WRITES;
+  #running = false;
+
+  constructor(target: WriteTarget) {
+    this.#target = target;
+  }
+
+  /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
+  add(write: PendingWrite): Promise<PackageRevision | undefined> {
+    if (this.#waiting.length >= MOST_WAITING)
+      return Promise.reject(
+        new SluiceError('TooManyRequests', `${this.#waiting.length} writes of this repository wait already; try again`),
+      );
+    const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
+    this.#waiting.push(entry);
+    if (!this.#running) {
+      this.#running = true;
+      void this.#run();
+    }
+    return entry.over.promise;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#groups.length > 0) await this.#target.alone(() => this.#round());
+    this.#running = false;
+  }
+
+  /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
+  async #round(): Promise<void> {
+    const entries = this.#next();
+    try {
+      await this.#settleDoubt(entries);
+      const batch = await gatherBatch(entries, this.#target);
+      for (const { write, error } of batch.failed) write.over.reject(error);
+      this.#waiting.unshift(...batch.later);
+      if (batch.planned.length > 0) await this.#send(batch);
+    } catch (error) {
+      for (const { over } of entries) over.reject(error);
+    }
+  }
+
+  /** Groups take turns with what came since, so that a search for a culprit holds nobody back. */
+  #next(): readonly Entry[] {
+    const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
+    this.#wasGroup = group !== undefined;
+    if (group !== undefined) return group;
+    const chosen = new Set(chooseBatch(this.#waiting, this.#most));
+    this.#waiting = this.#waiting.filter((entry) => !chosen.has(entry));
+    return [...chosen];
+  }
+
+  async #send({ planned, updates }: Batch<Entry>): Promise<void> {
+    try {
+      await this.#target.carryOut(updates);
+    } catch (error) {
+      await this.#refused(planned, error);
+      return;
+    }
+    this.#most = Math.min(MOST_WRITES, this.#most * 2);
+    await this.#target.show(updates);
+    for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
+  }
+
+  async #refused(planned: Batch<Entry>['planned'], error: unknown): Promise<void> {
+    const { failed, again, overtaken, changed } = afterRefusal(error, planned, this.#target.main);
+    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
+      this.#most = Math.max(1, Math.floor(planned.length / 2));
+    // Whatever was not as expected is read again, so that the next look shows the truth.
+    if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
+      await this.#target.reread(error instanceof RefConflictError ? error.details?.ref : undefined);
+    const lost = new Set(failed);
+    for (const entry of overtaken) {
+      entry.races += 1;
+      if (entry.races >= MAIN_RETRIES) lost.add(entry);
+    }
+    for (const { over } of lost) over.reject(error);
+    for (const group of again) {
+      const left = group.filter((entry) => !lost.has(entry));
+      if (left.length > 0) this.#groups.push(left);
+    }
+  }
+
+  /** Before refs are changed of which nobody knows where they are, they are read. If that fails, their writes are not carried out. */
+  async #settleDoubt(entries: readonly Entry[]): Promise<void> {
+    const { doubtful } = this.#target;
+    if (doubtful.size === 0) return;
+    const concerned = entries.some(({ plan }) =>
+      typeof plan === 'function' ? true : plan.updates.some(({ ref }) => doubtful.has(ref)),
+    );
+    if (!concerned) return;
+    try {
+      await this.#target.reread(undefined);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      // Told by `gatherBatch` to those whom it concerns.
+    }
+  }
+}
