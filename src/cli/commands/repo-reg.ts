@@ -3,16 +3,19 @@ import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { looksLikeSsh } from '../../git/ssh/ssh-address.ts';
 import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { secretKind } from '../../resource/kinds/secret.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
 import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { revisionsOf } from './find-revision.ts';
 import { inAccess } from './in-access.ts';
 import { repositoriesOf } from './repo-get.ts';
+import { readWebhookSecret, webhookAddressText, writeWebhookSecret } from './webhook-secret.ts';
 
 export interface RegOptions extends PlaceOptions, ActorOptions {
   readonly name?: string;
@@ -26,7 +29,11 @@ export interface RegOptions extends PlaceOptions, ActorOptions {
   readonly repoBasicUsername?: string;
   readonly repoBasicPassword?: string;
   readonly repoBasicPasswordFile?: string;
+  readonly repoSshKeyFile?: string;
+  readonly knownHostsFile?: string;
+  readonly caFile?: string;
   readonly syncSchedule?: string;
+  readonly webhookSecretFile?: string;
 }
 
 /** Secrets that a registration makes are named like this. */
@@ -38,8 +45,13 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
   const register = async (access: Access) => {
     const { client, namespace } = access;
     const { terminal } = invocation;
+    const webhookSecret = await readWebhookSecret(options.webhookSecretFile);
     const secret = await writeSecret(access, name, options);
-    const created = await client.create(repositoryKind, newRepository(name, address, options, { namespace, secret }));
+    const webhook = webhookSecret === undefined ? undefined : await writeWebhookSecret(access, name, webhookSecret);
+    const created = await client.create(
+      repositoryKind,
+      newRepository(name, address, options, { namespace, secret, webhook }),
+    );
     const others = await repositoriesOf(access, namespace);
     const other = await conflictingRepository(created, others, () => true);
     if (other !== undefined) {
@@ -50,6 +62,7 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
       );
     }
     terminal.line(`${name} created`);
+    if (webhook !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
     try {
       await access.repositories.ready(name);
     } catch (error) {
@@ -70,14 +83,18 @@ function newRepository(
   name: string,
   address: string,
   options: RegOptions,
-  { namespace, secret }: { readonly namespace: string; readonly secret: string | undefined },
+  { namespace, secret, webhook }: { readonly namespace: string } & Record<'secret' | 'webhook', string | undefined>,
 ) {
   const labels = labelsOf(options.label ?? []);
+  const annotations = {
+    ...(options.gates === undefined ? {} : { [GATES_ANNOTATION]: gatesMode(options.gates) }),
+    ...(webhook === undefined ? {} : { [WEBHOOK_SECRET_ANNOTATION]: webhook }),
+  };
   return {
     metadata: {
       ...{ name, namespace },
       ...(labels === undefined ? {} : { labels }),
-      ...(options.gates === undefined ? {} : { annotations: { [GATES_ANNOTATION]: gatesMode(options.gates) } }),
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: {
       type: 'git' as const,
@@ -85,7 +102,7 @@ function newRepository(
       ...(options.deployment === true ? { deployment: true } : {}),
       ...(options.syncSchedule === undefined ? {} : { sync: { schedule: options.syncSchedule } }),
       git: {
-        repo: isUrl(address) ? address : resolve(address),
+        repo: isUrl(address) || looksLikeSsh(address) ? address : resolve(address),
         branch: options.branch,
         directory: options.directory,
         ...(options.createBranch === true ? { createBranch: true } : {}),
@@ -100,7 +117,11 @@ function isUrl(address: string): boolean {
 }
 
 function nameFrom(address: string): string {
-  const last = address.replace(/\/+$/, '').split('/').at(-1) ?? '';
+  const last =
+    address
+      .replace(/\/+$/, '')
+      .split(looksLikeSsh(address) ? /[/:]/ : '/')
+      .at(-1) ?? '';
   const name = last.replace(/\.git$/, '').toLowerCase();
   if (/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name)) return name;
   throw new SluiceError(
@@ -131,37 +152,54 @@ async function writeSecret(
   name: string,
   options: RegOptions,
 ): Promise<string | undefined> {
-  const password = await passwordOf(options);
-  if (password === undefined) {
-    if (options.repoBasicUsername === undefined) return undefined;
-    throw new SluiceError('InvalidInput', '--repo-basic-username needs a password: give --repo-basic-password-file');
-  }
-  const secret = {
-    metadata: { name: `${name}${AUTH_SECRET_SUFFIX}`, namespace },
-    type: 'kubernetes.io/basic-auth',
-    stringData: { username: options.repoBasicUsername ?? 'git', password },
-  };
+  const data = await secretData(options);
+  if (data === undefined) return undefined;
+  const secret = { metadata: { name: `${name}${AUTH_SECRET_SUFFIX}`, namespace }, ...data };
   const known = await client.find(secretKind, keyOf(secret));
   if (known === undefined) await client.create(secretKind, secret);
   else {
     const { resourceVersion } = known.metadata;
+    // The type of a Secret never changes, and nothing here depends on it.
+    const { type } = known;
     await client.update(
       secretKind,
-      secretKind.complete({ ...secret, metadata: { ...secret.metadata, resourceVersion } }),
+      secretKind.complete({ ...secret, type, metadata: { ...secret.metadata, resourceVersion } }),
     );
   }
   return secret.metadata.name;
 }
 
-async function passwordOf(options: RegOptions): Promise<string | undefined> {
-  const { repoBasicPasswordFile: file, repoBasicPassword } = options;
-  if (file === undefined) return repoBasicPassword;
+/** Type and content of the secret; undefined if no credentials are given. */
+async function secretData(
+  options: RegOptions,
+): Promise<{ readonly type: string; readonly stringData: Record<string, string> } | undefined> {
+  const { repoBasicUsername, repoBasicPasswordFile, repoSshKeyFile, knownHostsFile, caFile } = options;
+  const password = (await fileText('the password', repoBasicPasswordFile)) ?? options.repoBasicPassword;
+  if (password === undefined && repoBasicUsername !== undefined)
+    throw new SluiceError('InvalidInput', '--repo-basic-username needs a password: give --repo-basic-password-file');
+  if ((repoSshKeyFile === undefined) !== (knownHostsFile === undefined))
+    throw new SluiceError(
+      'InvalidInput',
+      '--repo-ssh-key-file and --known-hosts-file go together: print the keys of the host with "ssh-keyscan <host>", and compare their fingerprints with what it publishes',
+    );
+  const values: Record<string, string | undefined> = {
+    ...(password === undefined ? {} : { username: repoBasicUsername ?? 'git', password }),
+    identity: await fileText('the key', repoSshKeyFile),
+    known_hosts: await fileText('the keys of the host', knownHostsFile),
+    'ca.crt': await fileText('the certificates', caFile),
+  };
+  const stringData: Record<string, string> = {};
+  for (const [key, value] of Object.entries(values)) if (value !== undefined) stringData[key] = value;
+  if (Object.keys(stringData).length === 0) return undefined;
+  return { type: password === undefined ? 'Opaque' : 'kubernetes.io/basic-auth', stringData };
+}
+
+async function fileText(what: string, file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
   try {
     const text = file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8');
     return text.replace(/\r?\n$/, '');
   } catch (error) {
-    throw new SluiceError('InvalidInput', `cannot read the password from ${file}: ${messageOf(error)}`, {
-      cause: error,
-    });
+    throw new SluiceError('InvalidInput', `cannot read ${what} from ${file}: ${messageOf(error)}`, { cause: error });
   }
 }

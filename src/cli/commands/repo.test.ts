@@ -66,9 +66,45 @@ describe('registered repositories', () => {
     expect(await secret()).toBeUndefined();
   });
 
+  test('for ssh the key and the keys of the host go into the secret', async () => {
+    const file = async (name: string, text: string) => {
+      await writeFile(join(cli.folder, name), text);
+      return join(cli.folder, name);
+    };
+    const reg = await cli.run(
+      ...['repo', 'reg', 'git@127.0.0.1:team/edge.git', '--repo-ssh-key-file', await file('key', 's3cr3t\n')],
+      ...[
+        '--known-hosts-file',
+        await file('hosts', '127.0.0.1 ssh-ed25519 AAAA\n'),
+        '--ca-file',
+        await file('ca', 'PEM'),
+      ],
+    );
+    expect(reg).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('private key for ssh is not the text of a key'),
+    });
+    expect(reg.stdout + reg.stderr).not.toContain('s3cr3t');
+    const object = (await cli.run('repo', 'get', 'edge', '-o', 'yaml')).stdout;
+    expect(object).toContain('repo: git@127.0.0.1:team/edge.git');
+    const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
+    try {
+      const secret = objects.find(secretKind, { namespace: 'default', name: 'edge-auth' });
+      const data = { identity: 's3cr3t', known_hosts: '127.0.0.1 ssh-ed25519 AAAA', 'ca.crt': 'PEM' };
+      const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+      expect(secret).toMatchObject({ type: 'Opaque', data: Object.fromEntries(encoded) });
+    } finally {
+      await objects.close();
+    }
+  });
+
   test('what cannot be registered is refused before anything is written', async () => {
     for (const words of [
-      ['ssh://git@example.com/x.git'],
+      ['ssh://git:pass@example.com/x.git'],
+      ['ssh://-oProxyCommand=id/x.git'],
+      ['git@example.com:../x.git'],
+      ['git@example.com:x.git', '--repo-ssh-key-file', '/dev/null'],
+      ['git@example.com:x.git', '--known-hosts-file', '/dev/null'],
       ['https://user:pass@example.com/x.git'],
       ['/tmp/Bad Name.git'],
       ['/tmp/x.git', '--directory', '../..'],

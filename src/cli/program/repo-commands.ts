@@ -25,7 +25,7 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .description('register a Git repository')
     .argument(
       '<address>',
-      'https:// or file:// URL, the path of a bare repository, or sluice:///<name>.git for one that Sluice keeps',
+      'https://, ssh:// or file:// URL, <user>@<host>:<path>, the path of a bare repository, or sluice:///<name>.git for one that Sluice keeps',
     )
     .option('--name <name>', 'name of the repository (default: the last part of the address)')
     .option('--branch <branch>', 'branch that published packages are on', 'main')
@@ -41,11 +41,19 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
       '--repo-basic-password <text>',
       'the password itself; others on this machine can see it while the command runs',
     )
-    .option('--sync-schedule <cron>', 'when everything is read anew');
+    .option('--repo-ssh-key-file <file>', 'private key for ssh, without a passphrase; - reads it from stdin')
+    .option('--known-hosts-file <file>', 'known_hosts for ssh: the keys of the host, as ssh-keyscan prints them')
+    .option('--ca-file <file>', 'certificates (PEM) of an authority of your own, for https')
+    .option('--sync-schedule <cron>', 'when everything is read anew')
+    .option(
+      '--webhook-secret-file <file>',
+      'file with the secret of the webhook at the Git host; - reads it from stdin',
+    );
   examples(
     withActor(withPlace(reg)),
     'sluice repo reg /srv/git/blueprints.git',
     'sluice repo reg https://git.example.com/edge.git --name edge --deployment --repo-basic-username ci --repo-basic-password-file token.txt',
+    'sluice repo reg git@git.example.com:edge.git --repo-ssh-key-file id_ed25519 --known-hosts-file known_hosts',
   ).action(async (address, options) => {
     finish(await (await import('../commands/repo-reg.ts')).repoReg(address, options, invocation));
   });
