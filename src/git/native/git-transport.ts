@@ -1,13 +1,17 @@
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
+import { trustedAuthorities } from '../certificate-authorities.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
+import { withPrivateFiles } from '../private-files.ts';
 import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
 import { changesBetween, expectedValue, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
-import { readCredentials } from '../remote-credentials.ts';
+import { readCredentials, readSshCredentials } from '../remote-credentials.ts';
 import { checkRemoteUrl, wordsOf } from '../remote-url.ts';
+import { withSshConfig } from '../ssh/ssh-config.ts';
+import { sshError } from '../ssh/ssh-error.ts';
 import { type GitResult, runGit } from './git-process.ts';
 import { parsePushReport, remoteWords } from './push-report.ts';
 import { remoteError } from './remote-error.ts';
@@ -85,7 +89,12 @@ export class GitTransport {
     const { code, stdout, stderr } = await this.#pushCall(remote, updates, signal);
     if (code === 0) return;
     const rejections = parsePushReport(stdout.toString('utf8'));
-    if (rejections.length === 0) throw unknownOutcome(remoteError(remote.url, stderr));
+    if (rejections.length === 0) {
+      const error = remoteError(remote.url, stderr);
+      // What the server cannot do, and what keeps ssh out, is found out before anything is sent.
+      const isBefore = error.code === 'Unsupported' || sshError(remote.url, stderr) !== undefined;
+      throw isBefore ? error : unknownOutcome(error);
+    }
     const conflict = isUnexplained(rejections)
       ? compareWithRemote(updates, await this.list(remote, [], signal))
       : undefined;
@@ -117,10 +126,11 @@ export class GitTransport {
     updates: readonly RefUpdate[],
     signal: AbortSignal | undefined,
   ): Promise<GitResult> {
+    const options = (remote.pushOptions ?? []).map((option) => `--push-option=${option}`);
     const leases = updates.map((update) => `--force-with-lease=${update.ref}:${expectedValue(update) ?? ''}`);
     try {
       return await this.#call(remote, {
-        arguments: ['push', '--porcelain', '--atomic', '--no-verify', '--no-progress', ...leases],
+        arguments: ['push', '--porcelain', '--atomic', '--no-verify', '--no-progress', ...options, ...leases],
         operands: updates.map((update) => `${newValue(update) ?? ''}:${update.ref}`),
         timeout: this.#options.timeouts.push,
         signal,
@@ -133,25 +143,34 @@ export class GitTransport {
 
   async #call(remote: GitRemote, call: RemoteCall): Promise<GitResult> {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    const secret = protocol === 'file' ? undefined : await secretOf(remote);
-    return await runGit({
-      gitDir: this.#gitDir,
-      settings: secret === undefined ? SETTINGS : [...SETTINGS, CREDENTIALS_FROM_FD_3],
-      arguments: [...call.arguments, '--end-of-options', url, ...(call.operands ?? [])],
-      allowedProtocol: protocol,
-      clock: this.#options.clock,
-      timeout: call.timeout,
-      signal: call.signal,
-      input: call.input ?? '',
-      secret,
-    });
+    const run = (settings: readonly string[], secret?: string) =>
+      runGit({
+        gitDir: this.#gitDir,
+        settings: [...SETTINGS, ...settings],
+        arguments: [...call.arguments, '--end-of-options', url, ...(call.operands ?? [])],
+        allowedProtocol: protocol,
+        clock: this.#options.clock,
+        timeout: call.timeout,
+        signal: call.signal,
+        input: call.input ?? '',
+        secret,
+      });
+    if (protocol === 'file') return await run([]);
+    if (protocol === 'ssh') {
+      // Git gives this to a shell, which finds nothing in it that is not plain; what git adds are arguments of their own.
+      const useSsh = (ssh: readonly string[]) => run([`core.sshCommand=ssh ${ssh.join(' ')}`, 'ssh.variant=ssh']);
+      return await withSshConfig(await readSshCredentials(remote), useSsh);
+    }
+    const { basic, certificateAuthorities } = (await readCredentials(remote)) ?? {};
+    // In the line format of Git's helpers.
+    const secret = basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
+    const settings = secret === undefined ? [] : [CREDENTIALS_FROM_FD_3];
+    if (certificateAuthorities === undefined) return await run(settings, secret);
+    const authorities = trustedAuthorities(certificateAuthorities).join('\n');
+    return await withPrivateFiles({ authorities }, (folder) =>
+      run([...settings, `http.sslCAInfo=${folder}/authorities`], secret),
+    );
   }
-}
-
-/** Credentials in the line format of Git's helpers. */
-async function secretOf(remote: GitRemote): Promise<string | undefined> {
-  const { basic } = (await readCredentials(remote)) ?? {};
-  return basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
 }
 
 /** What limits the listing on the server's side, where all prefixes are of one kind. */

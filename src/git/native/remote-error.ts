@@ -1,5 +1,6 @@
 import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../remote-url.ts';
+import { sshError } from '../ssh/ssh-error.ts';
 
 /** What git says (LC_ALL=C) when a remote cannot be used, and what it means. The first match counts. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
@@ -9,12 +10,21 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/returned error: 30\d|redirect/, 'Refused', 'redirects elsewhere: give its new address'],
   [/couldn't find remote ref/, 'NotFound', 'lacks a ref that was asked for'],
   [/not found|does not appear to be a git repository|returned error: 404/, 'NotFound', 'has no such repository'],
+  [/does not support --atomic push/, 'Unsupported', 'cannot push all or nothing, so that nothing is pushed to it'],
+  [/does not support push options/, 'Unsupported', 'takes no options with a push: give none for it'],
+  [
+    /certificate verif|certificate problem|verification failed.*certificate|certificate.*(?:not trusted|unknown)/i,
+    'Refused',
+    'has a certificate that is not trusted: put that of its authority into ca.crt of the Secret',
+  ],
   [/dubious ownership/, 'Refused', 'belongs to another user of this machine'],
   [/transport '\w+' not allowed/, 'Refused', 'leads to a transport that is not allowed'],
 ];
 
 /** The error for a call that git ended with `stderr`. The remote's own words follow, cleaned. */
 export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
+  const ssh = sshError(url, stderr);
+  if (ssh !== undefined) return ssh;
   const said = cleanText(stderr);
   const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(said)) ?? [
     undefined,
