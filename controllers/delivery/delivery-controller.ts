@@ -20,6 +20,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { keyOf, type Stored } from '../../src/resource/object.ts';
 import { credentialsOf } from '../credentials.ts';
+import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
 import { lostRevisions } from './lost-revisions.ts';
@@ -53,6 +54,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const { store, clock, dataFolder, window = 200, resync = 300_000 } = options;
   const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
   const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }));
+  const signers = new Signers(client, clock);
   const wantedRevisions = new WantedRevisions();
 
   return {
@@ -91,10 +93,11 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       return { reason: 'TargetIsPackages', message };
     }
     const credentials = credentialsOf(client, target, git.secretRef);
+    const signer = signers.of(target);
     const branch = await TargetBranch.open({
       ...{ url: git.repo, branch: git.branch, mirrorPath: mirrorOf(target), hostedFolder: hostedFolder(dataFolder) },
       ...(credentials === undefined ? {} : { credentials }),
-      ...(options.git === undefined ? {} : { git: options.git }),
+      git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
     });
     try {
       for (let attempt = 1; ; attempt += 1) {

@@ -4,6 +4,7 @@ import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { signingSecret } from '../signing.ts';
 import { findingsOf } from './findings.ts';
 import type { RepositoryReport } from './repository-status.ts';
 
@@ -138,8 +139,9 @@ export class OpenRepository {
   }
 }
 
-function wantedOf({ metadata, spec }: Repository): string {
-  return JSON.stringify([metadata.uid, spec.type, spec.deployment ?? false, spec.git]);
+function wantedOf(object: Repository): string {
+  const { metadata, spec } = object;
+  return JSON.stringify([metadata.uid, spec.type, spec.deployment ?? false, spec.git, signingSecret(object)]);
 }
 
 function requestOf({ metadata }: Repository): string | undefined {

@@ -19,6 +19,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/package-revision.t
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
 import { credentialsOf } from '../credentials.ts';
+import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
 import { OpenRepository } from './open-repository.ts';
 import { conflictingRepository } from './repository-conflict.ts';
@@ -55,6 +56,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
   const events = new TellOnce(recorder);
+  const signers = new Signers(client, clock);
   const open = new Map<string, OpenRepository>();
   /** Keys of those that are open or being opened. */
   const claimed = new Set<string>();
@@ -82,8 +84,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const state = await opened(object, signal);
         if (state.isDue(object)) await sync(object, state, signal);
-        await report(object, { reason: 'Ready', message: '', facts: state.facts() });
-        events.forget(key);
+        const problem = await signers.problem(object);
+        await report(object, { ...readiness(problem), facts: state.facts() });
+        if (problem === undefined) events.forget(key);
+        else events.tell(object, 'Warning', 'Error', problem);
         return { requeueAfter: state.nextLook(object), reason: 'the next look at the repository' };
       } catch (error) {
         if (!open.has(keyText(key))) claimed.delete(keyText(key));
@@ -118,12 +122,13 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       await report(object, { reason: 'Reconciling', message: 'opening the repository' });
     }
     const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
+    const signer = signers.of(object);
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
     const interval = isLocal ? (options.localInterval ?? 1000) : (options.remoteInterval ?? 30_000);
     const state = await OpenRepository.open(object, { store, clock, interval, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal },
-        ...(options.git === undefined ? {} : { git: options.git }),
+        git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),
       }),
     );
@@ -182,6 +187,11 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       if (!isSluiceError(error, 'Conflict') && !isSluiceError(error, 'NotFound')) throw error;
     }
   }
+}
+
+/** A repository whose commits cannot be signed can be read, and nothing is written to it. */
+function readiness(problem: string | undefined): Pick<RepositoryReport, 'reason' | 'message'> {
+  return problem === undefined ? { reason: 'Ready', message: '' } : { reason: 'Error', message: problem };
 }
 
 async function expectFolder(path: string): Promise<void> {

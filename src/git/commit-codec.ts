@@ -6,8 +6,8 @@ import { checkOid, isOid } from './object-id.ts';
 export function encodeCommit(commit: NewCommit): Buffer {
   const lines = [`tree ${checkOid(commit.tree, 'tree of a commit')}`];
   for (const parent of commit.parents) lines.push(`parent ${checkOid(parent, 'parent of a commit')}`);
-  lines.push(`author ${encodeSignature(commit.author, 'author')}`);
-  lines.push(`committer ${encodeSignature(commit.committer, 'committer')}`);
+  lines.push(`author ${encodeSignature(commit.author, 'author of a commit')}`);
+  lines.push(`committer ${encodeSignature(commit.committer, 'committer of a commit')}`);
   if (commit.message.includes('\0'))
     throw new SluiceError('InvalidInput', 'a commit message must not contain a NUL character');
   return Buffer.from(`${lines.join('\n')}\n\n${commit.message}`, 'utf8');
@@ -15,12 +15,18 @@ export function encodeCommit(commit: NewCommit): Buffer {
 
 /** The commit with the signer's text as its `gpgsig` header, which stands last and is folded by a space in front of each line. */
 export function embedSignature(payload: Buffer, signature: string): Buffer {
-  const text = signature.replace(/\n+$/, '');
-  if (text === '' || /[\0\r]/.test(text))
-    throw new SluiceError('InvalidInput', 'the signer returned no signature, or one with control characters');
+  const text = checkSignature(signature);
   const headersEnd = payload.indexOf('\n\n') + 1;
   const header = Buffer.from(`gpgsig ${text.replaceAll('\n', '\n ')}\n`, 'utf8');
   return Buffer.concat([payload.subarray(0, headersEnd), header, payload.subarray(headersEnd)]);
+}
+
+/** What a signer returned, without line breaks at the end. Throws InvalidInput if it cannot be a signature. */
+export function checkSignature(signature: string): string {
+  const text = signature.replace(/\n+$/, '');
+  if (text === '' || /[\0\r]/.test(text))
+    throw new SluiceError('InvalidInput', 'the signer returned no signature, or one with control characters');
+  return text;
 }
 
 /**
@@ -77,16 +83,17 @@ function decoderFor(encoding: string | undefined): (data: Buffer) => string {
   return (data) => data.toString('utf8');
 }
 
-function encodeSignature(person: Signature, role: string): string {
+/** A person and a time as a header of a commit or tag holds them. `role` is what messages call them. */
+export function encodeSignature(person: Signature, role: string): string {
   const { name, email, time } = person;
   if (name.trim() === '' || /[<>\n\0]/.test(name) || /[<>\s\0]/.test(email))
     throw new SluiceError(
       'InvalidInput',
-      `${role} of a commit: name and e-mail must not contain angle brackets or line breaks, and the name must not be empty`,
+      `${role}: name and e-mail must not contain angle brackets or line breaks, and the name must not be empty`,
     );
   const seconds = Math.floor(time / 1000);
   if (!Number.isSafeInteger(seconds) || seconds < 0)
-    throw new SluiceError('InvalidInput', `${role} of a commit: ${time} is not a time after 1970 in milliseconds`);
+    throw new SluiceError('InvalidInput', `${role}: ${time} is not a time after 1970 in milliseconds`);
   return `${name.trim()} <${email}> ${seconds} +0000`;
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../foundation/clock.ts';
-import type { CommitSigner } from './git-repository.ts';
+import type { ObjectSigner } from './git-repository.ts';
 
 /** How long things may take, in milliseconds. */
 export interface GitTimeouts {
@@ -29,7 +29,7 @@ export const DEFAULT_TIMEOUTS: GitTimeouts = {
 export interface EngineOptions {
   readonly clock: Clock;
   readonly timeouts: GitTimeouts;
-  readonly signer?: CommitSigner | undefined;
+  readonly signer?: ObjectSigner | undefined;
   /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
   readonly allowInsecureHttp?: boolean | undefined;
   /** `git` does without the client of this house for fetch, listing and push. */

@@ -18,6 +18,8 @@ export interface GitRepository {
   readonly path: string;
   readonly engine: 'native' | 'isomorphic-git';
   readonly capabilities: GitCapabilities;
+  /** True if commits and tags are signed. */
+  readonly signs: boolean;
   /** Why another engine than the native one was chosen, and what that limits. */
   readonly engineNote?: string | undefined;
   /** How remotes are talked to, as far as that was needed so far: by the client of this house or by git, and why. For people. */
@@ -61,6 +63,8 @@ export interface GitRepository {
   editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid>;
   /** Writes a commit, signed by the repository's signer if there is one. */
   writeCommit(commit: NewCommit): Promise<Oid>;
+  /** Writes an annotated tag, signed likewise. No ref names it yet. */
+  writeTag(tag: NewTag): Promise<Oid>;
 
   /**
    * Brings all objects that were written so far to the disk, then changes refs all-or-nothing; each change states what it expects.
@@ -197,8 +201,17 @@ export interface Commit extends NewCommit {
   readonly signature: string | undefined;
 }
 
-/** Signs the bytes of a commit object; the text goes into its `gpgsig` header. */
-export type CommitSigner = (payload: Buffer) => Promise<string>;
+export interface NewTag {
+  readonly object: Oid;
+  readonly type: ObjectType;
+  /** Without `refs/tags/`. */
+  readonly name: string;
+  readonly tagger: Signature;
+  readonly message: string;
+}
+
+/** Signs the bytes of a commit or tag; the text goes into the `gpgsig` header of a commit, and to the end of a tag. */
+export type ObjectSigner = (payload: Buffer) => Promise<string>;
 
 export interface GitRemote {
   /** `https://…`, `http://…` (loopback only unless allowed), or `file:///…`. */

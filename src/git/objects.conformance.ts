@@ -94,6 +94,40 @@ export function registerObjects(subject: Subject): void {
       });
     });
 
+    test('a tag is read through, before it is on disk and after, also one of a tag', async () => {
+      const { repository } = subject;
+      const tree = await repository.editTree(undefined, new Map([['dir/file', { data: Buffer.from('x') }]]));
+      const object = await repository.writeCommit(commitOf(tree));
+      const tagger = commitOf(tree).author;
+      const inner = await repository.writeTag({ object, type: 'commit', name: 'v1', tagger, message: '' });
+      const outer = await repository.writeTag({ object: inner, type: 'tag', name: 'v2', tagger, message: 'two\n' });
+      for (const when of ['before', 'after']) {
+        const found = await repository.readObjects([outer, `${inner}:dir/file`, `${outer}:dir`, `${outer}:no`]);
+        expect(
+          found.map((one) => one?.type),
+          when,
+        ).toEqual(['tag', 'blob', 'tree', undefined]);
+        await repository.transaction([]);
+      }
+      const over = await subject.reopen();
+      const outermost = await over.writeTag({ object: outer, type: 'tag', name: 'v3', tagger, message: '' });
+      expect((await over.readObjects([`${outermost}:dir/file`]))[0]?.data.toString()).toBe('x');
+      subject.fsck(subject.path);
+    });
+
+    test('a tag that Git cannot hold is refused', async () => {
+      const tagger = commitOf(EMPTY_TREE).author;
+      const good = { object: EMPTY_TREE, type: 'tree', name: 'v1', tagger, message: '' } as const;
+      const names = ['', 'a\nb', '../v1', 'a..b', 'v1.lock'].map((name) => ({ ...good, name }));
+      const others = [
+        { ...good, object: 'HEAD' },
+        { ...good, message: 'a\0b' },
+      ];
+      const nobody = { ...good, tagger: { ...tagger, name: 'a <b>' } };
+      for (const bad of [...names, ...others, nobody])
+        await expect(subject.repository.writeTag(bad)).rejects.toMatchObject({ code: 'InvalidInput' });
+    });
+
     test('thousands of reads in one call come back in order', async () => {
       const { repository } = subject;
       const edits = new Map(Array.from({ length: 90 }, (_, n) => [`f${n}`, { data: Buffer.from(`content ${n}`) }]));
@@ -166,6 +200,27 @@ export function registerObjects(subject: Subject): void {
       expect(`${stored.replace(header, '')}\n`).toBe(payload);
       await repository.editTree(undefined, new Map());
       await repository.transaction([]);
+      subject.fsck(subject.path);
+    });
+
+    test('and so are tags, with the signature behind the message', async () => {
+      const signature = '-----BEGIN PGP SIGNATURE-----\n\nabc\n-----END PGP SIGNATURE-----';
+      const payloads: string[] = [];
+      const repository = await subject.reopen({
+        signer: async (bytes) => {
+          payloads.push(bytes.toString('utf8'));
+          return signature;
+        },
+      });
+      expect([repository.signs, subject.repository.signs]).toEqual([true, false]);
+      const object = await repository.writeCommit(commitOf(EMPTY_TREE));
+      const tagger = commitOf(EMPTY_TREE).author;
+      const tag = await repository.writeTag({ object, type: 'commit', name: 'a/v1', tagger, message: 'a v1' });
+      const header = `object ${object}\ntype commit\ntag a/v1\ntagger Test <test@example.com> 1700000000 +0000\n`;
+      expect(payloads[1]).toBe(`${header}\na v1\n`);
+      await repository.editTree(undefined, new Map());
+      await repository.transaction([{ type: 'create', ref: 'refs/tags/a/v1', new: tag }]);
+      expect(subject.git(subject.path, ['cat-file', 'tag', 'a/v1'])).toBe(`${payloads[1]}${signature}`);
       subject.fsck(subject.path);
     });
 

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from './engine-options.ts';
-import type { CommitSigner, GitRepository } from './git-repository.ts';
+import type { GitRepository, ObjectSigner } from './git-repository.ts';
 import { runGit } from './native/git-process.ts';
 import { NativeRepository } from './native/native-repository.ts';
 import { checkRepository, createRepository } from './repository-format.ts';
@@ -10,7 +10,7 @@ export interface RepositoryOptions {
   /** `auto` (the default) takes the system's git where there is one that is new enough. */
   readonly engine?: 'auto' | 'native' | 'isomorphic-git';
   readonly clock?: Clock;
-  readonly signer?: CommitSigner;
+  readonly signer?: ObjectSigner;
   readonly timeouts?: Partial<GitTimeouts>;
   /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
   readonly allowInsecureHttp?: boolean;

@@ -5,11 +5,12 @@ import { RefConflictError } from './errors.ts';
 import { gitOperations } from './git-operations.ts';
 import type {
   Commit,
-  CommitSigner,
   FileEntry,
   GitObject,
   NewCommit,
+  NewTag,
   ObjectStat,
+  ObjectSigner,
   ObjectType,
   Oid,
   Ref,
@@ -31,6 +32,7 @@ import { SerialQueue } from './serial-queue.ts';
 import { StagedObjects } from './staged-objects.ts';
 import { StagedSource } from './staged-source.ts';
 import { StaleLocks } from './stale-locks.ts';
+import { appendSignature, encodeTag } from './tag-codec.ts';
 import { applyTreeEdits } from './tree-editor.ts';
 
 /** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
@@ -41,7 +43,7 @@ export abstract class RepositoryBase {
   readonly #source: ObjectSource;
   readonly #objects: ObjectAccess;
   readonly #store: ObjectStore;
-  readonly #signer: CommitSigner | undefined;
+  readonly #signer: ObjectSigner | undefined;
   readonly #staleLocks: StaleLocks;
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
   readonly #refQueue = new SerialQueue();
@@ -61,6 +63,10 @@ export abstract class RepositoryBase {
 
   /** Applies checked updates, all or none. Objects are on disk; the names of changed refs are made durable by the caller. */
   protected abstract applyUpdates(updates: readonly RefUpdate[]): Promise<void>;
+
+  get signs(): boolean {
+    return this.#signer !== undefined;
+  }
 
   async listRefs(prefixes: readonly string[] = []): Promise<Ref[]> {
     for (const prefix of prefixes) checkRefPrefix(prefix);
@@ -109,6 +115,12 @@ export abstract class RepositoryBase {
     const payload = encodeCommit(commit);
     const data = this.#signer === undefined ? payload : embedSignature(payload, await this.#signer(payload));
     return this.#write('commit', data);
+  }
+
+  async writeTag(tag: NewTag): Promise<Oid> {
+    const payload = encodeTag(tag);
+    const data = this.#signer === undefined ? payload : appendSignature(payload, await this.#signer(payload));
+    return this.#write('tag', data);
   }
 
   async transaction(updates: readonly RefUpdate[]): Promise<void> {

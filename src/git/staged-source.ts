@@ -8,6 +8,7 @@ import {
   objectTooLarge,
 } from './object-source.ts';
 import type { StagedObjects } from './staged-objects.ts';
+import { targetOfTag } from './tag-codec.ts';
 import { encodeName, findEntry } from './tree-codec.ts';
 
 /**
@@ -60,9 +61,14 @@ export class StagedSource implements ObjectSource {
   #locate(specification: string): NewObject | string | undefined {
     const colon = specification.indexOf(':');
     if (colon < 0) return this.#stage.get(specification) ?? specification;
-    const root = this.#stage.get(specification.slice(0, colon));
-    if (root === undefined) return specification;
     const path = specification.slice(colon + 1);
+    let root = this.#stage.get(specification.slice(0, colon));
+    while (root?.type === 'tag') {
+      const target = targetOfTag(root.data) ?? '';
+      root = this.#stage.get(target);
+      if (root === undefined) return `${target}:${path}`;
+    }
+    if (root === undefined) return specification;
     let oid = root.type === 'commit' ? treeOf(root) : root.oid;
     const segments = path === '' ? [] : path.split('/');
     for (const [depth, segment] of segments.entries()) {

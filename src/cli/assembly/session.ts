@@ -1,5 +1,6 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
@@ -61,6 +62,7 @@ export class Session {
 
   readonly patience: number;
 
+  readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
@@ -93,6 +95,7 @@ export class Session {
     const events = this.registry.storage(eventKind);
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
+    this.#signers = new Signers(this.client, clock);
   }
 
   static async open(options: SessionOptions): Promise<Session> {
@@ -136,12 +139,14 @@ export class Session {
       );
     }
     const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
+    const signer = this.#signers.of(object);
     let added = false;
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
+      ...(signer === undefined ? {} : { git: { signer } }),
       ...(signal === undefined ? {} : { signal }),
       policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
       dependentsOf: (revision) => this.store.dependentsOf(revision),

@@ -10,6 +10,7 @@ import {
   type ObjectSource,
   objectTooLarge,
 } from '../object-source.ts';
+import { targetOfTag } from '../tag-codec.ts';
 import { encodeName, parseTree } from '../tree-codec.ts';
 
 /** How many tags or commits a specification may pass through on its way to a tree. */
@@ -69,9 +70,7 @@ export class IsomorphicSource implements ObjectSource {
     for (let depth = 0; depth < DEEPEST_TAG && object !== undefined && object.type !== 'tree'; depth += 1) {
       if (object.type === 'blob') return undefined;
       const target: string | undefined =
-        object.type === 'commit'
-          ? parseCommit(object.data, object.oid).tree
-          : /^object ([0-9a-f]{40})\n/.exec(object.data.toString('latin1'))?.[1];
+        object.type === 'commit' ? parseCommit(object.data, object.oid).tree : targetOfTag(object.data);
       object = target === undefined ? undefined : await this.#read(target);
     }
     return object;

@@ -2,6 +2,7 @@ import { readKptfile } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
 import type { GitObject, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
+import { targetOfTag } from '../../git/tag-codec.ts';
 import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import type { CommitInfo } from '../package-revision.ts';
@@ -57,7 +58,7 @@ export class FactReader {
   /** Follows an annotated tag to its commit. */
   async #peel(object: GitObject | undefined, depth = 0): Promise<GitObject | undefined> {
     if (object === undefined || object.type === 'commit') return object;
-    const target = /^object ([0-9a-f]{40})\n/.exec(object.data.toString('latin1'))?.[1];
+    const target = targetOfTag(object.data);
     if (object.type !== 'tag' || target === undefined || depth > 5) return undefined;
     const [next] = await this.#read([target]);
     return this.#peel(next, depth + 1);

@@ -144,7 +144,10 @@ export async function planTransition(
     ...bypassNote(decision),
   });
   const made = await commitFor(bench, revision, decision, { ...reading, record }, context);
-  const updates = decision.plan.map((step) => refUpdate(step, revision, made));
+  const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
+  const updates = decision.plan.map((step) =>
+    refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
+  );
   updates.push(...(await recordUpdates(bench, revision, decision, record, made ?? revision.commit, context)));
   return { updates, name: revision.name };
 }
@@ -203,6 +206,28 @@ async function commitFor(
       action: 'approve',
       record: folded,
     }),
+  });
+}
+
+/**
+ * What the tag of a publication points to: the approval itself, as Porch has it, and where all is signed a tag object, since a tag
+ * without one could be set to another signed commit. `made` also if nothing is published.
+ */
+async function tagFor(
+  bench: Workbench,
+  revision: PackageRevision,
+  { next }: Allowed,
+  made: Oid,
+  context: RequestContext,
+): Promise<Oid> {
+  if (!bench.git.signs || next === undefined) return made;
+  const ref = tagRef(bench.layout, revision.key.package, `v${next.revision}`);
+  return bench.git.writeTag({
+    object: made,
+    type: 'commit',
+    name: ref.slice('refs/tags/'.length),
+    tagger: signatures(bench, context).committer,
+    message: `${revision.name}\n`,
   });
 }
 

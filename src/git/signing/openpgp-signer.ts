@@ -1,0 +1,67 @@
+import type { PrivateKey } from 'openpgp';
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ObjectSigner } from '../git-repository.ts';
+
+/** A key with many subkeys and signatures of others has some 100 KB. */
+const LONGEST_TEXT = 1024 * 1024;
+
+/**
+ * Signs as `gpg --detach-sign --armor` does, with the first key of an armored text. Throws InvalidInput for text that is no private
+ * key and for a wrong passphrase; the signer throws it when the key has expired or may not sign. No message holds anything of the
+ * key or the passphrase.
+ */
+export async function openPgpSigner(
+  armoredKey: string,
+  passphrase: string | undefined,
+  clock: Clock,
+): Promise<ObjectSigner> {
+  // Loaded only when needed: it is large.
+  const openpgp = await import('openpgp');
+  const key = await unlocked(openpgp, armoredKey, passphrase);
+  return async (payload) => {
+    const date = new Date(clock.now());
+    try {
+      const message = await openpgp.createMessage({ binary: payload, date });
+      return await openpgp.sign({ message, signingKeys: key, detached: true, format: 'armored', date });
+    } catch (error) {
+      throw new SluiceError('InvalidInput', `the OpenPGP key ${idOf(key)} cannot sign: ${messageOf(error)}`);
+    }
+  };
+}
+
+async function unlocked(
+  { readPrivateKey, decryptKey }: typeof import('openpgp'),
+  armoredKey: string,
+  passphrase: string | undefined,
+): Promise<PrivateKey> {
+  const key = await readKey(readPrivateKey, armoredKey);
+  if (key.isDecrypted()) return key;
+  if (passphrase === undefined)
+    throw new SluiceError('InvalidInput', `the OpenPGP key ${idOf(key)} is encrypted, and there is no passphrase`);
+  try {
+    return await decryptKey({ privateKey: key, passphrase });
+  } catch {
+    // Nothing else goes wrong here, and what the library says is about its packets.
+    throw new SluiceError('InvalidInput', `the passphrase of the OpenPGP key ${idOf(key)} is wrong`);
+  }
+}
+
+async function readKey(
+  readPrivateKey: typeof import('openpgp')['readPrivateKey'],
+  armoredKey: string,
+): Promise<PrivateKey> {
+  try {
+    if (armoredKey.length <= LONGEST_TEXT) return await readPrivateKey({ armoredKey });
+  } catch {
+    // The library quotes lines that it cannot read, which can be lines of the key.
+  }
+  throw new SluiceError(
+    'InvalidInput',
+    'there is no OpenPGP private key; export it with gpg --export-secret-keys --armor',
+  );
+}
+
+function idOf(key: PrivateKey): string {
+  return key.getFingerprint().toUpperCase().slice(-16);
+}
