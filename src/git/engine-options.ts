@@ -12,6 +12,8 @@ export interface GitTimeouts {
   readonly maintain: number;
   /** How long a lock file must stand unchanged before it counts as left behind by a crash. */
   readonly staleLock: number;
+  /** How long this process must have seen a file unchanged before it is taken for left behind, or a step of maintenance for settled. */
+  readonly leftBehind: number;
   /** How long kept-open processes stay without work. */
   readonly idle: number;
 }
@@ -23,6 +25,7 @@ export const DEFAULT_TIMEOUTS: GitTimeouts = {
   push: 120_000,
   maintain: 600_000,
   staleLock: 60_000,
+  leftBehind: 3_600_000,
   idle: 60_000,
 };
 

@@ -1,3 +1,5 @@
+import type { DiskUse } from './disk-use.ts';
+
 /**
  * The port to one bare Git repository. It knows objects, refs and remotes, and nothing of packages.
  *
@@ -97,10 +99,26 @@ export interface GitRepository {
    */
   pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome>;
 
-  /** Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file). */
-  maintain(): Promise<void>;
+  /**
+   * Packs objects and the refs outside refs/heads/ (draft branches stay loose: deleting a packed ref rewrites the whole file), and
+   * removes files that killed writers left. Beside writers at any time, of this process and of others.
+   */
+  maintain(options?: MaintainOptions): Promise<void>;
+  /** What the objects take on disk. */
+  diskUse(): Promise<DiskUse>;
   /** Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository afterwards is an error. */
   close(): Promise<void>;
+}
+
+export interface MaintainOptions {
+  /**
+   * Milliseconds after which what no ref leads to is taken away, in steps over several calls. Without it all is kept: objects of a
+   * repository that others use too may be borrowed by a clone of theirs.
+   */
+  readonly dropAfter?: number;
+  /** Looks for such objects also where little has come in since the last time. */
+  readonly pressed?: boolean;
+  readonly signal?: AbortSignal;
 }
 
 /** A SHA-1 object id, 40 lower-case hex digits. */

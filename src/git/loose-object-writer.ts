@@ -5,6 +5,7 @@ import {
   fsync,
   openSync,
   renameSync,
+  statSync,
   utimesSync,
   writeFile,
   writeFileSync,
@@ -13,6 +14,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
+import { diskError, expectRoom } from './disk-room.ts';
 import { errnoOf, removeFile } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
 import { inSlices } from './in-slices.ts';
@@ -58,7 +60,8 @@ export class LooseObjectWriter {
     try {
       const now = new Date();
       utimesSync(this.#path(oid), now, now);
-      return true;
+      // A crash of the machine may leave the name of a file without its contents; it is written anew.
+      return statSync(this.#path(oid)).size > 0;
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return false;
       if (errnoOf(error) === 'EPERM' || errnoOf(error) === 'EACCES') return this.#canRead(oid);
@@ -68,6 +71,8 @@ export class LooseObjectWriter {
 
   /** Writes objects; those that an object refers to must stand before it. */
   async write(objects: readonly NewObject[]): Promise<void> {
+    if (objects.length === 0) return;
+    expectRoom(this.#objects);
     const files = new Map<Oid, string>();
     try {
       await mapLimited(objects, PARALLEL, async (object) => {
@@ -76,7 +81,7 @@ export class LooseObjectWriter {
       await inSlices(objects, ({ oid }) => this.#name(files, oid));
     } catch (error) {
       await mapLimited([...files.values()], PARALLEL, removeFile);
-      throw error;
+      throw diskError(error, this.#objects) ?? error;
     }
   }
 

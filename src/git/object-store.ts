@@ -1,23 +1,19 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { EMPTY_TREE } from './git-repository.ts';
 import { inSlices } from './in-slices.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
-import type { NewObject, ObjectSource } from './object-source.ts';
+import type { NewObject } from './object-source.ts';
 import { SerialQueue } from './serial-queue.ts';
 import type { StagedObjects } from './staged-objects.ts';
 
 /** Takes objects into the stage, and brings what waits there to the disk all at once. */
 export class ObjectStore {
   readonly #stage: StagedObjects;
-  readonly #source: ObjectSource;
   readonly #writer: LooseObjectWriter;
   readonly #queue = new SerialQueue();
   #closed = false;
 
-  /** `source` reads the repository itself, without the stage. */
-  constructor(stage: StagedObjects, source: ObjectSource, writer: LooseObjectWriter) {
+  constructor(stage: StagedObjects, writer: LooseObjectWriter) {
     this.#stage = stage;
-    this.#source = source;
     this.#writer = writer;
   }
 
@@ -45,24 +41,20 @@ export class ObjectStore {
     });
   }
 
+  /**
+   * What is packed already is written too: a pack that nothing refers to may be on its way out, and what is written now is new. Only a
+   * loose file, whose time is renewed by looking, is as good.
+   */
   async #flush(): Promise<void> {
     this.#checkOpen();
     const objects = this.#stage.waiting();
-    if (objects.length > 0) await this.#writer.write(await this.#missing(objects));
+    const missing: NewObject[] = [];
+    await inSlices(objects, (object) => {
+      if (!this.#writer.has(object.oid)) missing.push(object);
+    });
+    await this.#writer.write(missing);
     await this.#writer.flush();
     this.#stage.onDisk(objects);
-  }
-
-  /** Those that are neither loose nor packed. */
-  async #missing(objects: readonly NewObject[]): Promise<NewObject[]> {
-    const candidates: NewObject[] = [];
-    await inSlices(objects, (object) => {
-      if (!this.#writer.has(object.oid)) candidates.push(object);
-    });
-    if (candidates.length === 0) return [];
-    const packed = await this.#source.statObjects(candidates.map(({ oid }) => oid));
-    // Git knows the empty tree without having it; written, it is there for every other reader too.
-    return candidates.filter(({ oid }, index) => packed[index] === undefined || oid === EMPTY_TREE);
   }
 
   #checkOpen(): void {

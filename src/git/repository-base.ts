@@ -1,5 +1,6 @@
 import { timed } from '../foundation/measurement.ts';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
+import { type DiskUse, diskUse } from './disk-use.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { RefConflictError } from './errors.ts';
 import { gitOperations } from './git-operations.ts';
@@ -56,7 +57,7 @@ export abstract class RepositoryBase {
     const stage = new StagedObjects(options.clock);
     this.#source = new StagedSource(stage, source);
     this.#objects = new ObjectAccess(this.#source, async (oid) => writer.has(oid));
-    this.#store = new ObjectStore(stage, source, writer);
+    this.#store = new ObjectStore(stage, writer);
     this.#signer = options.signer;
     this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
   }
@@ -138,6 +139,10 @@ export abstract class RepositoryBase {
       await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
       await this.#refFolders.sync(updates);
     });
+  }
+
+  diskUse(): Promise<DiskUse> {
+    return diskUse(this.path);
   }
 
   /** Brings the objects that were written so far to the disk. */

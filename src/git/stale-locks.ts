@@ -1,17 +1,16 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isMissing, removeFile } from './file-system.ts';
+import { removeFile } from './file-system.ts';
+import { MetFiles } from './met-files.ts';
 
 /**
  * Frees refs whose lock was left behind by a writer that was killed. Git never does that by itself: the ref would stay locked for
  * ever. A lock counts as left behind when this process has met the very same file twice, `staleAfter` milliseconds of its own
- * running time apart: wall-clock time would also pass while the machine sleeps with a live writer on it.
+ * running time apart.
  */
 export class StaleLocks {
   readonly #gitDir: string;
   readonly #staleAfter: number;
-  /** Path → which file it was and when it was first met. */
-  readonly #met = new Map<string, { readonly file: string; readonly since: number }>();
+  readonly #met = new MetFiles();
 
   constructor(gitDir: string, staleAfter: number) {
     this.#gitDir = gitDir;
@@ -22,35 +21,16 @@ export class StaleLocks {
   async release(refs: readonly string[]): Promise<boolean> {
     const files = new Set([...refs.map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new']);
     let released = false;
-    for (const file of files) released = (await this.#release(file)) || released;
+    for (const file of files) released = (await this.#release(join(this.#gitDir, file))) || released;
     return released;
   }
 
-  async #release(name: string): Promise<boolean> {
-    const path = join(this.#gitDir, name);
-    const file = await identity(path);
-    const met = this.#met.get(path);
-    if (file === undefined) {
-      this.#met.delete(path);
-      return false;
-    }
-    if (met?.file !== file) {
-      this.#met.set(path, { file, since: performance.now() });
-      return false;
-    }
-    if (performance.now() - met.since < this.#staleAfter) return false;
-    this.#met.delete(path);
+  async #release(path: string): Promise<boolean> {
+    const age = await this.#met.age(path);
+    // Met now for the first time, it may be at work, however short the time is that was asked for.
+    if (age === undefined || age === 0 || age < this.#staleAfter) return false;
+    this.#met.forget(path);
     await removeFile(path);
     return true;
-  }
-}
-
-async function identity(path: string): Promise<string | undefined> {
-  try {
-    const { ino, ctimeNs } = await stat(path, { bigint: true });
-    return `${ino}:${ctimeNs}`;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
   }
 }

@@ -69,6 +69,11 @@ export class CatFile {
     return this.#inSlices('info', specifications);
   }
 
+  /** Ends a process that nobody waits for; the next request starts one that sees the packs as they are now. */
+  renew(): void {
+    if (this.#waiting.length === 0) this.#stop();
+  }
+
   close(): void {
     this.#closed = true;
     this.#fail(new SluiceError('Unavailable', 'the repository was closed'));

@@ -1,8 +1,10 @@
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { isMissing, readFolder, removeFile } from '../file-system.ts';
+import { expectRoom, saysDiskFull } from '../disk-room.ts';
+import { diskUse, statOf } from '../disk-use.ts';
+import { readFolder, removeFile } from '../file-system.ts';
+import type { MetFiles } from '../met-files.ts';
 import { runGit } from './git-process.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -11,37 +13,43 @@ const DAY = 24 * 60 * 60 * 1000;
  * Packs objects in a geometric row of packs: work stays in proportion to what is new. Objects that nothing refers to are packed too
  * and never removed, so that no writer that is about to refer to one loses it.
  */
-export async function packObjects(gitDir: string, clock: Clock, timeout: number): Promise<void> {
+export async function packObjects(
+  gitDir: string,
+  clock: Clock,
+  timeout: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  // What is packed anew is there twice for a while.
+  expectRoom(gitDir, (await diskUse(gitDir)).bytes);
   const { code, stderr } = await runGit({
     gitDir,
     settings: ['pack.threads=1', 'pack.windowMemory=64m', 'repack.writeBitmaps=false'],
     arguments: ['repack', '--quiet', '-d', '--geometric=2'],
     clock,
     timeout,
+    signal,
   });
-  if (code !== 0) throw new SluiceError('Internal', `git repack failed: ${stderr.trim().slice(0, 500)}`);
+  if (code === 0) return;
+  const said = stderr.trim().slice(0, 500);
+  throw new SluiceError(saysDiskFull(said) ? 'Unavailable' : 'Internal', `git repack failed: ${said}`);
 }
 
-/** Removes temporary files that writers left behind when they were killed, once they are a day old. */
-export async function sweepTemporaryFiles(gitDir: string, clock: Clock): Promise<void> {
+/**
+ * Removes temporary files that writers left behind when they were killed: those that are a day old by the clock and have not been
+ * written to for `pause` milliseconds of this process's running time.
+ */
+export async function sweepTemporaryFiles(gitDir: string, clock: Clock, met: MetFiles, pause: number): Promise<void> {
   const objects = join(gitDir, 'objects');
   for (const { name: folder } of await readFolder(objects)) {
     if (!/^(?:[0-9a-f]{2}|pack)$/.test(folder)) continue;
     for (const { name } of await readFolder(join(objects, folder))) {
       if (!name.startsWith('tmp_') && !name.startsWith('.tmp-')) continue;
       const path = join(objects, folder, name);
-      const age = clock.now() - (await modified(path, clock));
-      if (age > DAY) await removeFile(path);
+      const seen = (await met.age(path)) ?? 0;
+      const modified = (await statOf(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
+      if (seen === 0 || seen < pause || clock.now() - modified < DAY) continue;
+      await removeFile(path);
+      met.forget(path);
     }
-  }
-}
-
-/** Milliseconds since the epoch; now for a file that was renamed or removed meanwhile. */
-async function modified(path: string, clock: Clock): Promise<number> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch (error) {
-    if (isMissing(error)) return clock.now();
-    throw error;
   }
 }

@@ -29,13 +29,15 @@ describe('git processes', () => {
     folder.remove();
   });
 
+  /** What was written a moment ago is read from memory. */
+  const ABSENT = 'a'.repeat(40);
   const kept = (name: string) => processesWith(path).filter(({ arguments: words }) => words.includes(name));
 
   test('stay open between calls, and are started anew when they were killed', async () => {
-    await repository.readObjects([commit]);
+    await repository.statObjects([ABSENT]);
     const [reader] = kept('cat-file');
     const [writer] = kept('update-ref');
-    await repository.readObjects([commit]);
+    await repository.statObjects([ABSENT]);
     await repository.transaction([{ type: 'verify', ref: 'refs/heads/main', old: commit }]);
     expect(kept('cat-file').map(({ pid }) => pid)).toEqual([reader?.pid]);
     expect(kept('update-ref').map(({ pid }) => pid)).toEqual([writer?.pid]);
@@ -77,7 +79,7 @@ describe('git processes', () => {
   });
 
   test('get nothing of the environment and run no hook', async () => {
-    await repository.readObjects([commit]);
+    await repository.statObjects([ABSENT]);
     const [reader] = kept('cat-file');
     const names = reader?.environment.map((entry) => entry.split('=')[0]).filter((name) => name !== '');
     expect(names?.filter((name) => !/^(?:PATH|HOME|LC_ALL|GIT_.*)$/.test(name ?? ''))).toEqual([]);
@@ -115,6 +117,8 @@ describe('git processes', () => {
   });
 
   test('maintenance packs objects and all refs but branches, and loses nothing', async () => {
+    await repository.close();
+    repository = await openRepository(path, { timeouts: { leftBehind: 0 } });
     const tag = git(
       path,
       ['hash-object', '-t', 'tag', '-w', '--stdin'],

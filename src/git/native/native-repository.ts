@@ -6,17 +6,20 @@ import type {
   GitCapabilities,
   GitRemote,
   GitRepository,
+  MaintainOptions,
   Oid,
   PushOutcome,
   Ref,
   RefChange,
   RefUpdate,
 } from '../git-repository.ts';
+import { MetFiles } from '../met-files.ts';
 import type { ObjectSource } from '../object-source.ts';
 import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
 import { GitTransport } from './git-transport.ts';
+import { dropGarbage } from './garbage.ts';
 import { packObjects, sweepTemporaryFiles } from './maintenance.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
@@ -36,6 +39,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #updateRef: UpdateRef;
   readonly #remotes: Remotes;
   readonly #options: EngineOptions;
+  readonly #met = new MetFiles();
 
   constructor(path: string, options: EngineOptions) {
     const { clock, timeouts } = options;
@@ -86,10 +90,16 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return this.#remotes.note;
   }
 
-  async maintain(): Promise<void> {
-    await packObjects(this.path, this.#options.clock, this.#options.timeouts.maintain);
+  async maintain({ dropAfter, pressed = false, signal }: MaintainOptions = {}): Promise<void> {
+    const { clock, timeouts } = this.#options;
+    const { maintain: timeout, leftBehind: pause } = timeouts;
+    await packObjects(this.path, clock, timeout, signal);
     await packRefs(this.path, this.refFiles, (specifications) => this.#catFile.info(specifications));
-    await sweepTemporaryFiles(this.path, this.#options.clock);
+    await sweepTemporaryFiles(this.path, clock, this.#met, pause);
+    if (dropAfter !== undefined)
+      await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });
+    // A process that is kept open holds on to the packs that are gone.
+    this.#catFile.renew();
   }
 
   async close(): Promise<void> {
