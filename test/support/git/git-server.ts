@@ -13,8 +13,8 @@ export interface GitServerBehaviour {
   auth?: { readonly username: string; readonly password: string } | undefined;
   /** Waits before each answer. */
   delayMs?: number | undefined;
-  /** Takes requests and never answers: all, or those that push (once they have authenticated). */
-  hang?: 'all' | 'push' | undefined;
+  /** Takes requests and never answers: all, or those that push or fetch (once they have authenticated). */
+  hang?: 'all' | 'push' | 'fetch' | undefined;
   /** Answers everything with this status. */
   refuse?: number | undefined;
   /** Sends everybody elsewhere. */
@@ -97,6 +97,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     if (auth !== undefined && (username !== auth.username || password !== auth.password))
       return end(response, 401, { 'www-authenticate': 'Basic realm="test"' });
     if (behaviour.hang === 'push' && pushes) return;
+    if (behaviour.hang === 'fetch' && request.url?.includes('git-upload-pack') === true) return;
     if (pushes && behaviour.dropPush === 'before') {
       request.once('data', () => request.socket.destroy());
       return;

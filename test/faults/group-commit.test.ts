@@ -1,0 +1,204 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { type GitServer, type GitServerOptions, startGitServer } from '../support/git/git-server.ts';
+import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+import { draft, outcomeOf } from '../support/shop.ts';
+
+interface World extends AsyncDisposable {
+  readonly scratch: Scratch;
+  readonly server: GitServer;
+  connect(process: string, transport?: 'auto' | 'git'): Promise<RevisionStore>;
+  /** How many requests pushed something. */
+  pushes(): number;
+}
+
+/** A repository behind a server, and processes that see it through mirrors of their own. */
+async function start(options: Omit<GitServerOptions, 'root'> = {}): Promise<World> {
+  const scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder, ...options });
+  const stores: RevisionStore[] = [];
+  const object = repositoryKind.complete({
+    apiVersion: 'config.porch.kpt.dev/v1alpha1',
+    kind: 'Repository',
+    metadata: { name: 'packages', namespace: 'default' },
+    spec: { git: { repo: `${server.url}/packages.git` } },
+  });
+  return {
+    scratch,
+    server,
+    async connect(process, transport = 'auto') {
+      const store = new RevisionStore();
+      store.add(
+        await openPackageRepository(object, {
+          dataFolder: join(scratch.folder, process),
+          clock: systemClock,
+          git: { transport, timeouts: { push: 5000, fetch: 60_000, listRemote: 5000 } },
+          policyFor: () => DEFAULT_POLICY,
+          dependentsOf: () => [],
+          onChange: (changes) => store.announce(changes),
+        }),
+      );
+      stores.push(store);
+      return store;
+    },
+    pushes: () =>
+      server.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/git-receive-pack')).length,
+    async [Symbol.asyncDispose]() {
+      await Promise.all(stores.map((store) => store.close()));
+      await server.close();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function names(count: number): string[] {
+  return Array.from({ length: count }, (_, number) => `p${number}`);
+}
+
+/** The same step on many revisions at once; what became of each. */
+function step(store: RevisionStore, revisions: readonly string[], action: 'propose' | 'approve'): Promise<string[]> {
+  return Promise.all(revisions.map((name) => outcomeOf(store.transition(name, { action }, anna))));
+}
+
+async function expectSame(store: RevisionStore, { scratch }: World): Promise<void> {
+  const fresh = await scratch.open();
+  const rows = (of: RevisionStore) => of.list().map(({ name, etag }) => [name, etag]);
+  expect(rows(store)).toEqual(rows(fresh.store));
+  await store.repository('packages').sync();
+  expect(rows(store)).toEqual(rows(fresh.store));
+  expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+}
+
+for (const transport of ['auto', 'git'] as const)
+  test(`what is ready together goes out together, and publications follow each other on main, transport ${transport}`, async () => {
+    await using world = await start();
+    const store = await world.connect('one', transport);
+    const before = world.pushes();
+    const drafts = await Promise.all(names(100).map((name) => draft(store, name)));
+    expect(world.pushes() - before).toBeLessThanOrEqual(20);
+    const half = drafts.slice(0, 50);
+    expect(new Set(await step(store, half, 'propose'))).toEqual(new Set(['succeeded']));
+    const proposed = world.pushes();
+    expect(new Set(await step(store, half, 'approve'))).toEqual(new Set(['succeeded']));
+    expect(world.pushes() - proposed).toBeLessThanOrEqual(5);
+    expect(half.map((name) => store.get(name).lifecycle)).toEqual(half.map(() => 'Published'));
+    // Each publication stands on the one before it.
+    const line = (await world.scratch.git('log', '--first-parent', '--format=%s', 'main')).split('\n');
+    expect(line).toHaveLength(51);
+    expect(new Set(line.slice(0, 50))).toEqual(
+      new Set(names(50).map((name) => `Approving package revision ${name}/1`)),
+    );
+    await expectSame(store, world);
+  }, 120_000);
+
+test('two approvals of one package at once get two numbers', async () => {
+  await using world = await start();
+  const store = await world.connect('one');
+  const first = await draft(store, 'shop');
+  await step(store, [first], 'propose');
+  await step(store, [first], 'approve');
+  const copies = await Promise.all(
+    ['v2', 'v3', 'v4'].map(async (workspace) => {
+      const source = { type: 'copy', source: first } as const;
+      return (await store.create('packages', { package: 'shop', workspace, source }, anna)).name;
+    }),
+  );
+  await step(store, copies, 'propose');
+  expect(await step(store, copies, 'approve')).toEqual(['succeeded', 'succeeded', 'succeeded']);
+  expect(copies.map((name) => store.get(name).revision).sort()).toEqual([2, 3, 4]);
+  await expectSame(store, world);
+});
+
+for (const [hook, script] of [
+  ['update', 'case "$1" in *drafts/p7/*) exit 1 ;; esac'],
+  ['pre-receive', 'while read old new ref; do case "$ref" in *drafts/p7/*) exit 1 ;; esac; done'],
+] as const)
+  test(`of twenty drafts one is refused by the hook ${hook}, the others are there`, async () => {
+    await using world = await start({ hooks: { [hook]: `#!/bin/sh\n${script}\nexit 0\n` } });
+    const store = await world.connect('one');
+    const before = world.pushes();
+    const results = await Promise.all(names(20).map((name) => outcomeOf(draft(store, name))));
+    expect(results[7]).toMatch(/^Conflict: the remote refuses/);
+    expect(results.filter((result) => result === 'succeeded')).toHaveLength(19);
+    expect(world.pushes() - before).toBeLessThanOrEqual(16);
+    await expectSame(store, world);
+  }, 60_000);
+
+test('a connection that breaks after the server has done its work costs nobody the result', async () => {
+  await using world = await start();
+  const store = await world.connect('one');
+  const drafts = await Promise.all(names(10).map((name) => draft(store, name)));
+  await step(store, drafts, 'propose');
+  world.server.behaviour.dropPush = 'after';
+  expect(new Set(await step(store, drafts, 'approve'))).toEqual(new Set(['succeeded']));
+  world.server.behaviour.dropPush = undefined;
+  const line = await world.scratch.git('log', '--first-parent', '--format=%s', 'main');
+  expect(line.split('\n')).toHaveLength(11);
+  await expectSame(store, world);
+}, 60_000);
+
+test('two processes that publish at once both get all of theirs onto main', async () => {
+  await using world = await start();
+  const one = await world.connect('one');
+  const drafts = await Promise.all(names(16).map((name) => draft(one, name)));
+  await step(one, drafts, 'propose');
+  const two = await world.connect('two');
+  const results = await Promise.all([
+    step(one, drafts.slice(0, 8), 'approve'),
+    step(two, drafts.slice(8), 'approve'),
+    one.repository('packages').sync(),
+    two.repository('packages').sync(),
+  ]);
+  expect(new Set([...results[0], ...results[1]])).toEqual(new Set(['succeeded']));
+  expect((await world.scratch.git('log', '--first-parent', '--format=%s', 'main')).split('\n')).toHaveLength(17);
+  await two.repository('packages').sync();
+  await one.repository('packages').sync();
+  await expectSame(one, world);
+  await expectSame(two, world);
+}, 60_000);
+
+test('while a fetch hangs, writes go on', async () => {
+  await using world = await start();
+  const store = await world.connect('one');
+  const stop = new AbortController();
+  world.server.behaviour.hang = 'fetch';
+  const hanging = outcomeOf(store.repository('packages').sync(stop.signal));
+  const name = await draft(store, 'shop');
+  await step(store, [name], 'propose');
+  expect(await step(store, [name], 'approve')).toEqual(['succeeded']);
+  stop.abort();
+  expect(await hanging).not.toBe('succeeded');
+  world.server.behaviour.hang = undefined;
+  await expectSame(store, world);
+}, 60_000);
+
+test('writes and fetches side by side: no fetch takes back what was written', async () => {
+  for (const transport of ['auto', 'git'] as const) {
+    await using world = await start();
+    const store = await world.connect('one', transport);
+    const repository = store.repository('packages');
+    let over = false;
+    const seen: string[] = [];
+    store.subscribe((changes) => {
+      for (const { before, after } of changes) if (after === undefined) seen.push(`${before?.name} went`);
+    });
+    const syncs = (async () => {
+      while (!over) await repository.sync();
+    })();
+    for (let round = 0; round < 5; round += 1) {
+      const drafts = await Promise.all(names(6).map((name) => draft(store, `${name}-${round}`)));
+      await step(store, drafts, 'propose');
+      expect(new Set(await step(store, drafts, 'approve'))).toEqual(new Set(['succeeded']));
+      expect(drafts.map((name) => store.get(name).lifecycle)).toEqual(drafts.map(() => 'Published'));
+    }
+    over = true;
+    await syncs;
+    expect(seen).toEqual([]);
+    await expectSame(store, world);
+  }
+}, 120_000);
