@@ -91,8 +91,8 @@ export class GitTransport {
     const rejections = parsePushReport(stdout.toString('utf8'));
     if (rejections.length === 0) {
       const error = remoteError(remote.url, stderr);
-      // What the server cannot do, and what keeps ssh out, is found out before anything is sent.
-      const isBefore = error.code === 'Unsupported' || sshError(remote.url, stderr) !== undefined;
+      // What the server cannot do or does not allow, and what keeps ssh out, is found out before anything is done.
+      const isBefore = ['Unsupported', 'Refused'].includes(error.code) || sshError(remote.url, stderr) !== undefined;
       throw isBefore ? error : unknownOutcome(error);
     }
     const conflict = isUnexplained(rejections)
