@@ -1,26 +1,18 @@
 import { execFile } from 'node:child_process';
-import fs from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { inflateSync } from 'node:zlib';
 import { readKptfile } from '../../kptfile-schema/index.ts';
-import type { GitRepository, RefUpdate } from '../../src/git/git-repository.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
 import { openBench } from './open-bench.ts';
-import { looseObjects, type RecordedTransaction, replay } from './replay.ts';
-import { git, kptfile, manifest, synthesize } from './synthetic-repository.ts';
+import { publishOneByOne } from './publish-one-by-one.ts';
+import { git, synthesize } from './synthetic-repository.ts';
 import { median, milliseconds, printTable, ratio } from './table.ts';
 
-const context: RequestContext = { actor: { name: 'bench' }, face: 'cli' };
 const ROUNDS = 5;
 const PUBLISHED = 100;
-/** Lifecycles before the clock runs: a server has long compiled its code when it matters. */
-const WARM_UP = 20;
 
 /** Index and lifecycle of synthetic repositories against native git doing the same reads and writes. */
 export async function lifecycle(): Promise<void> {
@@ -105,7 +97,7 @@ async function indexMemory(path: string): Promise<string> {
 }
 
 /** Lists refs and reads the Kptfile of every tag and draft, in two git processes, without looking at the contents. */
-async function readFloor(path: string): Promise<number> {
+export async function readFloor(path: string): Promise<number> {
   const started = performance.now();
   const refs = (await git(['-C', path, 'for-each-ref', '--format=%(objectname) %(refname)']))
     .toString()
@@ -120,89 +112,24 @@ async function readFloor(path: string): Promise<number> {
   return performance.now() - started;
 }
 
-async function kptfileTexts(repository: PackageRepository): Promise<Buffer[]> {
+export async function kptfileTexts(repository: PackageRepository): Promise<Buffer[]> {
   const blobs = new Set([...repository.index.all()].flatMap((revision) => revision.tip.kptfileBlob ?? []));
   const objects = await repository.git.readObjects([...blobs]);
   return objects.flatMap((object) => object?.data ?? []);
 }
 
-/** Draft to Published one by one; then the same objects and refs replayed into a copy. */
+/** Draft to Published one by one, and the same objects and refs replayed into a copy. */
 async function publishRows(path: string, folder: string, packages: number): Promise<string[][]> {
-  const ours = join(folder, `ours-${packages}.git`);
-  const replayed = join(folder, `replayed-${packages}.git`);
-  fs.cpSync(path, ours, { recursive: true });
-  fs.cpSync(path, replayed, { recursive: true });
-  const plain = await openRepository(ours);
-  const recorder = recordTransactions(plain);
-  let elapsed = 0;
-  const repository = await openBench(ours, undefined, recorder.git);
-  for (let number = -WARM_UP; number < PUBLISHED; number++) {
-    if (number === 0) {
-      elapsed = 0;
-      recorder.restart();
-    }
-    const name = number < 0 ? `warm-up${number}` : `new-${number}`;
-    const files = new Map([['Kptfile', Buffer.from(kptfile(number, 1).replace(/ {2}readinessGates:\n.*\n/, ''))]]);
-    for (let part = 0; part < 10; part++) files.set(`config-${part}.yaml`, Buffer.from(manifest(number, part, 1)));
-    const started = performance.now();
-    const draft = await repository.create({ package: name, workspace: 'v1', source: { type: 'init', files } }, context);
-    await repository.transition(draft.name, { action: 'propose' }, context);
-    await repository.transition(draft.name, { action: 'approve' }, context);
-    elapsed += performance.now() - started;
-  }
-  elapsed -= recorder.overhead();
-  await repository.close();
-  await replay(replayed, recorder.warmUp);
-  const floor = await replay(replayed, recorder.transactions);
+  const { elapsed, floor } = await publishOneByOne(path, join(folder, `${packages}`), PUBLISHED);
   return [
     [
       `${packages}`,
       `Draft to Published, each of ${PUBLISHED}`,
-      milliseconds(elapsed / PUBLISHED),
-      milliseconds(floor / PUBLISHED),
+      milliseconds(elapsed),
+      milliseconds(floor),
       ratio(elapsed, floor),
       '<= 1.5',
       'same objects and refs, same fsync, 3 transactions',
     ],
   ];
-}
-
-/** Keeps what each transaction brought. Looking at the object folder is not part of the job and is taken off the time. */
-function recordTransactions(inner: GitRepository) {
-  const transactions: RecordedTransaction[] = [];
-  let warmUp: readonly RecordedTransaction[] = [];
-  let known = looseObjects(inner.path);
-  let spent = 0;
-  const transaction = async (updates: readonly RefUpdate[]) => {
-    await inner.transaction(updates);
-    const started = performance.now();
-    const now = looseObjects(inner.path);
-    const objects = new Map<string, Buffer>();
-    for (const name of now) {
-      if (!known.has(name)) objects.set(name, inflateSync(fs.readFileSync(join(inner.path, 'objects', name))));
-    }
-    known = now;
-    transactions.push({ objects, updates });
-    spent += performance.now() - started;
-  };
-  const recording = new Proxy(inner, {
-    get(target, property) {
-      if (property === 'transaction') return transaction;
-      const value = Reflect.get(target, property, target) as unknown;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-  return {
-    git: recording,
-    transactions,
-    get warmUp() {
-      return warmUp;
-    },
-    /** Everything so far was only to get warm. */
-    restart: () => {
-      warmUp = transactions.splice(0);
-      spent = 0;
-    },
-    overhead: () => spent,
-  };
 }

@@ -3,12 +3,14 @@ import { api } from './api.ts';
 import { lifecycle } from './lifecycle.ts';
 import { remote } from './remote.ts';
 import { render } from './render.ts';
+import { scale } from './scale.ts';
 
 const BENCHMARKS: Readonly<Record<string, (options: readonly string[]) => Promise<void>>> = {
   api,
   lifecycle,
   remote,
   render,
+  scale,
 };
 
 const names = process.argv.slice(2).filter((word) => !word.startsWith('--'));

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
-import { PackageRepository } from '../../src/package/package-repository.ts';
+import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 
 /** Opens a repository with its index, from a cache file if one is given. */
@@ -9,6 +9,7 @@ export async function openBench(
   path: string,
   cacheFile: string | undefined,
   opened?: GitRepository,
+  onChange: PackageRepositoryOptions['onChange'] = () => undefined,
 ): Promise<PackageRepository> {
   return PackageRepository.open({
     name: 'bench',
@@ -21,6 +22,6 @@ export async function openBench(
     clock: systemClock,
     policyFor: () => DEFAULT_POLICY,
     dependentsOf: () => [],
-    onChange: () => undefined,
+    onChange,
   });
 }
