@@ -1,5 +1,6 @@
+import { dirname } from 'node:path';
 import { generateKey } from 'openpgp';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { ManualClock } from '../src/foundation/manual-clock.ts';
 import { findCondition } from '../src/resource/condition.ts';
 import { deliveryTargetKind } from '../src/resource/kinds/delivery-target.ts';
@@ -8,6 +9,7 @@ import { secretKind } from '../src/resource/kinds/secret.ts';
 import { CONTEXT, configMap, controllerOn } from '../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../test/support/fixture.ts';
 import { fsck, git, refsOf, temporaryFolder } from '../test/support/git/git-cli.ts';
+import { startGitServer } from '../test/support/git/git-server.ts';
 import { gpgVerifier, isInstalled, sshKey, type Verify } from '../test/support/git/signing-keys.ts';
 import { repositoryController } from './repository/repository-controller.ts';
 import { SIGNING_ANNOTATION } from './signing.ts';
@@ -134,6 +136,30 @@ describe('signed repositories', () => {
       ]);
     });
   }
+
+  test.skipIf(!isInstalled('ssh-keygen'))('so it is over HTTP, of publications that go out together', async () => {
+    const { privateKey, verify } = sshKey(keys.path, 'ed25519', ['-C', 'http']);
+    const server = await startGitServer({ root: dirname(path) });
+    onTestFinished(() => server.close());
+    await secret({ identity: privateKey });
+    const annotations = { [SIGNING_ANNOTATION]: 'key' };
+    const spec = { git: { repo: `${server.url}/apps.git` } };
+    await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec });
+    expect(await look()).toBe('True ');
+    const foreign = git(path, ['rev-parse', 'main']);
+    const drafts = await Promise.all(['a', 'b', 'c'].map((name) => world.draft(`apps/${name}/w1`)));
+    await Promise.all(drafts.map(({ name }) => world.publish(name)));
+    for (const [ref, oid] of refsOf(path)) verify(path, ref.startsWith('refs/tags/') ? 'tag' : 'commit', oid);
+    const line = git(path, ['rev-list', '--first-parent', `${foreign}..main`]).split('\n');
+    expect(line).toHaveLength(3);
+    for (const commit of line) verify(path, 'commit', commit);
+    expect([...refsOf(path).keys()].filter((ref) => ref.startsWith('refs/tags/'))).toHaveLength(3);
+    fsck(path);
+    const name = 'apps.a.w1';
+    await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+    await world.store.transition(name, { action: 'delete' }, BERTA);
+    expect(refsOf(path).has('refs/tags/a/v1')).toBe(false);
+  });
 
   test('another process finds what was published in order, and what it publishes next', async () => {
     const { privateKey } = await openPgpKey();
