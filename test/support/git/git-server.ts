@@ -27,6 +27,8 @@ export interface GitServerBehaviour {
   oldProtocol?: boolean | undefined;
   /** Ends each answer to a POST after so many bytes, as if that were all. */
   cutAfter?: number | undefined;
+  /** Keeps answers to a fetch, which are made at once, until this is over. */
+  holdFetch?: Promise<unknown> | undefined;
   /** What is said, beside the status, by `refuse`. */
   words?: string | undefined;
   retryAfter?: number | undefined;
@@ -104,10 +106,16 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     }
     if (pushes && behaviour.wantsGetFirst === true && !askedForRefs) return end(response, 400);
     if (!request.url?.includes('upload-pack')) askedForRefs = !pushes;
-    runBackend(request, response, pushes && behaviour.dropPush === 'after');
+    const fetches = request.method === 'POST' && request.url?.endsWith('/git-upload-pack') === true;
+    runBackend(request, response, pushes && behaviour.dropPush === 'after', fetches ? behaviour.holdFetch : undefined);
   }
 
-  function runBackend(request: IncomingMessage, response: ServerResponse, drop: boolean): void {
+  function runBackend(
+    request: IncomingMessage,
+    response: ServerResponse,
+    drop: boolean,
+    held: Promise<unknown> | undefined,
+  ): void {
     const { pathname, search } = new URL(request.url ?? '/', 'http://localhost');
     const child = spawn('git', ['http-backend'], {
       env: {
@@ -135,8 +143,10 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     children.add(child);
-    child.on('close', () => {
+    child.on('close', async () => {
       children.delete(child);
+      await held;
+      for (const chunk of kept) take(chunk);
       if (drop) request.socket.destroy();
       else response.end();
     });
@@ -150,7 +160,8 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       left = Math.max(0, left - chunk.length);
     };
     let head: Buffer | undefined = Buffer.alloc(0);
-    child.stdout.on('data', (chunk: Buffer) => {
+    const kept: Buffer[] = [];
+    const take = (chunk: Buffer) => {
       if (drop) return;
       if (head === undefined) {
         send(chunk);
@@ -162,6 +173,10 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
       writeHead(response, head.toString('latin1', 0, end));
       send(head.subarray(end + 4));
       head = undefined;
+    };
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (held === undefined) take(chunk);
+      else kept.push(chunk);
     });
   }
 
