@@ -90,7 +90,7 @@ describe('the own client', () => {
     const error = (await outcome) as Error & { code: string };
     proxy.fault = undefined;
     await expect.poll(() => proxy.hanging()).toBe(0);
-    const left = readdirSync(repository.path, { recursive: true }).filter((name) => /tmp_obj|\.lock$/.test(`${name}`));
+    const left = readdirSync(repository.path, { recursive: true }).filter((name) => /tmp_|\.lock$/.test(`${name}`));
     expect(left).toEqual([]);
     const helpers = () => processesWith(repository.path).filter(({ arguments: words }) => words.includes('index-pack'));
     await expect.poll(helpers).toEqual([]);

@@ -1,8 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { syncFolder } from '../file-system.ts';
 import type { Oid } from '../git-repository.ts';
 import { cleanText } from '../remote-url.ts';
 import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
@@ -12,8 +15,8 @@ const LARGEST_PACK = 16 * 1024 ** 3;
 
 /**
  * Takes a pack into the repository while it arrives. Every object in it must be sound, and what it refers to must be in it or here.
- * If the pack breaks off, or the signal aborts, nothing of it can be seen. Throws what reading the pack threw, the signal's
- * reason, Unavailable for a damaged pack, and LimitExceeded.
+ * If the pack breaks off, or the signal aborts, nothing of it is left. Throws what reading the pack threw, the signal's reason,
+ * Unavailable for a damaged pack, and LimitExceeded.
  */
 export async function indexPack(
   gitDir: string,
@@ -22,6 +25,34 @@ export async function indexPack(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
+  // A folder of its own, named as Git names them: index-pack leaves what it wrote behind when it is ended.
+  const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
+  try {
+    const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal);
+    await moveIn(folder, join(gitDir, 'objects', 'pack'), name);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Moves a pack and what belongs to it to where Git finds it: the index last, by which it is found. */
+async function moveIn(from: string, to: string, name: string): Promise<void> {
+  const endings = (await readdir(from))
+    .map((file) => extname(file))
+    .sort((a, b) => Number(a === '.idx') - Number(b === '.idx'));
+  await mkdir(to, { recursive: true });
+  for (const ending of endings) await rename(join(from, `in${ending}`), join(to, `pack-${name}${ending}`));
+  await syncFolder(to);
+}
+
+/** Writes a pack and its index into files; returns the id of the pack. */
+async function writeIndexed(
+  gitDir: string,
+  file: string,
+  pack: AsyncIterable<Uint8Array>,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<string> {
   const child = spawnGit({
     gitDir,
     // The last option makes it follow every link, and exit with 1 where some lead out of the pack, as they do in a thin one.
@@ -31,6 +62,7 @@ export async function indexPack(
       '--fix-thin',
       `--max-input-size=${LARGEST_PACK}`,
       '--check-self-contained-and-connected',
+      file,
     ],
   });
   const stderr = collectStderr(child);
@@ -64,7 +96,8 @@ export async function indexPack(
   const code = await ended.finally(() => signal.removeEventListener('abort', stop));
   signal.throwIfAborted();
   if (failure !== undefined) throw failure;
-  if ((code === 0 || code === 1) && /^pack\t[0-9a-f]{40}/.test(output)) return;
+  const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
+  if ((code === 0 || code === 1) && name !== undefined) return name;
   const said = cleanText(stderr()).slice(0, 500);
   if (said.includes('exceeds maximum allowed size'))
     throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
