@@ -15,6 +15,18 @@ export class RefConflictError extends SluiceError<RefConflict> {
   }
 }
 
+/** For a repository without a remote; a mirror is made whole by itself. */
+export const HOW_TO_REPAIR =
+  'Fetch what is missing from a clone (git fetch --refetch <clone>), or restore a backup; "git fsck" lists all that is damaged';
+
+/** Something that refs lead to cannot be read: a file of the repository is damaged or gone. */
+export class DamageError extends SluiceError {
+  constructor(message: string, cause?: unknown) {
+    super('Corrupt', message, cause === undefined ? {} : { cause });
+    this.name = 'DamageError';
+  }
+}
+
 /** Details of the error of a push whose answer was lost. */
 export interface UnknownOutcome {
   readonly outcome: 'unknown';

@@ -1,3 +1,4 @@
+import type { SluiceError } from '../foundation/sluice-error.ts';
 import type { DiskUse } from './disk-use.ts';
 
 /**
@@ -104,6 +105,15 @@ export interface GitRepository {
    * removes files that killed writers left. Beside writers at any time, of this process and of others.
    */
   maintain(options?: MaintainOptions): Promise<void>;
+  /** The last thing that could not be read although refs lead to it; undefined once it was repaired. */
+  readonly damage: SluiceError | undefined;
+  /** Throws Corrupt if there is no such object, where something that was read here leads to it. */
+  expectObject(oid: Oid): Promise<void>;
+  /**
+   * Makes a damaged mirror whole: fetches everything anew, and puts what is damaged into the folder `sluice-damaged`. Readers are
+   * served meanwhile; there must be no writers of this process. Throws what fetching throws, and Corrupt if it is not whole afterwards.
+   */
+  repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair>;
   /** What the objects take on disk. */
   diskUse(): Promise<DiskUse>;
   /** Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository afterwards is an error. */
@@ -119,6 +129,11 @@ export interface MaintainOptions {
   /** Looks for such objects also where little has come in since the last time. */
   readonly pressed?: boolean;
   readonly signal?: AbortSignal;
+}
+
+export interface MirrorRepair {
+  /** Files that could not be used, relative to the repository. */
+  readonly damaged: readonly string[];
 }
 
 /** A SHA-1 object id, 40 lower-case hex digits. */

@@ -1,6 +1,7 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { parseCommit } from './commit-codec.ts';
 import type { Commit, FileEntry, GitObject, ObjectStat, Oid, TreeChange, TreeEntry } from './git-repository.ts';
+import { DamageError, HOW_TO_REPAIR } from './errors.ts';
 import { EMPTY_TREE } from './git-repository.ts';
 import { checkOid, isOid } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
@@ -33,6 +34,11 @@ export class ObjectAccess {
     const stats = await this.#source.statObjects(specifications);
     await this.#confirmMissing(specifications.filter((_, index) => stats[index] === undefined));
     return stats;
+  }
+
+  async expectObject(oid: Oid): Promise<void> {
+    const [stat] = await this.#source.statObjects([checkOid(oid, 'object to look for')]);
+    if (stat === undefined) throw unreadable(oid);
   }
 
   async readCommit(oid: Oid): Promise<Commit> {
@@ -112,6 +118,6 @@ function checkSpecification(specification: string): void {
   if (colon >= 0) checkReadPath(specification.slice(colon + 1));
 }
 
-function unreadable(what: string): SluiceError {
-  return new SluiceError('Corrupt', `${what} is referred to but cannot be read. Run "git fsck" in the repository`);
+function unreadable(what: string): DamageError {
+  return new DamageError(`${what} is referred to but cannot be read. ${HOW_TO_REPAIR}`);
 }

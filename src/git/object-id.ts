@@ -21,6 +21,11 @@ export function objectHeader(type: ObjectType, size: number): Buffer {
   return Buffer.from(`${type} ${size}\0`, 'latin1');
 }
 
+/** The id of an object as it is stored, header and all. */
+export function hashOf(stored: Uint8Array): Oid {
+  return createHash('sha1').update(stored).digest('hex');
+}
+
 export function hashObject(type: ObjectType, data: Uint8Array): Oid {
   return createHash('sha1').update(objectHeader(type, data.length)).update(data).digest('hex');
 }

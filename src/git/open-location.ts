@@ -1,7 +1,7 @@
-import { access, mkdir, realpath } from 'node:fs/promises';
+import { access, mkdir, realpath, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, GitRepository } from './git-repository.ts';
 import { initRepository, openRepository, type RepositoryOptions } from './open-repository.ts';
 
@@ -32,7 +32,7 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
     return { git: await openRepository(path, options.repository), remote: undefined };
   }
   await mkdir(dirname(options.mirrorPath), { recursive: true });
-  const git = await initRepository(options.mirrorPath, options.repository);
+  const git = await openMirror(options.mirrorPath, options.repository);
   const remote = {
     url: options.url,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
@@ -51,6 +51,19 @@ export function localPath(url: string, hostedFolder = ''): string | undefined {
 /** True for the address of a repository that Sluice keeps itself. */
 export function isHosted(url: string): boolean {
   return url.startsWith('sluice:');
+}
+
+/** A mirror is a copy: one that cannot be opened is put aside, and made anew. */
+async function openMirror(path: string, options: RepositoryOptions | undefined): Promise<GitRepository> {
+  try {
+    return await initRepository(path, options);
+  } catch (error) {
+    if (!(['NotFound', 'InvalidInput', 'Unsupported', 'Corrupt'] as const).some((code) => isSluiceError(error, code)))
+      throw error;
+  }
+  await rm(`${path}.damaged`, { recursive: true, force: true });
+  await rename(path, `${path}.damaged`);
+  return await initRepository(path, options);
 }
 
 async function openHosted(path: string, { url, hostedFolder, repository }: LocationOptions): Promise<GitRepository> {

@@ -1,4 +1,4 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from './errors.ts';
 import type { Oid, Ref } from './git-repository.ts';
 
 /** The parsed `packed-refs` file. Immutable. */
@@ -30,7 +30,7 @@ export class PackedRefs {
         continue;
       }
       if (line.charCodeAt(40) !== 0x20 || !line.startsWith('refs/', 41))
-        throw new SluiceError('Corrupt', `packed-refs has a damaged line: ${JSON.stringify(line.slice(0, 200))}`);
+        throw new DamageError(`packed-refs has a damaged line: ${JSON.stringify(line.slice(0, 200))}. ${HOW_TO_REPAIR}`);
       const name = line.slice(41);
       sorted &&= previous < name;
       previous = name;

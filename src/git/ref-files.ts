@@ -2,7 +2,7 @@ import { type Dirent, readdirSync, readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { DamageError } from './errors.ts';
 import { errnoOf, isMissing } from './file-system.ts';
 import type { Oid, Ref } from './git-repository.ts';
 import { PackedRefs } from './packed-refs.ts';
@@ -63,7 +63,7 @@ export class RefFiles {
     if (text.startsWith('ref:')) return 'symbolic';
     const oid = /^([0-9a-f]{40})\s*$/.exec(text)?.[1];
     if (oid === undefined)
-      throw new SluiceError('Corrupt', `${name} is damaged: its file holds no object id. Restore or remove the file`);
+      throw new DamageError(`${name} is damaged: its file holds no object id. Restore or remove the file`);
     return oid;
   }
 

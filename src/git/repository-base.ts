@@ -1,8 +1,9 @@
 import { timed } from '../foundation/measurement.ts';
+import type { SluiceError } from '../foundation/sluice-error.ts';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
 import { type DiskUse, diskUse } from './disk-use.ts';
 import type { EngineOptions } from './engine-options.ts';
-import { RefConflictError } from './errors.ts';
+import { DamageError, RefConflictError } from './errors.ts';
 import { gitOperations } from './git-operations.ts';
 import type {
   Commit,
@@ -46,6 +47,7 @@ export abstract class RepositoryBase {
   readonly #store: ObjectStore;
   readonly #signer: ObjectSigner | undefined;
   readonly #staleLocks: StaleLocks;
+  #damage: DamageError | undefined;
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
   readonly #refQueue = new SerialQueue();
 
@@ -71,7 +73,29 @@ export abstract class RepositoryBase {
 
   async listRefs(prefixes: readonly string[] = []): Promise<Ref[]> {
     for (const prefix of prefixes) checkRefPrefix(prefix);
-    return this.#refQueue.run(() => this.refFiles.list(prefixes));
+    return this.#noting(this.#refQueue.run(() => this.refFiles.list(prefixes)));
+  }
+
+  get damage(): SluiceError | undefined {
+    return this.#damage;
+  }
+
+  protected forgetDamage(): void {
+    this.#damage = undefined;
+  }
+
+  /** Takes note of damage that comes to light. */
+  async #noting<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof DamageError) this.#damage = error;
+      throw error;
+    }
+  }
+
+  expectObject(oid: Oid): Promise<void> {
+    return this.#noting(this.#objects.expectObject(oid));
   }
 
   async resolveRef(name: string): Promise<Oid | undefined> {
@@ -79,27 +103,27 @@ export abstract class RepositoryBase {
   }
 
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
-    return this.#objects.readObjects(specifications);
+    return this.#noting(this.#objects.readObjects(specifications));
   }
 
   statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
-    return this.#objects.statObjects(specifications);
+    return this.#noting(this.#objects.statObjects(specifications));
   }
 
   readCommit(oid: Oid): Promise<Commit> {
-    return this.#objects.readCommit(oid);
+    return this.#noting(this.#objects.readCommit(oid));
   }
 
   readTree(specification: string): Promise<TreeEntry[] | undefined> {
-    return this.#objects.readTree(specification);
+    return this.#noting(this.#objects.readTree(specification));
   }
 
   listFiles(specification: string, limit?: number): Promise<FileEntry[]> {
-    return this.#objects.listFiles(specification, limit);
+    return this.#noting(this.#objects.listFiles(specification, limit));
   }
 
   diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]> {
-    return this.#objects.diffTrees(before, after);
+    return this.#noting(this.#objects.diffTrees(before, after));
   }
 
   writeBlob(data: Uint8Array): Promise<Oid> {

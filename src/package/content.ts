@@ -87,6 +87,7 @@ async function readFiles(
     throw new SluiceError('LimitExceeded', `the package at ${where} has ${total} bytes, at most ${MAX_BYTES} are read`);
   }
   const objects = await git.readObjects(oids);
+  for (const [position, oid] of oids.entries()) if (objects[position] === undefined) await git.expectObject(oid);
   return new Map(
     entries.map((entry, position) => {
       const object = objects[position];

@@ -3,7 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
-import type { GitCredentials, GitRemote, GitRepository } from '../git/git-repository.ts';
+import { DamageError } from '../git/errors.ts';
+import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../git/git-repository.ts';
 import { openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
 import type { Repository } from '../resource/kinds/repository.ts';
@@ -26,6 +27,8 @@ export interface OpenOptions
   readonly credentials?: () => Promise<GitCredentials>;
   readonly git?: RepositoryOptions;
   readonly signal?: AbortSignal;
+  /** Told that the mirror was damaged and has been made whole. */
+  readonly onRepair?: (repair: MirrorRepair) => void;
 }
 
 /** Opens what a Repository object names, up to a readable index. Throws with what to do if it cannot be used. */
@@ -50,8 +53,8 @@ export async function openPackageRepository(
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
     ...(options.git === undefined ? {} : { repository: options.git }),
   });
-  try {
-    const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const read = async () => {
     if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
     const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
@@ -81,6 +84,16 @@ export async function openPackageRepository(
       dependentsOf: options.dependentsOf,
       onChange: options.onChange,
     });
+  };
+  try {
+    try {
+      return await read();
+    } catch (error) {
+      if (remote === undefined || !(error instanceof DamageError)) throw error;
+      const repair = await git.repair(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
+      options.onRepair?.(repair);
+      return await read();
+    }
   } catch (error) {
     await git.close();
     throw error;

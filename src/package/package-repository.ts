@@ -1,6 +1,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { GitRemote, GitRepository, Oid } from '../git/git-repository.ts';
+import { DamageError } from '../git/errors.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../git/git-repository.ts';
 import type { Face, RequestContext } from '../resource/request-context.ts';
 import { type SyncScope, TrackedRefs } from './commit/tracked-refs.ts';
 import { WriteQueue } from './commit/write-queue.ts';
@@ -129,7 +130,13 @@ export class PackageRepository implements Workbench {
   content(revision: PackageRevision): Promise<PackageContent> {
     // By its tree: a package on the main branch stays as it is while the commit that it was seen in may go.
     const { tree = `${revision.commit}:${revision.path}` } = revision.tip;
-    return this.#contents.get(tree, () => readPackage(this.git, tree, revision.kptfile));
+    return this.#contents.get(tree, async () => {
+      try {
+        return await readPackage(this.git, tree, revision.kptfile);
+      } catch (error) {
+        throw error instanceof DamageError ? new DamageError(`${revision.name}: ${error.message}`, error) : error;
+      }
+    });
   }
 
   /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
@@ -143,6 +150,18 @@ export class PackageRepository implements Workbench {
    */
   sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
     return this.#refs.sync(scope, signal);
+  }
+
+  /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */
+  get isMirror(): boolean {
+    return this.#options.remote !== undefined;
+  }
+
+  /** Makes a damaged mirror whole; see `GitRepository.repair`. Writes wait meanwhile. */
+  repair(signal?: AbortSignal): Promise<MirrorRepair> {
+    const { remote } = this.#options;
+    if (remote === undefined) throw new SluiceError('Unsupported', `${this.repository} has no remote to repair it from`);
+    return this.#refs.repair(remote, signal);
   }
 
   /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */

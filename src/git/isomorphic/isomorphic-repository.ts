@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
-import type { GitCapabilities, GitRepository, PushOutcome, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import type { GitCapabilities, GitRepository, MirrorRepair, PushOutcome, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
 import { RefTransaction } from './ref-transaction.ts';
@@ -54,6 +54,10 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
 
   async pushOutcome(): Promise<PushOutcome> {
     throw unsupported('list the refs of a remote');
+  }
+
+  async repair(): Promise<MirrorRepair> {
+    throw unsupported('fetch');
   }
 
   async maintain(): Promise<void> {

@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../object-source.ts';
 import { cannotStart, collectStderr, killGroup, spawnGit } from './git-process.ts';
@@ -250,6 +251,6 @@ export class CatFile {
   }
 }
 
-function unreadable(what: string, said: string): SluiceError {
-  return new SluiceError('Corrupt', `${what} cannot be read: ${said.slice(0, 500)}. Run "git fsck" in the repository`);
+function unreadable(what: string, said: string): DamageError {
+  return new DamageError(`${what} cannot be read: ${said.slice(0, 500)}. ${HOW_TO_REPAIR}`);
 }

@@ -7,6 +7,7 @@ import type {
   GitRemote,
   GitRepository,
   MaintainOptions,
+  MirrorRepair,
   Oid,
   PushOutcome,
   Ref,
@@ -23,6 +24,7 @@ import { dropGarbage } from './garbage.ts';
 import { packObjects, sweepTemporaryFiles } from './maintenance.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
+import { repairMirror } from './repair-mirror.ts';
 import { UpdateRef } from './update-ref.ts';
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
@@ -100,6 +102,23 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });
     // A process that is kept open holds on to the packs that are gone.
     this.#catFile.renew();
+  }
+
+  async repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair> {
+    const { clock, timeouts } = this.#options;
+    const fetchInto = async (path: string) => {
+      const fresh = new NativeRepository(path, this.#options);
+      try {
+        await fresh.fetch(remote, options);
+      } finally {
+        await fresh.close();
+      }
+    };
+    const repaired = await repairMirror({ gitDir: this.path, clock, timeouts, signal: options.signal, fetchInto });
+    this.#catFile.renew();
+    this.#updateRef.renew();
+    this.forgetDamage();
+    return repaired;
   }
 
   async close(): Promise<void> {

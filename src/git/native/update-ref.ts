@@ -47,6 +47,12 @@ export class UpdateRef {
     this.#cancelIdle = this.#options.clock.schedule(this.#options.idleTimeout, () => this.#stop());
   }
 
+  /** Ends the process, which may hold on to what was read before; the next transaction starts a new one. Not during a transaction. */
+  renew(): void {
+    this.#cancelIdle();
+    this.#stop();
+  }
+
   close(): void {
     this.#closed = true;
     this.#cancelIdle();

@@ -5,6 +5,7 @@ import type {
   FetchOptions,
   GitRemote,
   GitRepository,
+  MirrorRepair,
   Oid,
   PushOutcome,
   RefChange,
@@ -89,6 +90,18 @@ export class TrackedRefs implements WriteTarget {
         }),
       );
     return this.refresh();
+  }
+
+  /** Makes a damaged mirror whole while nobody writes, and takes in what its refs are then. */
+  repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
+    return this.#fetches.run(() =>
+      this.alone(async () => {
+        const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
+        const repaired = await this.#options.git.repair(remote, options);
+        await this.#look();
+        return repaired;
+      }),
+    );
   }
 
   async carryOut(updates: readonly RefUpdate[]): Promise<void> {

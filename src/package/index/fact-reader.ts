@@ -43,6 +43,8 @@ export class FactReader {
     const objects = await this.#read(places.flatMap((place) => [place.oid, `${place.oid}:${place.path}`]));
     const blobs: Oid[] = [];
     for (const [position, place] of places.entries()) {
+      // A ref led here: an object that is gone is no revision that is gone.
+      if (objects[2 * position] === undefined) await this.#git.expectObject(place.oid);
       const commit = await this.#peel(objects[2 * position]);
       const folder = objects[2 * position + 1];
       const tree = folder?.type === 'tree' ? folder : undefined;
