@@ -5,8 +5,11 @@ import type { PackageRepository } from '../../src/package/package-repository.ts'
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { signingSecret } from '../signing.ts';
+import { elapsed } from './elapsed.ts';
 import { findingsOf } from './findings.ts';
+import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';
+import type { SyncRequest, SyncScope } from './sync-requests.ts';
 
 /** Annotation of a Repository: any new value asks for a sync now. */
 export const SYNC_ANNOTATION = 'sluice.dev/sync-requested-at';
@@ -14,34 +17,41 @@ export const SYNC_ANNOTATION = 'sluice.dev/sync-requested-at';
 export interface OpenRepositoryOptions {
   readonly store: RevisionStore;
   readonly clock: Clock;
-  /** Milliseconds between two syncs, before jitter. */
-  readonly interval: number;
+  readonly intervals: PollIntervals;
   readonly random: () => number;
 }
 
-/** Every so many syncs that nobody asked for look at all refs; see `branchesFirst` for those in between. */
-const EVERYTHING_EVERY = 10;
+/** Milliseconds after which a sync looks at all refs; see `branchesFirst` for those in between. */
+const EVERYTHING_AFTER = 300_000;
 
 /** One repository in the store, and when it is looked at next. */
 export class OpenRepository {
   readonly repository: PackageRepository;
   readonly #options: OpenRepositoryOptions;
   readonly #wanted: string;
-  #syncedAt = 0;
-  #nextSync = 0;
+  readonly #pace: PollPace;
+  #syncedAt: number;
+  #everythingAt: number;
+  /** Milliseconds from the last sync to the next one. */
+  #pause: number;
   #savedAt = 0;
-  #maintainedAt = 0;
   #request: string | undefined;
   #ranOnceAt: string | undefined;
-  #polls = 1;
+  /** What somebody outside asked for and was not done yet. */
+  #requested: SyncScope | undefined;
+  #webhookAt: number | undefined;
 
   private constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
     this.repository = repository;
     this.#options = options;
     this.#wanted = wantedOf(object);
-    this.#savedAt = options.clock.now();
-    this.#maintainedAt = options.clock.now();
-    this.#synced(object);
+    this.#pace = new PollPace(options.intervals, options.random);
+    this.#pause = this.#pace.first();
+    const now = options.clock.now();
+    this.#savedAt = now;
+    this.#everythingAt = now;
+    this.#syncedAt = now;
+    this.#noteObject(object);
   }
 
   /** Opens a repository with `open`, which passes on what changes, and adds it to the store. */
@@ -71,40 +81,42 @@ export class OpenRepository {
   }
 
   isDue(object: Repository): boolean {
-    const now = this.#options.clock.now();
-    return now >= this.#nextSync || now >= this.#runOnceAt(object) || requestOf(object) !== this.#request;
+    return this.#isPollDue() || this.#isAskedFor(object);
+  }
+
+  /** Takes in what came from outside: a webhook, with what it wants to be looked at. */
+  hear({ scope }: SyncRequest): void {
+    this.#webhookAt = this.#options.clock.now();
+    this.#pace.webhookHeard();
+    if (this.#requested !== 'everything') this.#requested = scope ?? this.#requested;
   }
 
   /** Milliseconds until the next look. */
   nextLook(object: Repository): number {
-    return Math.min(this.#nextSync, this.#runOnceAt(object)) - this.#options.clock.now();
+    return Math.min(this.#syncedAt + this.#pause, this.#runOnceAt(object)) - this.#options.clock.now();
   }
 
   /** Takes in what others did, and returns what of it is news. */
   async sync(object: Repository, signal: AbortSignal): Promise<Finding[]> {
-    const isAskedFor = this.#options.clock.now() >= this.#runOnceAt(object) || requestOf(object) !== this.#request;
-    const everything = isAskedFor || this.#polls % EVERYTHING_EVERY === 0;
+    const isByObject = this.#isAskedForBy(object);
+    const isPoll = !this.#isAskedFor(object);
+    const isLongAgo = elapsed(this.#options.clock.now(), this.#everythingAt, EVERYTHING_AFTER);
+    const everything = isByObject || isLongAgo || this.#requested === 'everything';
     const changes = await this.repository.sync(signal, everything ? 'everything' : 'branches');
-    this.#polls += 1;
-    this.#synced(object);
+    this.#syncedAt = this.#options.clock.now();
+    if (everything) this.#everythingAt = this.#syncedAt;
+    this.#requested = undefined;
+    this.#pause = this.#pace.next(changes.length > 0, isPoll);
+    this.#noteObject(object);
     return changes.length === 0 ? [] : findingsOf(this.repository, changes);
   }
 
   /** Writes the index cache, if it has changed and the last write is long enough ago. */
   async saveCache(interval: number): Promise<void> {
     const now = this.#options.clock.now();
-    if (now - this.#savedAt < interval) return;
+    if (!elapsed(now, this.#savedAt, interval)) return;
     this.#savedAt = now;
     await this.repository.saveCache();
-  }
-
-  /** Packs what has piled up, if the last time is long enough ago. True if it did. */
-  async maintain(interval: number): Promise<boolean> {
-    const now = this.#options.clock.now();
-    if (now - this.#maintainedAt < interval || !this.repository.git.capabilities.maintain) return false;
-    this.#maintainedAt = now;
-    await this.repository.git.maintain();
-    return true;
   }
 
   facts(): NonNullable<RepositoryReport['facts']> {
@@ -113,8 +125,10 @@ export class OpenRepository {
       packageCount: index.packageCount,
       gitCommitHash: index.mainHead,
       syncedAt: this.#syncedAt,
-      nextSyncAt: this.#nextSync,
+      nextSyncAt: this.#syncedAt + this.#pause,
       ranOnceAt: this.#ranOnceAt,
+      webhookAt: this.#webhookAt,
+      remoteNote: this.repository.git.remoteNote,
     };
   }
 
@@ -122,13 +136,22 @@ export class OpenRepository {
     return this.#options.store.remove(this.repository.repository);
   }
 
-  #synced(object: Repository): void {
-    const { clock, interval, random } = this.#options;
-    const now = clock.now();
-    if (now >= this.#runOnceAt(object)) this.#ranOnceAt = object.spec.sync?.runOnceAt;
+  #isPollDue(): boolean {
+    return elapsed(this.#options.clock.now(), this.#syncedAt, this.#pause);
+  }
+
+  #isAskedFor(object: Repository): boolean {
+    return this.#requested !== undefined || this.#isAskedForBy(object);
+  }
+
+  #isAskedForBy(object: Repository): boolean {
+    return this.#options.clock.now() >= this.#runOnceAt(object) || requestOf(object) !== this.#request;
+  }
+
+  /** What the object asked for up to now is done. */
+  #noteObject(object: Repository): void {
+    if (this.#options.clock.now() >= this.#runOnceAt(object)) this.#ranOnceAt = object.spec.sync?.runOnceAt;
     this.#request = requestOf(object);
-    this.#syncedAt = now;
-    this.#nextSync = now + interval * (0.9 + 0.2 * random());
   }
 
   /** When the one further sync that the object asks for is due; never if it has run or is no time. */

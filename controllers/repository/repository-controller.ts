@@ -4,10 +4,11 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { TerminalError } from '../../src/controller/reconciler.ts';
-import { toObject, watchKind } from '../../src/controller/source.ts';
+import { toObject, triggerSource, watchKind } from '../../src/controller/source.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
-import { localPath } from '../../src/git/open-location.ts';
+import type { MirrorRepair } from '../../src/git/git-repository.ts';
+import { isHosted, localPath } from '../../src/git/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import { mainRef } from '../../src/package/layout.ts';
@@ -21,9 +22,14 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/
 import { credentialsOf } from '../credentials.ts';
 import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
+import { HostPauses } from './host-pauses.ts';
+import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
+import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
+import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
+import { SyncRequests } from './sync-requests.ts';
 
 export const REPOSITORY_ACTOR = 'controller:repository';
 
@@ -35,14 +41,18 @@ export interface RepositoryControllerOptions
   readonly git?: RepositoryOptions;
   /** Milliseconds between two looks at a repository on this machine. Default 1,000. */
   readonly localInterval?: number;
-  /** Milliseconds between two syncs with a remote one. Default 30,000. */
+  /** Milliseconds between two syncs with a remote one. Default: by what happens there, see `REMOTE_INTERVALS`. */
   readonly remoteInterval?: number;
+  /** Requests from outside of the objects. Default: none come. */
+  readonly requests?: SyncRequests;
   /** Milliseconds that opening or syncing one repository may take. Default 60,000. */
   readonly deadline?: number;
   /** Milliseconds between two writes of an index cache. Default 30,000. */
   readonly saveInterval?: number;
-  /** Milliseconds between two packings of objects and refs. Default 6 hours. */
+  /** Milliseconds between two packings of objects and refs that nothing asks for before. Default 6 hours. */
   readonly maintainInterval?: number;
+  /** Bytes that mirrors and repositories kept by Sluice may take before less is kept. Default: any. */
+  readonly diskBudget?: number;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
   /** Default: one of its own on `client`. */
@@ -56,8 +66,13 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
   const events = new TellOnce(recorder);
+  const requests = options.requests ?? new SyncRequests(clock);
+  const pauses = new HostPauses(clock);
   const signers = new Signers(client, clock);
   const open = new Map<string, OpenRepository>();
+  const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
+  const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
+  const repairs = new DamageRepairs(clock);
   /** Keys of those that are open or being opened. */
   const claimed = new Set<string>();
   /** Those that wait for another one to go. */
@@ -74,15 +89,19 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         predicate: specOrMetadataChanged,
         map: (event) => (event.type === 'add' ? toObject(event) : [...toObject(event), ...inConflict.values()]),
       }),
+      triggerSource((enqueue) => requests.subscribe(enqueue)),
     ],
     async reconcile(key, context) {
       const object = await client.find(repositoryKind, key);
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
+      pauses.check(object);
       const limit = new AbortController();
       const cancel = clock.schedule(deadline, () => limit.abort());
       try {
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const state = await opened(object, signal);
+        const request = requests.take(key);
+        if (request !== undefined) state.hear(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
         await report(object, { ...readiness(problem), facts: state.facts() });
@@ -94,6 +113,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         // It is the process that ends; nothing is wrong with the repository.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? tooSlow(object, error) : error;
+        pauses.note(object, cause);
         const facts = open.get(keyText(key))?.facts();
         await report(object, { reason: 'Error', message: messageOf(cause), ...(facts === undefined ? {} : { facts }) });
         events.tell(object, 'Warning', 'Error', messageOf(cause));
@@ -124,10 +144,14 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const credentials = credentialsOf(client, object, object.spec.git?.secretRef);
     const signer = signers.of(object);
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
-    const interval = isLocal ? (options.localInterval ?? 1000) : (options.remoteInterval ?? 30_000);
-    const state = await OpenRepository.open(object, { store, clock, interval, random }, (onChange) =>
+    if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.expectBudget();
+    const { localInterval = 1000, remoteInterval } = options;
+    const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
+    const intervals = isLocal ? steady(localInterval) : remote;
+    const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal },
+        onRepair: (repair) => tellRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),
       }),
@@ -142,17 +166,23 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { git, layout } = state.repository;
     // Without its folder a repository would look like an empty one, and all its packages like deleted ones.
     if (localPath(object.spec.git?.repo ?? '') !== undefined) await expectFolder(git.path);
-    for (const finding of await state.sync(object, signal)) tell(object, state, finding);
+    const look = () => state.sync(object, signal);
+    const findings = await repairs.around(state.repository, look, signal, (repair) => tellRepair(object, repair));
+    for (const finding of findings) tell(object, state, finding);
     if ((await git.resolveRef(mainRef(layout))) === undefined) {
       throw new SluiceError('NotFound', `branch ${layout.branch} is gone from ${object.spec.git?.repo}; push it again`);
     }
     await state.saveCache(options.saveInterval ?? 30_000);
-    try {
-      await state.maintain(options.maintainInterval ?? 6 * 3_600_000);
-    } catch (error) {
-      // Packing only saves space and time; the repository is as good without it.
-      events.tell(object, 'Warning', 'MaintenanceFailed', messageOf(error));
-    }
+    maintainer.consider(keyText(keyOf(object)), {
+      name: state.repository.repository,
+      git,
+      isOwn: state.repository.isMirror || isHosted(object.spec.git?.repo ?? ''),
+      tell: (reason, error) => events.tell(object, 'Warning', reason, messageOf(error), reason),
+    });
+  }
+
+  function tellRepair(object: Repository, repair: MirrorRepair): void {
+    recorder.record(object, 'Warning', 'MirrorRepaired', repairMessage(repair));
   }
 
   /** About the revision, or about the repository if there is none any more. */
@@ -171,7 +201,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     open.delete(keyText(key));
     claimed.delete(keyText(key));
     inConflict.delete(keyText(key));
+    pauses.forget(key);
+    requests.take(key);
     events.forget(key);
+    await maintainer.forget(keyText(key), state?.repository.repository ?? key.name);
     await state?.close();
   }
 

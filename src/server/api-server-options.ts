@@ -43,6 +43,8 @@ export interface ApiServerOptions {
   readonly paths?: readonly PathHandler[];
   /** Paths for everybody, without a proof of who asks: the plain health checks. */
   readonly publicPaths?: readonly PathHandler[];
+  /** Asked first, with any method: what it takes proves itself by signatures, and needs no user. */
+  readonly webhooks?: PathHandler;
   /** Default: bodies in protobuf are refused. */
   readonly decodeProtobuf?: ProtobufDecoder;
   /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */

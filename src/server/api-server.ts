@@ -87,7 +87,7 @@ export class ApiServer {
     const { info, query } = parseRequestPath(method, request.url ?? '');
     exchange.info = info;
     exchange.query = query;
-    const open = info.isResource ? undefined : await this.#atPath(exchange, this.#options.publicPaths);
+    const open = info.isResource ? undefined : await this.#openPath(exchange);
     if (open !== undefined) return open;
     await this.#identify(exchange);
     const leave = this.#inFlight.enter(laneOf(info.verb, this.#hasPriority(exchange)));
@@ -125,6 +125,12 @@ export class ApiServer {
     const { bodyBytes: bodyLimit } = this.#limits;
     const decode = (body: RequestBody) => this.#decode(body);
     return handler(resourceCall(exchange, { authorizer, bodyLimit, decode }), services);
+  }
+
+  async #openPath(exchange: Exchange): Promise<Answer | undefined> {
+    const { info, query, request } = exchange;
+    const received = await this.#options.webhooks?.({ path: info?.path ?? '', query, request });
+    return received ?? this.#atPath(exchange, this.#options.publicPaths);
   }
 
   async #atPath(exchange: Exchange, handlers: readonly PathHandler[] = []): Promise<Answer | undefined> {

@@ -2,6 +2,7 @@ import { approvalController } from '../../../controllers/approval/approval-contr
 import { deliveryController } from '../../../controllers/delivery/delivery-controller.ts';
 import { proposalController } from '../../../controllers/proposal/proposal-controller.ts';
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
+import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { claimants } from '../../../controllers/revision/arrange-resolvers.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
@@ -25,11 +26,15 @@ export interface ControllerChoice {
   readonly disabled: readonly string[];
   /** Run the housekeepers too. */
   readonly housekeeping: boolean;
+  /** Bytes; see the repository controller. */
+  readonly diskBudget?: number | undefined;
 }
 
 export interface ControllerSettings extends ControllerChoice {
   /** Told of revisions that a resolver cannot make sense of. */
   readonly onProblem: (revision: string, message: string) => void;
+  /** What webhooks ask for. */
+  readonly requests?: SyncRequests;
 }
 
 /** Throws InvalidInput for a name that no controller has. */
@@ -60,6 +65,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, renderer },
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
+        ...(choice.requests === undefined ? {} : { requests: choice.requests }),
       }),
     revision: () =>
       revisionController({

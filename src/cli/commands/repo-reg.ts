@@ -1,12 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { text as readAll } from 'node:stream/consumers';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { looksLikeSsh } from '../../git/ssh/ssh-address.ts';
 import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
@@ -14,6 +11,7 @@ import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { revisionsOf } from './find-revision.ts';
 import { inAccess } from './in-access.ts';
+import { putSecret, readSecretFile } from './put-secret.ts';
 import { repositoriesOf } from './repo-get.ts';
 import { readWebhookSecret, webhookAddressText, writeWebhookSecret } from './webhook-secret.ts';
 
@@ -147,26 +145,9 @@ function labelsOf(pairs: readonly string[]): Record<string, string> | undefined 
 }
 
 /** Makes or replaces the secret with the credentials; its name, or undefined if none are given. */
-async function writeSecret(
-  { client, namespace }: Access,
-  name: string,
-  options: RegOptions,
-): Promise<string | undefined> {
+async function writeSecret(access: Access, name: string, options: RegOptions): Promise<string | undefined> {
   const data = await secretData(options);
-  if (data === undefined) return undefined;
-  const secret = { metadata: { name: `${name}${AUTH_SECRET_SUFFIX}`, namespace }, ...data };
-  const known = await client.find(secretKind, keyOf(secret));
-  if (known === undefined) await client.create(secretKind, secret);
-  else {
-    const { resourceVersion } = known.metadata;
-    // The type of a Secret never changes, and nothing here depends on it.
-    const { type } = known;
-    await client.update(
-      secretKind,
-      secretKind.complete({ ...secret, type, metadata: { ...secret.metadata, resourceVersion } }),
-    );
-  }
-  return secret.metadata.name;
+  return data === undefined ? undefined : putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...data });
 }
 
 /** Type and content of the secret; undefined if no credentials are given. */
@@ -195,11 +176,5 @@ async function secretData(
 }
 
 async function fileText(what: string, file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    const text = file === '-' ? await readAll(process.stdin) : await readFile(file, 'utf8');
-    return text.replace(/\r?\n$/, '');
-  } catch (error) {
-    throw new SluiceError('InvalidInput', `cannot read ${what} from ${file}: ${messageOf(error)}`, { cause: error });
-  }
+  return file === undefined ? undefined : readSecretFile(what, file);
 }

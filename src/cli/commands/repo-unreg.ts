@@ -1,11 +1,13 @@
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { secretKind } from '../../resource/kinds/secret.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { forEachName } from './for-each-name.ts';
 import { inAccess } from './in-access.ts';
 import { expectRepository } from './repo-get.ts';
 import { AUTH_SECRET_SUFFIX } from './repo-reg.ts';
+import { WEBHOOK_SECRET_SUFFIX } from './webhook-secret.ts';
 
 export interface UnregOptions extends PlaceOptions, ActorOptions {
   readonly keepAuthSecret?: boolean;
@@ -18,12 +20,16 @@ export function repoUnreg(names: readonly string[], options: UnregOptions, invoc
       const { client, namespace } = access;
       const object = await expectRepository(access, name);
       await client.delete(repositoryKind, { namespace, name });
-      const secret = object.spec.git?.secretRef?.name;
-      // Only the secret that the registration made; others may serve more repositories.
-      if (secret === `${name}${AUTH_SECRET_SUFFIX}` && options.keepAuthSecret !== true) {
-        if ((await client.find(secretKind, { namespace, name: secret })) !== undefined) {
-          await client.delete(secretKind, { namespace, name: secret });
-        }
+      const credentials = object.spec.git?.secretRef?.name;
+      const webhook = object.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
+      // Only the secrets that the registration made; others may serve more repositories.
+      const made = [
+        ...(credentials === `${name}${AUTH_SECRET_SUFFIX}` && options.keepAuthSecret !== true ? [credentials] : []),
+        ...(webhook === `${name}${WEBHOOK_SECRET_SUFFIX}` ? [webhook] : []),
+      ];
+      for (const secret of made) {
+        if ((await client.find(secretKind, { namespace, name: secret })) === undefined) continue;
+        await client.delete(secretKind, { namespace, name: secret });
       }
       return 'unregistered';
     });

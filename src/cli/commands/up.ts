@@ -9,7 +9,7 @@ import type { Session } from '../assembly/session.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from '../up/first-rest.ts';
-import { type ListenAddress, listenAddress } from '../up/listen-address.ts';
+import { type ListenAddress, listenAddress, webhookAddress } from '../up/listen-address.ts';
 import type { LogSink } from '../up/log-entry.ts';
 import { jsonSink, textSink } from '../up/log-sinks.ts';
 import { type Running, runService } from '../up/run-service.ts';
@@ -28,6 +28,7 @@ export interface UpOptions extends DataOptions, ActorOptions {
   readonly requireImageDigest?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
+  readonly webhookListen?: string;
 }
 
 /** `sluice up` */
@@ -46,6 +47,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
     {
       ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping },
       serve: serveOf(options),
+      ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
       functions: functionsOf(options),
     },
     async (session) => {

@@ -13,6 +13,10 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       'where to serve the Kubernetes API (default: loopback, the port of last time or a free one)',
     )
     .option('--no-listen', 'do not serve the Kubernetes API')
+    .option(
+      '--webhook-listen <host:port>',
+      'serve webhooks of Git hosts here too, and nothing else, without TLS: for an ingress in front of it',
+    )
     .option('--until-idle', 'end when nothing is queued, running or retrying; tell what waits')
     .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
     .option('--resolver <file>', 'module with a resolver; can be given several times', several)

@@ -1,6 +1,6 @@
 import { queueWaits } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
-import { gitOperations } from '../../git/git-operations.ts';
+import { gitDisk, gitOperations } from '../../git/git-operations.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import type { RevisionStore } from '../../package/revision-store.ts';
 import { transitions } from '../../package/transitions.ts';
@@ -21,6 +21,7 @@ export function measure({ manager, store, load }: MeasuredParts): { readonly met
     gitOperations.subscribe(({ operation, milliseconds }) => {
       metrics.packages.gitOperation(operation, milliseconds / 1000);
     }),
+    gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
     queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {

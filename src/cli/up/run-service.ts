@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly housekeeping: boolean;
   /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
   readonly serve: ListenAddress | 'default' | undefined;
+  /** Serve webhooks, and nothing else, at a second address. */
+  readonly webhooks?: ListenAddress;
 }
 
 export interface Running {
@@ -45,7 +47,7 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, functions } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions } = options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
@@ -70,7 +72,10 @@ export async function runService<Result>(
       await prepare(session);
       const onLost = (message: string) => stop.stop(message);
       const { signal } = stop;
-      const service = new Service({ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost });
+      const service = new Service({
+        ...{ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost },
+        ...(webhooks === undefined ? {} : { webhooks }),
+      });
       try {
         await service.start();
         const result = await run({ session, service, stop, about });

@@ -41,6 +41,8 @@ export interface ServeOptions {
   readonly health: HealthChecks;
   /** More paths for those who are allowed, such as metrics. */
   readonly paths: readonly PathHandler[];
+  /** See ApiServerOptions. */
+  readonly webhooks: PathHandler;
   readonly onRequest: (record: RequestRecord) => void;
   readonly warn: (subject: string, message: string) => void;
 }
@@ -107,6 +109,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       selfSubjectReview,
       tokenReview((token) => tokens.userOf(token)),
     ],
+    webhooks: options.webhooks,
     publicPaths: [health.publicPaths],
     paths: [documentPaths(documents), health.detailPaths, ...options.paths],
     onRequest: (record) => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
@@ -7,7 +8,9 @@ import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
+import type { PathHandler } from '../../server/exchange.ts';
 import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
+import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
 import type { ProcessLock } from '../assembly/process-lock.ts';
@@ -25,6 +28,8 @@ export interface ServiceOptions extends ControllerChoice {
   readonly log: LogSink;
   /** Where the API is served; see RunOptions. */
   readonly serve: ListenAddress | 'default' | undefined;
+  /** Where webhooks alone are served; see RunOptions. */
+  readonly webhooks?: ListenAddress;
   /** Aborts when the user wants it to end. */
   readonly signal: AbortSignal;
   /** Told when the service cannot go on. */
@@ -51,8 +56,10 @@ export class Service {
   readonly #health = new HealthChecks();
   readonly #heartbeat: Heartbeat;
   readonly #events: EventRecorder;
+  readonly #requests: SyncRequests;
   #started = false;
   #api: ServedApi | undefined;
+  #webhooks: Listener | undefined;
   #metrics: Metrics | undefined;
   #unsubscribe: (() => void)[] = [];
 
@@ -87,7 +94,8 @@ export class Service {
     });
     this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
     const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
-    addControllers(this.manager, session, { ...options, onProblem });
+    this.#requests = new SyncRequests(clock);
+    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });
   }
 
   async start(): Promise<void> {
@@ -109,11 +117,20 @@ export class Service {
     );
     await this.manager.start();
     this.#started = true;
-    const { serve, signal } = this.#options;
-    if (serve === undefined) return;
+    const { serve, webhooks, signal } = this.#options;
+    if (serve === undefined && webhooks === undefined) return;
     // Clients who come back find the packages as they left them, and not each of them anew.
     await this.#firstLook();
-    if (!signal.aborted) await this.#serve(serve);
+    if (signal.aborted) return;
+    const { client, clock } = session;
+    const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
+    const endpoint = new WebhookEndpoint({
+      client: client.as({ name: 'sluice' }, 'api'),
+      clock,
+      onDelivery: (repository, scope) => this.#requests.add(repository, scope),
+    });
+    if (serve !== undefined) await this.#serve(serve, endpoint.handle);
+    if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
   }
 
   /** Controllers record what they do; people do not. */
@@ -137,7 +154,21 @@ export class Service {
     this.#looked = undefined;
   }
 
-  async #serve(address: ListenAddress | 'default'): Promise<void> {
+  async #serveWebhooks(address: ListenAddress, handle: PathHandler): Promise<void> {
+    const { session, log } = this.#options;
+    const { clock } = session;
+    const { serveWebhooks } = await import('./serve-webhooks.ts');
+    this.#webhooks = await serveWebhooks({
+      ...{ address, clock, handle },
+      onRequest: (record) => this.#metrics?.requests.record(record),
+      warn: (subject, message) => this.#warn('Webhooks', subject, message),
+    });
+    const { url } = this.#webhooks;
+    const message = 'POST /webhooks/git/<namespace>/<repository>';
+    log({ at: clock.now(), level: 'info', event: 'Webhooks', subject: url, message, fields: { url } });
+  }
+
+  async #serve(address: ListenAddress | 'default', webhooks: PathHandler): Promise<void> {
     const { session, log } = this.#options;
     session.endQuiet();
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
@@ -155,6 +186,7 @@ export class Service {
       address: address === 'default' ? undefined : address,
       health: this.#health,
       paths: [metrics.paths],
+      webhooks,
       onRequest: (record) => metrics.requests.record(record),
       warn: (subject, message) => this.#warn('Api', subject, message),
     });
@@ -193,7 +225,7 @@ export class Service {
   /** Takes no more requests and no more work, and finishes what runs, each of them whatever becomes of the other. */
   async stop(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
-    const ends = await Promise.allSettled([this.#api?.stop(), this.manager.stop(STOP_GRACE)]);
+    const ends = await Promise.allSettled([this.#api?.stop(), this.#webhooks?.stop(), this.manager.stop(STOP_GRACE)]);
     await this.#events.flush();
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }

@@ -1,10 +1,14 @@
 import { z } from 'zod';
+import { findCondition } from '../condition.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { DNS_LABEL } from '../name-rules.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
 import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';
 import { serverTimeSchema } from './time-schema.ts';
+
+/** Tells by its reason how the remote is talked to, `OwnClient` or `Git`, and by its message why. */
+export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -54,6 +58,7 @@ export const repositoryKind = defineKind({
       observedGeneration: observedGenerationSchema,
       observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
       packageCount: z.int().optional().describe('How many packages it has.'),
+      lastWebhookTime: serverTimeSchema.describe('When a webhook last told of the repository.'),
       gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
     })
     .describe('What was found in the repository.'),
@@ -83,6 +88,20 @@ export const repositoryKind = defineKind({
       priority: 1,
       jsonPath: '.spec.git.branch',
       value: (object) => object.spec.git?.branch,
+    },
+    {
+      name: 'Transport',
+      type: 'string',
+      priority: 1,
+      jsonPath: `.status.conditions[?(@.type=="${TRANSPORT_CONDITION}")].reason`,
+      value: ({ status }) => findCondition(status?.conditions, TRANSPORT_CONDITION)?.reason,
+    },
+    {
+      name: 'Last webhook',
+      type: 'date',
+      priority: 1,
+      jsonPath: '.status.lastWebhookTime',
+      value: ({ status }) => status?.lastWebhookTime ?? undefined,
     },
     AGE_COLUMN,
   ],

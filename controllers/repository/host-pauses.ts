@@ -1,0 +1,56 @@
+import type { Clock } from '../../src/foundation/clock.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { keyOf, keyText, type ObjectKey } from '../../src/resource/object.ts';
+import { elapsed } from './elapsed.ts';
+
+/** Milliseconds; a host that asks for more is asked again after that. */
+const LONGEST = 3_600_000;
+
+interface Pause {
+  /** Of the object: another one under the same name may have another host. */
+  readonly uid: string | undefined;
+  readonly error: unknown;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly milliseconds: number;
+}
+
+/** Repositories whose hosts asked, by Retry-After, to be left alone for a while. */
+export class HostPauses {
+  readonly #clock: Clock;
+  readonly #pauses = new Map<string, Pause>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notes the pause that a failure asks for, if it does. */
+  note(repository: Repository, error: unknown): void {
+    const seconds = retryAfterOf(error);
+    if (seconds === undefined) return;
+    const { uid } = repository.metadata;
+    const milliseconds = Math.min(seconds * 1000, LONGEST);
+    this.#pauses.set(keyText(keyOf(repository)), { uid, error, since: this.#clock.now(), milliseconds });
+  }
+
+  /** Throws the failure again while the pause lasts. */
+  check(repository: Repository): void {
+    const key = keyText(keyOf(repository));
+    const pause = this.#pauses.get(key);
+    if (pause === undefined) return;
+    const isOver = elapsed(this.#clock.now(), pause.since, pause.milliseconds);
+    if (!isOver && pause.uid === repository.metadata.uid) throw pause.error;
+    this.#pauses.delete(key);
+  }
+
+  forget(key: ObjectKey): void {
+    this.#pauses.delete(keyText(key));
+  }
+}
+
+function retryAfterOf(error: unknown): number | undefined {
+  const details: unknown = isSluiceError(error) ? error.details : undefined;
+  if (typeof details !== 'object' || details === null || !('retryAfter' in details)) return undefined;
+  return typeof details.retryAfter === 'number' && details.retryAfter > 0 ? details.retryAfter : undefined;
+}

@@ -1,0 +1,121 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { Clock } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Client } from '../../resource/client.ts';
+import { keyText, type ObjectKey } from '../../resource/object.ts';
+import { methodNotAllowed } from '../dispatch.ts';
+import type { PathHandler } from '../exchange.ts';
+import { type Answer, textAnswer } from '../http/answer.ts';
+import { InFlight } from '../limits/in-flight.ts';
+import { SeenDeliveries } from './seen-deliveries.ts';
+import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
+import { type HintedScope, syncHint } from './sync-hint.ts';
+import { repositoryAt } from './webhook-path.ts';
+import { webhookSecrets } from './webhook-secrets.ts';
+
+export interface WebhookOptions {
+  /** Reads Repositories and Secrets. */
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Told of each genuine delivery; without a scope if it says nothing of refs. Must be cheap however often it is called. */
+  readonly onDelivery: (repository: ObjectKey, scope: HintedScope | undefined) => void;
+}
+
+/** The most that GitHub sends. A body is not kept while it is verified. */
+const MAX_BODY_BYTES = 25 * 1024 * 1024;
+/** A body up to this length is kept to read the name of the ref in it. */
+const KEPT_BYTES = 1024 * 1024;
+/** Milliseconds for a body to arrive; forges give up on us after as long. */
+const BODY_TIMEOUT = 10_000;
+const MAX_IN_FLIGHT = 64;
+const MAX_SEEN = 10_000;
+
+const DELIVERY_HEADERS = [
+  ...['x-github-delivery', 'x-gitea-delivery', 'x-forgejo-delivery', 'x-gogs-delivery'],
+  ...['idempotency-key', 'x-gitlab-event-uuid', 'webhook-id', 'webhook-timestamp', 'x-sluice-timestamp'],
+];
+
+/**
+ * Answers `POST /webhooks/git/<namespace>/<repository>`: a forge tells that something was pushed. Whoever asks needs no account but the
+ * secret of the repository's webhook (see `SignatureCheck`). A delivery is a hint to look at the repository and nothing more: what
+ * is there is read from the repository itself. A repository that is not there, one without a webhook and a wrong signature are
+ * answered alike, with Unauthenticated, and only once the whole body was there.
+ */
+export class WebhookEndpoint {
+  readonly #options: WebhookOptions;
+  readonly #inFlight = new InFlight({ mutating: MAX_IN_FLIGHT, reading: 0, priority: 0 });
+  readonly #seen: SeenDeliveries;
+  /** Stands in where there is no secret, so that no signature is right and each is judged. */
+  readonly #nobodys = randomBytes(32).toString('base64');
+
+  constructor(options: WebhookOptions) {
+    this.#options = options;
+    // A signed time may lie as far ahead as behind.
+    this.#seen = new SeenDeliveries(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
+  }
+
+  readonly handle: PathHandler = async ({ path, request }) => {
+    const repository = repositoryAt(path);
+    if (repository === undefined) return undefined;
+    if (request.method !== 'POST') throw methodNotAllowed(['POST']);
+    const leave = this.#inFlight.enter('mutating');
+    try {
+      return await this.#receive(repository, request);
+    } finally {
+      leave();
+    }
+  };
+
+  async #receive(repository: ObjectKey, request: IncomingMessage): Promise<Answer> {
+    const { client, clock, onDelivery } = this.#options;
+    const { headers } = request;
+    const secrets = await webhookSecrets(client, repository);
+    const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#nobodys] : secrets, clock.now());
+    const digest = createHash('sha256');
+    const body = await readThrough(request, clock, (chunk) => {
+      check.update(chunk);
+      digest.update(chunk);
+    });
+    if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
+    const id = deliveryId(repository, headers, digest.digest('base64'));
+    if (!this.#seen.add(id)) return textAnswer(202, 'text/plain; charset=utf-8', 'seen before\n');
+    onDelivery(repository, syncHint(headers, body));
+    return textAnswer(202, 'text/plain; charset=utf-8', 'accepted\n');
+  }
+}
+
+/** The same for a delivery that is sent again, and for no other: content alone may come twice, as when a branch goes to and fro. */
+function deliveryId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
+  const parts = [keyText(repository), bodyDigest, ...DELIVERY_HEADERS.map((name) => String(headers[name] ?? ''))];
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
+}
+
+/** Passes a body on part by part. Returns it, or undefined if it was too long to keep. */
+async function readThrough(
+  request: IncomingMessage,
+  clock: Clock,
+  take: (chunk: Buffer) => void,
+): Promise<Buffer | undefined> {
+  const tooLarge = () => new SluiceError('LimitExceeded', `a webhook may have at most ${MAX_BODY_BYTES} bytes`);
+  if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  const cancel = clock.schedule(BODY_TIMEOUT, () => request.destroy());
+  let kept: Buffer[] | undefined = [];
+  let length = 0;
+  try {
+    // Leaving the loop must not tear down the socket: the answer still has to go through it.
+    for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > MAX_BODY_BYTES) throw tooLarge();
+      take(chunk);
+      if (length > KEPT_BYTES) kept = undefined;
+      else kept?.push(chunk);
+    }
+  } catch (error) {
+    if (isSluiceError(error)) throw error;
+    throw new SluiceError('BadRequest', 'the request ended before its body did', { cause: error });
+  } finally {
+    cancel();
+  }
+  return kept === undefined ? undefined : Buffer.concat(kept, length);
+}

@@ -1,0 +1,28 @@
+import type { Client } from '../../resource/client.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind, secretText } from '../../resource/kinds/secret.ts';
+import type { ObjectKey } from '../../resource/object.ts';
+
+/** Annotation of a Repository: the name of the Secret, in its namespace, that its webhook is signed with. */
+export const WEBHOOK_SECRET_ANNOTATION = 'sluice.dev/webhook-secret';
+
+/** The key under which Sluice writes it; `secret` is read as well. */
+export const WEBHOOK_SECRET_KEY = 'token';
+
+/** While a secret is being renewed, the old and the new one count. */
+const MAX_SECRETS = 4;
+const KEYS = [WEBHOOK_SECRET_KEY, 'secret'];
+
+/**
+ * The secrets that a webhook of a repository may be signed with: the lines of the keys `token` and `secret`. None if the repository is
+ * not there or has no webhook, which takes as long to find out.
+ */
+export async function webhookSecrets(client: Client, { namespace = '', name }: ObjectKey): Promise<readonly string[]> {
+  const repository = await client.find(repositoryKind, { namespace, name });
+  const secretName = repository?.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
+  const secret = await client.find(secretKind, { namespace, name: secretName || name });
+  if (secretName === undefined || secret === undefined) return [];
+  return KEYS.flatMap((key) => (secretText(secret, key) ?? '').split(/\r?\n/))
+    .filter((line) => line !== '')
+    .slice(0, MAX_SECRETS);
+}

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
+import { GIT_ENVIRONMENT, initBare } from '../support/git/git-cli.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { Up } from '../support/up.ts';
+
+const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+const SECRET = '0123456789abcdef0123456789abcdef';
+
+/** Not the one that blocks: the server runs in this process. */
+const run = promisify(execFile);
+
+let cli: CliFixture;
+let server: GitServer;
+let up: Up;
+let work: string;
+let hooks = '';
+beforeAll(async () => {
+  cli = await cliFixture();
+  initBare(join(cli.folder, 'apps.git'));
+  server = await startGitServer({ root: cli.folder });
+  work = join(cli.folder, 'work');
+  await run('git', ['clone', '--quiet', `${server.url}/apps.git`, work], { env: GIT_ENVIRONMENT });
+  await push('main', { 'README.md': 'apps\n' });
+  up = new Up(cli.data, '--webhook-listen', '127.0.0.1:0');
+  await up.said(/kubectl --kubeconfig/);
+  await up.said(/POST \/webhooks\/git/);
+  hooks = /http:\/\/127\.0\.0\.1:\d+(?= +POST)/.exec(up.output)?.[0] ?? '';
+});
+afterAll(async () => {
+  up?.child.kill('SIGKILL');
+  await server.close();
+  await cli[Symbol.asyncDispose]();
+});
+
+/** As somebody who knows nothing of Sluice, with git and over HTTP. */
+async function push(branch: string, files: Readonly<Record<string, string>>): Promise<void> {
+  const git = (...words: string[]) => run('git', ['-C', work, ...words], { env: GIT_ENVIRONMENT });
+  await git('checkout', '-B', branch);
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(work, path, '..'), { recursive: true });
+    writeFileSync(join(work, path), text);
+  }
+  await git('add', '.');
+  await git('commit', '--quiet', '--message', `change ${branch}`);
+  await git('push', '--quiet', 'origin', branch);
+}
+
+/** What GitHub would send after a push. */
+function deliver(branch: string, secret = SECRET, repository = 'apps'): Promise<Response> {
+  const body = JSON.stringify({ ref: `refs/heads/${branch}`, repository: { full_name: 'team/apps' } });
+  const signature = createHmac('sha256', secret).update(body).digest('hex');
+  return fetch(`${hooks}/webhooks/git/default/${repository}`, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/json',
+      'X-GitHub-Event': 'push',
+      'X-GitHub-Delivery': randomUUID(),
+      'X-Hub-Signature-256': `sha256=${signature}`,
+    },
+    body,
+  });
+}
+
+test('a plain push is in the output of "rpkg get" as soon as the webhook has told of it', async () => {
+  const file = join(cli.folder, 'secret');
+  writeFileSync(file, `${SECRET}\n`);
+  const reg = await cli.run('repo', 'reg', `${server.url}/apps.git`, '--webhook-secret-file', file);
+  expect(reg).toMatchObject({ code: 0, stdout: 'apps created\n' });
+  expect(reg.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
+  expect(await deliver('main')).toMatchObject({ status: 202 });
+  await expect.poll(async () => (await cli.run('repo', 'get', '-o', 'wide')).stdout).toMatch(/ OwnClient +\d+s /);
+
+  // The command is loaded once; its users have it loaded, too.
+  await cli.run('rpkg', 'get');
+  const times: number[] = [];
+  for (const workspace of ['w1', 'w2', 'w3']) {
+    await push(`drafts/app/${workspace}`, { 'app/Kptfile': KPTFILE, 'app/x.yaml': `${workspace}\n` });
+    const pushed = performance.now();
+    expect(await deliver(`drafts/app/${workspace}`)).toMatchObject({ status: 202 });
+    await expect
+      .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: 4000, interval: 5 })
+      .toContain(`apps.app.${workspace}`);
+    times.push(Math.round(performance.now() - pushed));
+  }
+  console.log(`from the end of a push until "rpkg get" shows it: ${times.join(', ')} ms`);
+});
+
+test('the address for webhooks refuses all else, and tells nobody which repositories there are', async () => {
+  const answers = await Promise.all([
+    deliver('main', 'not the secret, not the secret'),
+    deliver('main', SECRET, 'unknown'),
+    fetch(`${hooks}/api/v1/namespaces/default/secrets`),
+    fetch(`${hooks}/livez/ping`),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401]);
+  const [wrong, unknown] = await Promise.all(answers.slice(0, 2).map((answer) => answer.text()));
+  expect(wrong).toBe(unknown);
+  expect(up.output).not.toContain(SECRET);
+});
