@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { openRepository } from '../../src/git/open-repository.ts';
+import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
+
+const MIB = 1024 * 1024;
+const FILES = 112;
+/** What a pack may cost in memory is far below its size: what waits in pipes, and what is tried before it is found to be too much. */
+const MOST = 56 * MIB;
+
+/** The most memory outside of the heap that this process has while something goes on, beyond what it had before. */
+async function growth(work: Promise<unknown>): Promise<number> {
+  const before = process.memoryUsage().arrayBuffers;
+  let most = 0;
+  let over = false;
+  const ended = work.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+    await delay(2);
+  }
+  await ended;
+  return most;
+}
+
+test('packs of any size go through without being held in memory, both ways', { timeout: 240_000 }, async () => {
+  const folder = temporaryFolder();
+  // In a process of its own: it holds what it sends.
+  const program = fileURLToPath(new URL('../bench/git-server.ts', import.meta.url));
+  const server = spawn(process.execPath, [program, folder.path], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const [line] = (await once(server.stdout, 'data')) as [Buffer];
+  const origin = initBare(join(folder.path, 'origin.git'));
+  const path = initBare(join(folder.path, 'local.git'));
+  for (const one of [origin, path]) git(one, ['config', 'core.compression', '0']);
+  let stream: Buffer | undefined = Buffer.concat([
+    Buffer.from('commit refs/heads/large\ncommitter T <t@example.com> 1700000000 +0000\ndata 1\nm\n'),
+    ...Array.from({ length: FILES }, (_, n) =>
+      Buffer.concat([Buffer.from(`M 644 inline f${n}\ndata ${MIB}\n`), randomBytes(MIB), Buffer.from('\n')]),
+    ),
+  ]);
+  git(path, ['fast-import', '--quiet'], stream);
+  stream = undefined;
+  const large = refsOf(path).get('refs/heads/large') ?? '';
+  const remote = { url: `${line.toString('utf8').trim()}/origin.git` };
+  const repository = await openRepository(path);
+  try {
+    // What the remote has is known from this on, so that what is pushed next is not taken to be there.
+    const empty = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
+    const person = { name: 'T', email: 't@example.com', time: 1_700_000_000_000 };
+    const first = await repository.writeCommit({
+      tree: empty,
+      parents: [],
+      author: person,
+      committer: person,
+      message: 'm',
+    });
+    git(path, ['update-ref', '-d', 'refs/heads/large']);
+    await repository.push(remote, [{ type: 'create', ref: 'refs/heads/main', new: first }]);
+    const pushed = repository.push(remote, [{ type: 'create', ref: 'refs/heads/large', new: large }]);
+    expect(await growth(pushed)).toBeLessThan(MOST);
+    expect(refsOf(origin).get('refs/heads/large')).toBe(large);
+    expect(repository.remoteNote).toContain('push by own client');
+
+    const other = await openRepository(initBare(join(folder.path, 'other.git')));
+    await other.fetch(remote, { refspecs: ['+refs/heads/main:refs/heads/main'] });
+    expect(await growth(other.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] }))).toBeLessThan(MOST);
+    expect(other.remoteNote).toContain('fetch by own client');
+    await other.close();
+    fsck(other.path);
+  } finally {
+    await repository.close();
+    server.stdin.end();
+    await once(server, 'close');
+    folder.remove();
+  }
+});
