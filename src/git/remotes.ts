@@ -16,8 +16,8 @@ type Job = (typeof JOBS)[number];
 const OWN = 'own client';
 
 /**
- * Fetch, listing and push: over HTTP by the client of this house, as far as the server offers what that needs, and else by git. Which
- * of them is in use, and why, is kept for each remote.
+ * Fetch, listing and push: over HTTP and ssh by the client of this house, as far as the server offers what that needs, and else by
+ * git. Which of them is in use, and why, is kept for each remote.
  */
 export class Remotes {
   readonly #options: EngineOptions;
@@ -153,7 +153,6 @@ export class Remotes {
   #way(remote: GitRemote): { readonly http: HttpTransport | undefined; readonly why: string } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
     if (protocol === 'file') return { http: undefined, why: 'the remote is on this machine' };
-    if (protocol !== 'http' && protocol !== 'https') return { http: undefined, why: `it is reached by ${protocol}` };
     if (this.#options.transport === 'git') return { http: undefined, why: 'it was asked for' };
     let http = this.#http.get(url);
     if (http === undefined) {

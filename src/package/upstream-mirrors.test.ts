@@ -82,7 +82,7 @@ test('a branch, a tag, a tag of the folder and a commit are found, as they are o
 test('hostile addresses are refused before anything is fetched', async () => {
   await using w = await world();
   const cases: [Partial<UpstreamAddress>, string][] = [
-    [{ repo: 'ssh://example.com/a.git' }, 'InvalidInput: the address of the upstream repository must be an https://'],
+    [{ repo: 'ssh://-oProxyCommand=id/a.git' }, 'InvalidInput: the address of the upstream repository must name a'],
     [{ repo: 'ext::sh -c id' }, 'InvalidInput: '],
     [
       { repo: 'https://a:b@example.com/a.git' },

@@ -17,14 +17,14 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => strin
       `is not in known_hosts: print its key with "${scan}", compare the fingerprint (ssh-keygen -lf -) with the one that the host publishes, and put the line into known_hosts of the Secret`,
   ],
   [
-    /Permission denied \([^)]*publickey|Too many authentication failures/,
-    'Refused',
-    ({ user }) => `does not accept the key for the user ${user}: add its public part there, or give another key`,
-  ],
-  [
     /^Load key /m,
     'InvalidInput',
     () => 'cannot be asked, because ssh cannot read the private key: give a whole key file',
+  ],
+  [
+    /Permission denied \([^)]*publickey|Too many authentication failures/,
+    'Refused',
+    ({ user }) => `does not accept the key for the user ${user}: add its public part there, or give another key`,
   ],
   [
     /cannot run ssh|ssh: (?:command )?not found/,

@@ -3,6 +3,7 @@ import { gzip } from 'node:zlib';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import type { Oid, Ref, RefUpdate } from '../git-repository.ts';
+import { SshConnection } from '../ssh/ssh-connection.ts';
 import {
   type Capabilities,
   checkObjectFormat,
@@ -10,12 +11,13 @@ import {
   readUploadCapabilities,
 } from './advertisement.ts';
 import type { Call } from './call.ts';
+import type { Connection, Exchange, Service } from './connection.ts';
 import { encodeFetch, readPack } from './fetch-pack.ts';
 import { failureOf, type HttpFailure } from './http-error.ts';
 import { encodeListRefs, readRefs } from './list-refs.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { checkPushOptions, encodePush, type PushReport, readReport } from './receive-pack.ts';
-import { type Exchange, NotSmartError, type Service, SmartHttp } from './smart-http.ts';
+import { NotSmartError, SmartHttp } from './smart-http.ts';
 
 /** Requests from here on are worth compressing; packs are compressed already. */
 const GZIP_FROM = 1024;
@@ -24,9 +26,9 @@ const WANTS_GET = new Set([400, 404, 405, 412, 428]);
 
 const compress = promisify(gzip);
 
-/** One remote repository over HTTP, and what is known of its server: that is asked for once and kept. */
+/** One remote repository over HTTP or ssh, and what is known of its server: that is asked for once and kept. */
 export class HttpRemote {
-  readonly #http: SmartHttp;
+  readonly #connection: Connection;
   #uploads: Capabilities | undefined;
   #readProblem: string | undefined;
   #receives: Capabilities | undefined;
@@ -34,7 +36,7 @@ export class HttpRemote {
   #getFirst = false;
 
   constructor(url: string, options: EngineOptions) {
-    this.#http = new SmartHttp(url, options.clock);
+    this.#connection = url.startsWith('ssh:') ? new SshConnection(url) : new SmartHttp(url, options.clock);
   }
 
   get getsFirst(): boolean {
@@ -50,7 +52,7 @@ export class HttpRemote {
         this.#readProblem = 'the server does not speak version 2 of the protocol';
         return this.#readProblem;
       }
-      checkObjectFormat(this.#http.url, offered);
+      checkObjectFormat(this.#connection.url, offered);
       const lacking = ['ls-refs', 'fetch'].filter((name) => !offered.has(name));
       if (lacking.length > 0) this.#readProblem = `the server does not offer ${lacking.join(' and ')}`;
       else this.#uploads = offered;
@@ -67,7 +69,7 @@ export class HttpRemote {
     if (this.#receives !== undefined) return this.#receives;
     try {
       const offered = await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, false));
-      checkObjectFormat(this.#http.url, offered);
+      checkObjectFormat(this.#connection.url, offered);
       this.#receives = offered;
       return offered;
     } catch (error) {
@@ -107,12 +109,12 @@ export class HttpRemote {
     pack: (() => Uint8Array | AsyncIterable<Uint8Array>) | undefined,
   ): Promise<PushReport> {
     const { pushOptions = [] } = call.remote;
-    checkPushOptions(this.#http.url, pushOptions, offered);
+    checkPushOptions(this.#connection.url, pushOptions, offered);
     const commands = encodePush(updates, pushOptions, offered);
     const send = async () => {
       if (this.#getFirst) await this.#askForRefs(call);
       try {
-        return await this.#http.run(call, {
+        return await this.#connection.run(call, {
           service: 'git-receive-pack',
           body: () => withPack(commands, pack?.()),
           read: (pieces) => readReport(pieces, updates, offered),
@@ -135,7 +137,7 @@ export class HttpRemote {
   }
 
   close(): Promise<void> {
-    return this.#http.close();
+    return this.#connection.close();
   }
 
   #get<Result>(
@@ -143,13 +145,13 @@ export class HttpRemote {
     service: Service,
     read: (pieces: AsyncIterable<Uint8Array>) => Promise<Result>,
   ): Promise<Result> {
-    return this.#http.run(call, { service, read });
+    return this.#connection.run(call, { service, read });
   }
 
   async #post<Result>(call: Call, request: Buffer, read: Exchange<Result>['read']): Promise<Result> {
-    const zipped = request.length >= GZIP_FROM ? await compress(request) : undefined;
+    const zipped = this.#connection.compresses && request.length >= GZIP_FROM ? await compress(request) : undefined;
     try {
-      return await this.#http.run(call, {
+      return await this.#connection.run(call, {
         service: 'git-upload-pack',
         body: () => zipped ?? request,
         contentEncoding: zipped === undefined ? undefined : 'gzip',
@@ -173,7 +175,7 @@ export class HttpRemote {
     const details: HttpFailure = { mayBeDone };
     return new SluiceError(
       'Unavailable',
-      `remote ${this.#http.url} gives an answer that cannot be used: ${error.message}`,
+      `remote ${this.#connection.url} gives an answer that cannot be used: ${error.message}`,
       { cause: error, details },
     );
   }

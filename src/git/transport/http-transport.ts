@@ -2,7 +2,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
-import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
+import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
 import { ancestors, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import type { Capabilities } from './advertisement.ts';
@@ -34,7 +34,7 @@ interface News {
   readonly updates: readonly RefUpdate[];
 }
 
-/** Fetch, listing and push over HTTP, in as few requests and bytes as the protocol allows, without a process for each. */
+/** Fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol allows. */
 export class HttpTransport {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
@@ -158,23 +158,13 @@ export class HttpTransport {
     );
   }
 
-  /**
-   * Throws if a push that was to be all or nothing was carried out in part. Servers do that: Git's own leaves refs that it hides out
-   * of the transaction.
-   */
   #checkWhole({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): void {
-    const refused = new Map(rejections.map(({ ref, reason }) => [ref, reason]));
+    const refused = new Set(rejections.map(({ ref }) => ref));
     const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
-    const [first] = rejections;
-    if (first === undefined || changed.length === 0) return;
+    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    if (inPart === undefined) return;
     this.#remote.forgetPushCapabilities();
-    throw new SluiceError(
-      'Unsupported',
-      `remote ${remote.url} carried out a push in part that was to be all or nothing: it changed ${changed[0]}` +
-        `${changed.length > 1 ? ` and ${changed.length - 1} more` : ''} and refused ${first.ref} (${first.reason}). ` +
-        'Let it take both, and look at what it has now',
-      { details: { changed } },
-    );
+    throw inPart;
   }
 
   /** What would have to change here, by one listing of the remote. */

@@ -5,24 +5,11 @@ import type { BasicCredentials, GitCredentials } from '../git-repository.ts';
 import { readCredentials } from '../remote-credentials.ts';
 import { firstText, unpacked } from './answer-body.ts';
 import type { Call } from './call.ts';
+import type { Connection, Exchange } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { connectionError, failureOf, type HttpFailure, statusError } from './http-error.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { retryAfterOf } from './retry-after.ts';
-
-export type Service = 'git-upload-pack' | 'git-receive-pack';
-
-export interface Exchange<Result> {
-  readonly service: Service;
-  /** What is posted, made anew for each try; without it, the server's advertisement is asked for. */
-  readonly body?: () => Uint8Array | AsyncIterable<Uint8Array>;
-  readonly contentEncoding?: 'gzip' | undefined;
-  /**
-   * Reads the answer, which it must bound, and ends what it does when the signal aborts. What it leaves unread is dropped with the
-   * connection.
-   */
-  readonly read: (pieces: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<Result>;
-}
 
 /** The server answers, but not in Git's smart HTTP protocol. */
 export class NotSmartError extends ProtocolError {}
@@ -39,8 +26,9 @@ const LONGEST_WAIT = 10_000;
  *
  * Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
  */
-export class SmartHttp {
+export class SmartHttp implements Connection {
   readonly url: string;
+  readonly compresses = true;
   readonly #clock: Clock;
   readonly #pool: ConnectionPool;
   readonly #origin: string;

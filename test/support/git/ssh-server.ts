@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -24,8 +24,8 @@ export interface SshServer {
   readonly credentials: SshCredentials;
   /** The commands that were asked for, with the version of Git's protocol before each. */
   commands(): string[];
-  /** From now on, commands read what they are sent and never answer. */
-  hang(): void;
+  /** While true, new commands do not begin. */
+  hang(on: boolean): void;
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export async function startSshServer({ folder, acceptsProtocol = true }: SshServ
     command,
     `#!/bin/sh
 echo "\${GIT_PROTOCOL:-none} $SSH_ORIGINAL_COMMAND" >> ${log}
-if test -e ${hanging}; then exec cat > /dev/null; fi
+while test -e ${hanging}; do sleep 0.1; done
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 exec git-shell -c "$SSH_ORIGINAL_COMMAND"
 `,
@@ -90,7 +90,7 @@ exec git-shell -c "$SSH_ORIGINAL_COMMAND"
       readFileSync(log, 'utf8')
         .split('\n')
         .filter((line) => line !== ''),
-    hang: () => writeFileSync(hanging, ''),
+    hang: (on) => (on ? writeFileSync(hanging, '') : rmSync(hanging, { force: true })),
     close: async () => {
       child.kill();
       await ended;

@@ -1,0 +1,28 @@
+import type { Call } from './call.ts';
+
+export type Service = 'git-upload-pack' | 'git-receive-pack';
+
+export interface Exchange<Result> {
+  readonly service: Service;
+  /** What is sent, made anew for each try; without it, the server's advertisement is asked for. */
+  readonly body?: () => Uint8Array | AsyncIterable<Uint8Array>;
+  readonly contentEncoding?: 'gzip' | undefined;
+  /**
+   * Reads the answer, which it must bound, and ends what it does when the signal aborts. What it leaves unread is dropped with the
+   * connection.
+   */
+  readonly read: (pieces: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<Result>;
+}
+
+/**
+ * The way to the services of one repository. Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`.
+ * No message holds a secret.
+ */
+export interface Connection {
+  readonly url: string;
+  /** True if a body may come with an encoding. */
+  readonly compresses: boolean;
+  run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result>;
+  /** Ends what is under way. */
+  close(): Promise<void>;
+}
