@@ -1,3 +1,4 @@
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { RefConflictError } from './errors.ts';
 import type { Ref, RefUpdate } from './git-repository.ts';
 import { ancestors, collision, expectedValue, locked, moved } from './ref-updates.ts';
@@ -55,6 +56,26 @@ export function refusal(
   return new RefConflictError(
     { ref, kind: 'refused' },
     `the remote refuses ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It says: ${words}`}`,
+  );
+}
+
+/**
+ * The error for a push that was to be all or nothing and was carried out in part; undefined if no ref changed. Servers do that: Git's
+ * own leaves refs that it hides out of the transaction.
+ */
+export function carriedOutInPart(
+  url: string,
+  changed: readonly string[],
+  rejections: readonly PushRejection[],
+): SluiceError | undefined {
+  const [first] = rejections;
+  if (first === undefined || changed.length === 0) return undefined;
+  const more = changed.length > 1 ? ` and ${changed.length - 1} more` : '';
+  return new SluiceError(
+    'Unsupported',
+    `remote ${url} carried out a push in part that was to be all or nothing: it changed ${changed[0]}${more} and refused ` +
+      `${first.ref} (${first.reason}). Let it take both, and look at what it has now`,
+    { details: { changed } },
   );
 }
 

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { fsck, initBare, refsOf, temporaryFolder } from '../../test/support/git/git-cli.ts';
+import { fsck, git, initBare, refsOf, temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
 import { processesWith } from '../../test/support/git/processes.ts';
 import { RefConflictError } from './errors.ts';
@@ -122,6 +122,15 @@ describe.each(['auto', 'git'] as const)('remotes (%s)', (transport) => {
       remote = { url: `file://${origin}` };
       const all = await refused([create('refs/heads/a'), create('refs/heads/b')], { kind: 'refused', ref: undefined });
       expect(all).toContain('closed for today');
+    });
+
+    test('what a server does in part though it was to be all or nothing is told as that', async () => {
+      git(origin, ['config', 'receive.hideRefs', 'refs/hidden']);
+      const updates = [create('refs/heads/main'), create('refs/hidden/x')];
+      const error = await repository.push(remote, updates).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'Unsupported', details: { changed: ['refs/heads/main'] } });
+      expect((error as Error).message).toContain('refused refs/hidden/x (deny updating a hidden ref)');
+      expect(refsOf(origin).size).toBe(1);
     });
 
     test('when the connection breaks, the outcome is not known, and a second push settles it', async () => {

@@ -5,7 +5,7 @@ import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
 import { withPrivateFiles } from '../private-files.ts';
-import { compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
+import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
 import { changesBetween, expectedValue, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import { readCredentials, readSshCredentials } from '../remote-credentials.ts';
@@ -88,13 +88,15 @@ export class GitTransport {
   async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
     const { code, stdout, stderr } = await this.#pushCall(remote, updates, signal);
     if (code === 0) return;
-    const rejections = parsePushReport(stdout.toString('utf8'));
+    const { rejections, changed } = parsePushReport(stdout.toString('utf8'));
     if (rejections.length === 0) {
       const error = remoteError(remote.url, stderr);
       // What the server cannot do or does not allow, and what keeps ssh out, is found out before anything is done.
       const isBefore = ['Unsupported', 'Refused'].includes(error.code) || sshError(remote.url, stderr) !== undefined;
       throw isBefore ? error : unknownOutcome(error);
     }
+    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    if (inPart !== undefined) throw inPart;
     const conflict = isUnexplained(rejections)
       ? compareWithRemote(updates, await this.list(remote, [], signal))
       : undefined;

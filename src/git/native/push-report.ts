@@ -1,18 +1,21 @@
 import type { PushRejection } from '../push-conflict.ts';
 import { cleanText } from '../remote-url.ts';
 
-/** The refs that `git push --porcelain` reports as rejected. */
-export function parsePushReport(stdout: string): PushRejection[] {
+/** Moved on, forced, removed, new. */
+const CHANGED: ReadonlySet<string> = new Set([' ', '+', '-', '*']);
+
+/** What `git push --porcelain` reports: the refs that were rejected, and those that changed. */
+export function parsePushReport(stdout: string): { rejections: PushRejection[]; changed: string[] } {
   const rejections: PushRejection[] = [];
+  const changed: string[] = [];
   for (const line of stdout.split('\n')) {
-    const [flag, refs, summary] = line.split('\t');
-    if (flag !== '!' || refs === undefined || summary === undefined) continue;
-    rejections.push({
-      ref: refs.slice(refs.indexOf(':') + 1),
-      reason: cleanText(/\((.*)\)\s*$/s.exec(summary)?.[1] ?? summary),
-    });
+    const [flag = '', refs, summary] = line.split('\t');
+    if (refs === undefined || summary === undefined) continue;
+    const ref = refs.slice(refs.indexOf(':') + 1);
+    if (CHANGED.has(flag)) changed.push(ref);
+    if (flag === '!') rejections.push({ ref, reason: cleanText(/\((.*)\)\s*$/s.exec(summary)?.[1] ?? summary) });
   }
-  return rejections;
+  return { rejections, changed };
 }
 
 /** What the server itself wrote: the lines that git marks with `remote:`. */

@@ -15,7 +15,7 @@ export interface Call {
   pause(milliseconds: number): Promise<void>;
 }
 
-export interface CallLimits {
+interface CallLimits {
   readonly clock: Clock;
   readonly remote: GitRemote;
   /** The job, in words. */

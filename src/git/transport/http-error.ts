@@ -12,7 +12,7 @@ export interface HttpFailure {
 }
 
 /** What is known of an answer with a status that is no success. */
-export interface Refusal {
+interface Refusal {
   readonly withCredentials: boolean;
   /** True if success would have changed refs. */
   readonly changesRefs: boolean;

@@ -137,7 +137,12 @@ describe('the own client over HTTP', () => {
     expect(await failure(repository.push(remote, publish))).toMatchObject({
       details: { kind: 'moved', ref: 'refs/heads/main' },
     });
-    // Removals only: that nothing is there any more is what was wanted.
+    // Removals only: that nothing is there any more is what was wanted, whatever stands beside them.
+    const removal: RefUpdate[] = [
+      { type: 'delete', ref: 'refs/heads/draft', old: second },
+      { type: 'verify', ref: 'refs/heads/main', old: third },
+    ];
+    expect(await repository.pushOutcome(remote, removal)).toBe('done');
     expect(await repository.pushOutcome(remote, [{ type: 'delete', ref: 'refs/heads/draft', old: second }])).toBe(
       'done',
     );
