@@ -84,6 +84,11 @@ export interface GitRepository {
    * locked, or do not descend from the local ones under a refspec without `+`.
    */
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]>;
+  /**
+   * Finds out what a remote can do, so that `remoteNote` says how it is talked to. Throws what hinders fetching; what hinders pushing
+   * is only noted.
+   */
+  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void>;
   /** Lists refs of a remote, without fetching. */
   listRemoteRefs(remote: GitRemote, prefixes?: readonly string[], signal?: AbortSignal): Promise<Ref[]>;
   /**
@@ -247,10 +252,12 @@ export interface NewTag {
 export type ObjectSigner = (payload: Buffer) => Promise<string>;
 
 export interface GitRemote {
-  /** `https://…`, `http://…` (loopback only unless allowed), or `file:///…`. */
+  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` (loopback only unless allowed), or `file:///…`. */
   readonly url: string;
   /** Asked for each request, so that short-lived tokens can be renewed. Never logged, never in arguments or environment of children. */
   readonly credentials?: () => Promise<GitCredentials>;
+  /** Sent with each push, for the server and its hooks (`git push --push-option`). A remote that takes none refuses (Unsupported). */
+  readonly pushOptions?: readonly string[];
 }
 
 /** What a remote is shown, and what makes it trusted. */

@@ -88,6 +88,10 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
   }
 
+  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
+  }
+
   get remoteNote(): string | undefined {
     return this.#remotes.note;
   }
