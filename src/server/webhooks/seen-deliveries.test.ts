@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../foundation/manual-clock.ts';
+import { SeenDeliveries } from './seen-deliveries.ts';
+
+test('deliveries are remembered for a time, and at most so many', () => {
+  const clock = new ManualClock();
+  const seen = new SeenDeliveries(clock, 1000, 3);
+  expect([seen.add('a'), seen.add('a'), seen.add('b')]).toEqual([true, false, true]);
+  clock.advance(999);
+  expect(seen.add('a')).toBe(false);
+  clock.advance(1);
+  expect([seen.add('a'), seen.size]).toEqual([true, 1]);
+  for (const id of ['c', 'd', 'e', 'f']) seen.add(id);
+  expect(seen.size).toBe(3);
+  expect([seen.add('f'), seen.add('c')]).toEqual([false, true]);
+});
+
+test('a clock that is set back forgets what seems to lie ahead', () => {
+  const now = { value: 1_000_000 };
+  const seen = new SeenDeliveries({ now: () => now.value, schedule: () => () => undefined }, 1000, 10);
+  seen.add('a');
+  now.value -= 500_000;
+  expect([seen.add('a'), seen.add('a')]).toEqual([true, false]);
+});

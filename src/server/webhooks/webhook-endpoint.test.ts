@@ -1,0 +1,134 @@
+import { createHmac } from 'node:crypto';
+import { request } from 'node:http';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import type { Kind } from '../../resource/kind.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { RegistryClient } from '../../resource/registry-client.ts';
+import { startTestServer, type TestServer } from '../testing.ts';
+import { WebhookEndpoint } from './webhook-endpoint.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from './webhook-secrets.ts';
+
+const SECRET = '0123456789abcdef';
+
+let server: TestServer;
+let heard: string[];
+let ahead: number;
+beforeEach(async () => {
+  heard = [];
+  ahead = 0;
+  const clock: Clock = { now: () => systemClock.now() + ahead, schedule: systemClock.schedule };
+  let endpoint: WebhookEndpoint | undefined;
+  server = await startTestServer({ webhooks: async (asked) => endpoint?.handle(asked) }, [
+    repositoryKind,
+    secretKind,
+  ] as unknown as readonly Kind[]);
+  const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
+  endpoint = new WebhookEndpoint({
+    ...{ client, clock },
+    onDelivery: ({ namespace, name }, scope) => heard.push(`${namespace}/${name} ${scope}`),
+  });
+  const repository = (name: string, secret?: string) =>
+    client.create(repositoryKind, {
+      metadata: {
+        name,
+        ...(secret === undefined ? {} : { annotations: { [WEBHOOK_SECRET_ANNOTATION]: secret } }),
+      },
+      spec: { git: { repo: `https://git.example.com/${name}.git` } },
+    });
+  await repository('apps', 'hook');
+  await repository('silent');
+  await repository('broken', 'missing');
+  await repository('empty', 'nothing');
+  await client.create(secretKind, { metadata: { name: 'hook' }, stringData: { token: `${SECRET}\nnext one\n` } });
+  await client.create(secretKind, { metadata: { name: 'silent' }, stringData: { token: SECRET } });
+  await client.create(secretKind, { metadata: { name: 'nothing' }, stringData: { token: '\n' } });
+});
+afterEach(() => server.stop());
+
+const signed = (body: string, secret = SECRET) => ({
+  'X-Hub-Signature-256': `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`,
+});
+
+function post(name: string, body: string, headers: Record<string, string>): Promise<Response> {
+  return fetch(`${server.listener.url}/webhooks/git/default/${name}`, { method: 'POST', body, headers });
+}
+
+async function said(answer: Promise<Response>): Promise<string> {
+  const { status, headers, ...rest } = await answer.then(async (given) => ({
+    status: given.status,
+    headers: [...given.headers.keys()].filter((name) => name !== 'content-length'),
+    text: await given.text(),
+  }));
+  return JSON.stringify([status, headers, rest.text]);
+}
+
+test('a delivery tells what to look at, and one that comes again does nothing', async () => {
+  const push = (ref: string) => JSON.stringify({ ref, after: 'x' });
+  const send = (body: string, headers: Record<string, string> = {}) =>
+    post('apps', body, { 'X-GitHub-Event': 'push', ...signed(body), ...headers }).then((answer) => answer.text());
+  expect(await send(push('refs/heads/main'), { 'X-GitHub-Delivery': '1' })).toBe('accepted\n');
+  expect(await send(push('refs/heads/main'), { 'X-GitHub-Delivery': '1' })).toBe('seen before\n');
+  expect(await send(push('refs/heads/main'), { 'X-GitHub-Delivery': '2' })).toBe('accepted\n');
+  await send(push('refs/tags/app/v1'));
+  await send('payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%7D');
+  await send('{"zen":"…"}', { 'X-GitHub-Event': 'ping' });
+  await send(`{"__proto__":{"ref":"refs/heads/main"}}`);
+  await send('['.repeat(200_000));
+  expect(heard).toEqual([
+    ...['default/apps branches', 'default/apps branches', 'default/apps everything', 'default/apps everything'],
+    ...['default/apps undefined', 'default/apps everything', 'default/apps everything'],
+  ]);
+  ahead = 11 * 60_000;
+  expect(await send(push('refs/heads/main'), { 'X-GitHub-Delivery': '1' })).toBe('accepted\n');
+});
+
+test('each line of the secret counts while it is renewed', async () => {
+  expect((await post('apps', 'x', signed('x', 'next one'))).status).toBe(202);
+  expect((await post('apps', 'x', { 'X-Gitlab-Token': 'next one' })).status).toBe(202);
+  expect((await post('apps', 'x', { 'X-Gitlab-Token': `${SECRET}\\nnext one` })).status).toBe(401);
+});
+
+test('no answer tells whether a repository is there, and has a webhook', async () => {
+  const right = signed('x');
+  const answers = await Promise.all([
+    said(post('apps', 'x', signed('x', 'wrong'))),
+    said(post('apps', 'x', {})),
+    said(post('apps', 'x', { 'X-Hub-Signature': 'sha1=00' })),
+    ...['silent', 'broken', 'empty', 'unknown'].map((name) => said(post(name, 'x', right))),
+    ...['silent', 'broken', 'empty', 'unknown'].map((name) => said(post(name, 'x', { 'X-Gitlab-Token': '' }))),
+  ]);
+  expect(new Set(answers).size).toBe(1);
+  expect(answers[0]).toContain('[401,');
+  expect(heard).toEqual([]);
+  const odd = ['%61pps', 'apps/x', 'apps/', '__proto__', 'A'];
+  for (const name of odd) expect((await post(name, 'x', right)).status).toBe(401);
+  expect((await fetch(`${server.listener.url}/webhooks/git/default/apps`)).status).toBe(405);
+  expect((await fetch(`${server.listener.url}/webhooks/git/default/unknown`)).status).toBe(405);
+});
+
+test('a large body is verified and not kept; above 25 MiB it is refused', async () => {
+  const large = JSON.stringify({ ref: 'refs/heads/main', filler: 'x'.repeat(3 * 1024 * 1024) });
+  expect((await post('apps', large, signed(large))).status).toBe(202);
+  expect((await post('apps', `${large} `, signed(large))).status).toBe(401);
+  expect(heard).toEqual(['default/apps everything']);
+  expect(await refusedLength('apps')).toBe(413);
+  expect(await refusedLength('unknown')).toBe(413);
+});
+
+/** The status for a body that is announced as too long; nothing of it is sent. */
+function refusedLength(name: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${server.listener.url}/webhooks/git/default/${name}`, {
+      method: 'POST',
+      headers: { 'content-length': 26 * 1024 * 1024 },
+    });
+    sent.on('response', (response) => {
+      resolve(response.statusCode);
+      sent.destroy();
+    });
+    sent.on('error', reject);
+    sent.flushHeaders();
+  });
+}
