@@ -55,7 +55,7 @@ export function withSshConfig<Result>(
 ): Promise<Result> {
   const key = checkPrivateKey(privateKey);
   checkKnownHosts(knownHosts);
-  return withPrivateFiles({ key, known_hosts: `${knownHosts}\n` }, (folder) => {
+  return withPrivateFiles({ key, known_hosts: `${knownHosts.replaceAll('\r\n', '\n')}\n` }, (folder) => {
     const places = [`IdentityFile=${folder}/key`, `UserKnownHostsFile=${folder}/known_hosts`];
     const settings = [...SETTINGS.map((setting) => setting.replace(' ', '=')), ...places];
     return use(['-F', 'none', ...settings.flatMap((setting) => ['-o', setting])]);

@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
@@ -261,6 +262,19 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
     expect(isUnknownOutcome(await work)).toBe(true);
     rmSync(held);
     expect(await repository.pushOutcome(remote, updates)).toBe('done');
+  });
+
+  test('a pack of some megabytes goes through, and one that the server does not take is told', async () => {
+    const edits = ['a', 'b', 'c'].map((name) => [name, { data: randomBytes(3_000_000) }] as const);
+    const big = await repository.writeCommit(commitOf(await repository.editTree(undefined, new Map(edits))));
+    execFileSync('git', ['--git-dir', origin, 'config', 'receive.maxInputSize', '1m']);
+    const refused = await failure(repository.push(remote, [create('refs/heads/main', big)]));
+    expect(refused.message).toMatch(/remote/);
+    expect(refsOf(origin).size).toBe(0);
+    execFileSync('git', ['--git-dir', origin, 'config', 'receive.maxInputSize', '0']);
+    await repository.push(remote, [create('refs/heads/main', big)]);
+    expect([...refsOf(origin)]).toEqual([['refs/heads/main', big]]);
+    fsck(origin);
   });
 
   test('a machine that cannot be reached has done nothing', async () => {
