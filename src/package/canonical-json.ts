@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /** YAML aliases share nodes, so a small text can stand for an endless value; no real object comes near this many nodes. */
@@ -33,5 +33,5 @@ function write(value: unknown, budget: { nodes: number }, depth: number): string
 
 /** A short digest, 128 bits in hex: enough to tell contents apart, short enough for messages. */
 export function digest(text: string | Uint8Array): string {
-  return createHash('sha256').update(text).digest('hex').slice(0, 32);
+  return hash('sha256', text, 'hex').slice(0, 32);
 }

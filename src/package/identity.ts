@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { SluiceError } from '../foundation/sluice-error.ts';
 
 /** What identifies a package revision for good: its repository, the package's path below the repository's directory, its workspace. */
@@ -41,11 +41,15 @@ export function packageUid(name: string, namespace: string): string {
 
 function uidOf(what: string, name: string, namespace: string): string {
   const text = `${what}:porch.kpt.dev/v1alpha1/${namespace}/${name}`.toLowerCase();
-  const bytes = createHash('sha1').update(UID_NAMESPACE).update(text).digest().subarray(0, 16);
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const hex = hash('sha1', Buffer.concat([UID_NAMESPACE, Buffer.from(text)]), 'hex');
+  const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) & 3];
+  const parts = [hex.slice(0, 8), hex.slice(8, 12), `5${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`];
+  return flat(`${parts.join('-')}-${hex.slice(20, 32)}`);
+}
+
+/** One piece of memory, where a text put together of others would keep them all. For ASCII. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }
 
 /** Refuses names that could not be an object name or part of a ref. Existing revisions with other names stay readable. */

@@ -6,10 +6,14 @@ import { judgePublication } from '../kernel/publication.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../layout.ts';
 import { type CommitInfo, isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import type { FolderFact, KptfileFact } from './fact-cache.ts';
+import type { FolderFact } from './fact-cache.ts';
+import { KptfileFact } from './kptfile-fact.ts';
 
 /** A revision as the ref that shows it says; its record and what depends on other revisions of the package come on top. */
-export type Candidate = Omit<PackageRevision, 'latest' | 'etag' | 'record' | 'recordOid' | 'hides'>;
+export interface Candidate
+  extends Omit<PackageRevision, 'latest' | 'etag' | 'record' | 'recordOid' | 'hides' | 'kptfile' | 'problem'> {
+  readonly fact: KptfileFact;
+}
 
 export type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
 
@@ -39,9 +43,7 @@ export function refCandidate(
     lifecycle: LIFECYCLE_OF[meaning.kind],
     revision: meaning.kind === 'published' ? meaning.revision : 0,
     ...{ ref, refOid: oid, commit: info.oid, path, tip: info },
-    ...(info.kptfileBlob === undefined
-      ? { kptfile: undefined, problem: 'there is no Kptfile' }
-      : readable(kptfileOf(info.kptfileBlob))),
+    fact: info.kptfileBlob === undefined ? KptfileFact.NONE : (kptfileOf(info.kptfileBlob) ?? KptfileFact.LOST),
     outOfBand: undefined,
   };
   return meaning.kind === 'published' ? { ...candidate, outOfBand: judgeTag(candidate, meaning.version) } : candidate;
@@ -62,7 +64,7 @@ export function placeholderCandidate(
     refOid: info.oid,
     commit: info.oid,
     path: packagePath(origin.layout, folder.path),
-    ...readable(fact),
+    fact: fact ?? KptfileFact.LOST,
     // What the head commit says is about the package that was published last, which may be another one.
     tip: { ...info, facts: NO_FACTS, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
     outOfBand: undefined,
@@ -75,22 +77,22 @@ function identify(origin: Origin, packageName: string, workspace: string): Pick<
   return { key, name, uid: revisionUid(name, origin.namespace) };
 }
 
-function readable(fact: KptfileFact | undefined): Pick<Candidate, 'kptfile' | 'problem'> {
-  if (fact === undefined) return { kptfile: undefined, problem: 'the Kptfile is missing from the object store' };
-  return { kptfile: fact.kptfile, problem: fact.problem };
-}
-
 /** Why a tag did not come through the kernel; undefined if it did. */
 function judgeTag(candidate: Candidate, version: string): Candidate['outOfBand'] {
-  const { kptfile, path, tip } = candidate;
+  const { fact, path, tip } = candidate;
   const judgement = judgePublication({
     parents: tip.parents.length,
     commit: tip.facts,
     subject: tip.subject,
     path,
     version,
-    gates: kptfile === undefined ? [] : gatesOf(kptfile),
-    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
+    // Only an approval with a record is judged by them.
+    get gates() {
+      return fact.kptfile === undefined ? [] : gatesOf(fact.kptfile);
+    },
+    get conditions() {
+      return fact.kptfile === undefined ? new Map() : conditionsOf(fact.kptfile);
+    },
   });
   return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
 }

@@ -1,16 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
-import type { Kptfile } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitInfo } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
-
-/** A Kptfile as read, or why it cannot be. */
-export type KptfileFact =
-  | { readonly kptfile: Kptfile; readonly problem?: undefined }
-  | { readonly kptfile?: undefined; readonly problem: string };
+import { KptfileFact } from './kptfile-fact.ts';
 
 /** A package found on the main branch. */
 export interface FolderFact {
@@ -25,65 +19,97 @@ export interface FolderFact {
  */
 export class FactCache {
   /** By `<commit>:<package folder>`. */
-  readonly commits = new Map<string, CommitInfo>();
+  commits = new Map<string, CommitInfo>();
   /** By blob. */
-  readonly kptfiles = new Map<Oid, KptfileFact>();
+  kptfiles = new Map<Oid, KptfileFact>();
   /** By record commit; null for one that cannot be read. */
-  readonly records = new Map<Oid, RevisionRecord | null>();
+  records = new Map<Oid, RevisionRecord | null>();
   /** By tree of a package folder on the main branch: the Kptfile in it. */
-  readonly folders = new Map<Oid, Oid>();
+  folders = new Map<Oid, Oid>();
 
   /** Number of entries. */
   get size(): number {
     return this.commits.size + this.kptfiles.size + this.records.size + this.folders.size;
   }
 
-  /** Drops everything but what another cache holds. */
+  /** Drops everything but what another cache holds, which is then this one's. */
   keepOnly(other: FactCache): void {
-    refill(this.commits, other.commits);
-    refill(this.kptfiles, other.kptfiles);
-    refill(this.records, other.records);
-    refill(this.folders, other.folders);
+    this.commits = other.commits;
+    this.kptfiles = other.kptfiles;
+    this.records = other.records;
+    this.folders = other.folders;
   }
-}
-
-function refill<Value>(map: Map<string, Value>, entries: ReadonlyMap<string, Value>): void {
-  map.clear();
-  for (const [key, value] of entries) map.set(key, value);
 }
 
 /** Changes with the meaning of an entry; files of another version are not read. */
-const HEADER = Buffer.from('sluice-index 2\n');
-/** Characters that are written, and lines that are read, before others get their turn. */
+const HEADER = Buffer.from('sluice-index 3\n');
+/** Bytes that are written or read before others get their turn: a few milliseconds of work. */
 const CHUNK = 256 * 1024;
-const SLICE = 512;
 
-type Line = ['c', string, CommitInfo] | ['k', Oid, KptfileFact] | ['r', Oid, RevisionRecord | null] | ['f', Oid, Oid];
+/** A line begins with a letter for what it is; of those about Kptfiles, which are most of it, only the id is looked at. */
+const KPTFILE = 'k'.charCodeAt(0);
+const OID_LENGTH = 40;
+
+type Line = ['c', string, CommitInfo] | ['p', Oid, string] | ['r', Oid, RevisionRecord | null] | ['f', Oid, Oid];
 
 /** Reads a cache file; an absent or damaged one gives an empty cache and the reason. */
 export async function loadFactCache(file: string): Promise<{ cache: FactCache; note: string | undefined }> {
-  const cache = new FactCache();
-  let data: Buffer;
   try {
-    data = await readFile(file);
+    const cache = await readCache(file);
+    if (cache !== undefined) return { cache, note: undefined };
+    return { cache: new FactCache(), note: 'index cache of another version or damaged, rebuilt' };
   } catch (error) {
     const absent = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return { cache, note: absent ? undefined : `index cache not readable, rebuilt: ${String(error)}` };
+    const note = absent ? undefined : `index cache not readable, rebuilt: ${String(error)}`;
+    return { cache: new FactCache(), note };
   }
-  // A damaged cache must not show revisions that are not there, so the whole is checked before a line of it counts.
-  const end = data.length - lastLine('').length;
-  const sum = createHash('sha256').update(data.subarray(0, end)).digest('hex');
-  if (!data.subarray(0, HEADER.length).equals(HEADER) || data.toString('latin1', end) !== lastLine(sum)) {
-    return { cache, note: 'index cache of another version or damaged, rebuilt' };
+}
+
+/** Undefined if it is damaged: it must not show revisions that are not there, so that no line counts unless all are as written. */
+async function readCache(file: string): Promise<FactCache | undefined> {
+  const handle = await open(file);
+  try {
+    const { size } = await handle.stat();
+    const end = size - lastLine('').length;
+    const head = await readAt(handle, 0, HEADER.length);
+    if (!head.equals(HEADER)) return undefined;
+    const cache = new FactCache();
+    const sum = createHash('sha256').update(head);
+    let rest: Buffer = Buffer.alloc(0);
+    for (let at = HEADER.length; at < end; ) {
+      const chunk = await readAt(handle, at, Math.min(CHUNK, end - at));
+      if (chunk.length === 0) return undefined;
+      at += chunk.length;
+      sum.update(chunk);
+      const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+      const lines = data.lastIndexOf('\n') + 1;
+      if (!putLines(cache, data.subarray(0, lines))) return undefined;
+      rest = data.subarray(lines);
+    }
+    const last = await readAt(handle, end, size - end);
+    return rest.length === 0 && last.toString('latin1') === lastLine(sum.digest('hex')) ? cache : undefined;
+  } finally {
+    await handle.close();
   }
-  let start = HEADER.length;
-  for (let lines = 1; start < end; lines++) {
+}
+
+async function readAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await handle.read({ buffer: Buffer.allocUnsafe(length), position, length });
+  return buffer.subarray(0, bytesRead);
+}
+
+/** Takes whole lines in; false if one is none. */
+function putLines(cache: FactCache, data: Buffer): boolean {
+  for (let start = 0; start < data.length; ) {
     const stop = data.indexOf('\n', start);
-    put(cache, JSON.parse(data.toString('utf8', start, stop)) as Line);
+    if (data[start] === KPTFILE) {
+      const json = start + 1 + OID_LENGTH;
+      const blob = data.toString('latin1', start + 1, json);
+      cache.kptfiles.set(blob, KptfileFact.ofJson(data.toString('utf8', json, stop)));
+    } else if (!put(cache, data.toString('utf8', start, stop))) return false;
     start = stop + 1;
-    if (lines % SLICE === 0) await setImmediate();
   }
-  return { cache, note: undefined };
+  return true;
 }
 
 /** The checksum of all before, with a line of its own. */
@@ -91,13 +117,20 @@ function lastLine(sum: string): string {
   return `sum ${sum.padEnd(64)}\n`;
 }
 
-function put(cache: FactCache, line: Line): void {
+function put(cache: FactCache, text: string): boolean {
+  let line: Line;
+  try {
+    line = JSON.parse(text) as Line;
+  } catch {
+    // The checksum would say so too, at the end.
+    return false;
+  }
   switch (line[0]) {
     case 'c':
       cache.commits.set(line[1], line[2]);
       break;
-    case 'k':
-      cache.kptfiles.set(line[1], line[2]);
+    case 'p':
+      cache.kptfiles.set(line[1], KptfileFact.ofProblem(line[2]));
       break;
     case 'r':
       cache.records.set(line[1], line[2]);
@@ -106,13 +139,16 @@ function put(cache: FactCache, line: Line): void {
       cache.folders.set(line[1], line[2]);
       break;
   }
+  return true;
 }
 
-function* linesOf(cache: FactCache): Generator<Line> {
-  for (const [key, value] of cache.commits) yield ['c', key, value];
-  for (const [key, value] of cache.kptfiles) yield ['k', key, value];
-  for (const [key, value] of cache.records) yield ['r', key, value];
-  for (const [key, value] of cache.folders) yield ['f', key, value];
+function* linesOf(cache: FactCache): Generator<string> {
+  const line = (...parts: Line) => JSON.stringify(parts);
+  for (const [key, value] of cache.commits) yield line('c', key, value);
+  for (const [key, { json, problem = '' }] of cache.kptfiles)
+    yield json === undefined ? line('p', key, problem) : `k${key}${json}`;
+  for (const [key, value] of cache.records) yield line('r', key, value);
+  for (const [key, value] of cache.folders) yield line('f', key, value);
 }
 
 /** Writes the cache beside and renames it into place, so that a reader never sees half of it. It must not change meanwhile. */
@@ -125,7 +161,7 @@ export async function saveFactCache(file: string, cache: FactCache): Promise<voi
       const hash = createHash('sha256');
       let chunk = HEADER.toString();
       for (const line of linesOf(cache)) {
-        chunk += `${JSON.stringify(line)}\n`;
+        chunk += `${line}\n`;
         if (chunk.length < CHUNK) continue;
         hash.update(chunk);
         await handle.appendFile(chunk);

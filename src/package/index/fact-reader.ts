@@ -1,13 +1,14 @@
-import { readKptfile } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
 import type { GitObject, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
+import { inSlices } from '../../git/in-slices.ts';
 import { targetOfTag } from '../../git/tag-codec.ts';
 import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import type { CommitInfo } from '../package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../record.ts';
 import type { FactCache } from './fact-cache.ts';
+import { KptfileFact } from './kptfile-fact.ts';
 
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
 const SLICE = 128;
@@ -32,11 +33,22 @@ export class FactReader {
     this.#cache = cache;
   }
 
-  /** Commits and Kptfiles of many places, in order; undefined where there is no commit. */
-  async commits(places: readonly Place[]): Promise<(CommitInfo | undefined)[]> {
-    const missing = places.filter((place) => !this.#cache.commits.has(commitKey(place)));
-    await inSlices(missing, (slice) => this.#readCommits(slice));
-    return places.map((place) => this.#cache.commits.get(commitKey(place)));
+  /** Brings commits and Kptfiles of many places into the cache. */
+  async commits(places: readonly Place[]): Promise<void> {
+    const missing: Place[] = [];
+    const blobs = new Set<Oid>();
+    await inSlices(places, (place) => {
+      const known = this.commit(place);
+      if (known === undefined) missing.push(place);
+      else if (known.kptfileBlob !== undefined) blobs.add(known.kptfileBlob);
+    });
+    await inBatches(missing, (batch) => this.#readCommits(batch));
+    await this.kptfiles(blobs);
+  }
+
+  /** What is in the cache; undefined where there is no commit. */
+  commit(place: Place): CommitInfo | undefined {
+    return this.#cache.commits.get(commitKey(place));
   }
 
   async #readCommits(places: readonly Place[]): Promise<void> {
@@ -67,8 +79,12 @@ export class FactReader {
   }
 
   /** Puts the Kptfiles of these blobs into the cache. */
-  async kptfiles(blobs: readonly Oid[]): Promise<void> {
-    await inSlices([...new Set(blobs)], (slice) => this.#readKptfiles(slice));
+  async kptfiles(blobs: Iterable<Oid>): Promise<void> {
+    const missing = new Set<Oid>();
+    await inSlices(blobs, (blob) => {
+      if (!this.#cache.kptfiles.has(blob)) missing.add(blob);
+    });
+    await inBatches([...missing], (batch) => this.#readKptfiles(batch));
   }
 
   async #readKptfiles(blobs: readonly Oid[]): Promise<void> {
@@ -79,10 +95,9 @@ export class FactReader {
       if (this.#cache.kptfiles.has(blob)) continue;
       const object = objects[position];
       if (object?.type === 'blob') {
-        const result = readKptfile(object.data);
-        this.#cache.kptfiles.set(blob, result.ok ? { kptfile: result.kptfile } : { problem: result.error.message });
+        this.#cache.kptfiles.set(blob, KptfileFact.read(object.data));
       } else if ((await this.#git.statObjects([blob]))[0]?.type === 'blob') {
-        this.#cache.kptfiles.set(blob, { problem: 'the file is too large to be read' });
+        this.#cache.kptfiles.set(blob, KptfileFact.ofProblem('the file is too large to be read'));
       }
     }
   }
@@ -105,7 +120,7 @@ export class FactReader {
   /** Puts the records at these commits into the cache. */
   async records(oids: readonly Oid[]): Promise<void> {
     const missing = oids.filter((oid) => !this.#cache.records.has(oid));
-    await inSlices(missing, async (slice) => {
+    await inBatches(missing, async (slice) => {
       const objects = await this.#read(slice);
       for (const [position, oid] of slice.entries()) this.#cache.records.set(oid, readRecord(objects[position]));
     });
@@ -193,7 +208,7 @@ export function commitKey(place: Place): string {
  * Works through many items in slices. Some are under way at once, so that Git already reads the next ones while the last ones
  * are parsed, and between slices timers and I/O get their turn.
  */
-export async function inSlices<Item>(
+export async function inBatches<Item>(
   items: readonly Item[],
   work: (slice: readonly Item[]) => Promise<void>,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { FolderFact } from './fact-cache.ts';
-import { type FactReader, type Inspection, inSlices } from './fact-reader.ts';
+import { type FactReader, type Inspection, inBatches } from './fact-reader.ts';
 
 /** Folders deeper than this hold no packages. */
 const MAX_DEPTH = 32;
@@ -30,7 +30,7 @@ export async function folderChanges(
   let level: Differing[] = before === after ? [] : [{ path: '', before, after }];
   for (let depth = 0; level.length > 0 && depth < MAX_DEPTH; depth++) {
     const next: Differing[] = [];
-    await inSlices(level, async (slice) => {
+    await inBatches(level, async (slice) => {
       const trees = slice.flatMap(({ path, before: old, after: now }) => [known.has(path) ? undefined : old, now]);
       const inspected = await inspectAll(reader, trees);
       for (const [position, { path, before: oldTree, after: tree }] of slice.entries()) {

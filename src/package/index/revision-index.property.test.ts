@@ -103,7 +103,7 @@ async function expectLikeFresh(
     // Of several it may be any.
     expect(index.nestedWith(name) === undefined).toBe(fresh.nestedWith(name) === undefined);
   }
-  const restarted = freshIndex(index.liveFacts());
+  const restarted = freshIndex(await index.liveFacts());
   await restarted.apply(restarted.diff(refs));
   expect(comparable(restarted.all())).toEqual(comparable(fresh.all()));
 }

@@ -1,6 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { digest } from '../canonical-json.ts';
+import { inSlices } from '../../git/in-slices.ts';
 import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import {
@@ -13,10 +12,12 @@ import {
   winner,
 } from './candidate.ts';
 import type { FactCache, FolderFact } from './fact-cache.ts';
-import { FactReader } from './fact-reader.ts';
+import { FactReader, type Place } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
+import { IndexedRevision } from './indexed-revision.ts';
 import { liveFacts } from './live-facts.ts';
 import { PackageFolders } from './package-folders.ts';
+import { runAtOnce, runInSlices } from './steps.ts';
 
 export interface IndexChange {
   readonly before: PackageRevision | undefined;
@@ -34,6 +35,12 @@ interface News {
   readonly packages: ReadonlySet<string>;
 }
 
+/** A ref that shows a revision, and where that lies. */
+interface Shown extends Place {
+  readonly ref: string;
+  readonly meaning: RevisionRef;
+}
+
 /** What became of the packages on the main branch, by package; undefined for those that are gone. */
 interface MainNews {
   readonly tree: Oid | undefined;
@@ -41,8 +48,9 @@ interface MainNews {
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
 }
 
-/** Candidates made without a pause: a few ms of work. */
-const SLICE = 512;
+const NONE: readonly string[] = [];
+/** More changes than these are taken in with pauses: a few milliseconds of work. */
+const MOST_AT_ONCE = 512;
 /** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
 const SPARE_FACTS = 2048;
 
@@ -121,7 +129,7 @@ export class RevisionIndex {
   }
 
   /** What a cache has to keep for a fast restart: the facts that the present revisions are made of, and no others. */
-  liveFacts(): FactCache {
+  liveFacts(): Promise<FactCache> {
     const candidates = [...this.#candidates.values(), ...this.#placeholders.values()];
     const recordOf = (uid: string) => this.#refs.get(recordRef(this.#layout, uid));
     const main = { head: this.mainHead, directory: this.#layout.directory, folders: this.#folders.values() };
@@ -148,13 +156,17 @@ export class RevisionIndex {
 
   /**
    * Takes ref changes in and returns the revisions that changed by them. If something cannot be read, nothing is taken in, and the
-   * next look finds the same changes again. One call at a time.
+   * next look finds the same changes again. One call at a time. Few changes are taken in at once; while many are, as when a
+   * repository is opened, others see some packages before and some after them.
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const news = await this.#read(changes);
-    const changed = this.#takeIn(news);
+    const steps = this.#takeIn(news);
+    const changed = changes.length > MOST_AT_ONCE ? await runInSlices(steps) : runAtOnce(steps);
+    // What a file brings was in use when it was written.
+    if (this.#factsInUse === 0) this.#factsInUse = this.#cache.size;
     if (this.#cache.size > 2 * this.#factsInUse + SPARE_FACTS) {
-      this.#cache.keepOnly(this.liveFacts());
+      this.#cache.keepOnly(await this.liveFacts());
       this.#factsInUse = this.#cache.size;
     }
     return changed;
@@ -164,8 +176,8 @@ export class RevisionIndex {
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const news = await this.#read(changes);
     const back = this.#inverse(news);
-    const changed = this.#takeIn(news);
-    this.#takeIn(back);
+    const changed = runAtOnce(this.#takeIn(news));
+    runAtOnce(this.#takeIn(back));
     return changed;
   }
 
@@ -187,11 +199,12 @@ export class RevisionIndex {
 
   async #read(changes: readonly RefChange[]): Promise<News> {
     const candidates = new Map<string, Candidate | undefined>();
-    const places: { ref: string; oid: Oid; meaning: RevisionRef }[] = [];
+    const places: Shown[] = [];
     const packages = new Set<string>();
     const records = new Set<Oid>();
-    const after = new Map(changes.map((change) => [change.name, change.after]));
-    for (const { name, after: oid } of changes) {
+    const after = new Map<string, Oid | undefined>();
+    await inSlices(changes, ({ name, after: oid }) => {
+      after.set(name, oid);
       const meaning = parseRef(this.#layout, name);
       if (meaning.kind === 'record') {
         for (const { key } of this.#byUid.get(meaning.uid) ?? []) packages.add(key.package);
@@ -199,31 +212,27 @@ export class RevisionIndex {
       } else if (meaning.kind === 'deletionProposed') packages.add(meaning.package);
       else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
         candidates.set(name, undefined);
-        if (oid !== undefined) places.push({ ref: name, oid, meaning });
+        const path = packagePath(this.#layout, meaning.package);
+        if (oid !== undefined) places.push({ ref: name, oid, path, meaning });
       }
-    }
-    const infos = await this.#reader.commits(
-      places.map(({ oid, meaning }) => ({ oid, path: packagePath(this.#layout, meaning.package) })),
-    );
-    await this.#reader.kptfiles(infos.flatMap((info) => info?.kptfileBlob ?? []));
-    for (const [position, place] of places.entries()) {
-      if (position % SLICE === SLICE - 1) await setImmediate();
-      const info = infos[position];
-      const found =
-        info === undefined
-          ? undefined
-          : refCandidate(this.#origin, place, info, (blob) => this.#cache.kptfiles.get(blob));
-      candidates.set(place.ref, found);
-    }
+    });
+    await this.#reader.commits(places);
+    const kptfileOf = (blob: Oid) => this.#cache.kptfiles.get(blob);
+    await inSlices(places, (place) => {
+      const info = this.#reader.commit(place);
+      if (info !== undefined) candidates.set(place.ref, refCandidate(this.#origin, place, info, kptfileOf));
+    });
     const head = mainRef(this.#layout);
     const main = after.has(head) ? await this.#readMain(after.get(head)) : undefined;
     // Records can be there before the revisions that they speak about.
-    for (const candidate of [...candidates.values(), ...(main?.candidates.values() ?? [])]) {
-      if (candidate === undefined) continue;
+    const addRecord = (candidate: Candidate | undefined) => {
+      if (candidate === undefined) return;
       const ref = recordRef(this.#layout, candidate.uid);
       const oid = after.has(ref) ? after.get(ref) : this.#refs.get(ref);
       if (oid !== undefined) records.add(oid);
-    }
+    };
+    await inSlices(candidates.values(), addRecord);
+    await inSlices(main?.candidates.values() ?? [], addRecord);
     await this.#reader.records([...records]);
     return { refs: changes, candidates, main, packages };
   }
@@ -231,30 +240,34 @@ export class RevisionIndex {
   /** The packages on the main branch that came, went or changed. */
   async #readMain(head: Oid | undefined): Promise<MainNews> {
     const { directory } = this.#layout;
-    const [info] = head === undefined ? [] : await this.#reader.commits([{ oid: head, path: directory }]);
+    const place = head === undefined ? undefined : { oid: head, path: directory };
+    if (place !== undefined) await this.#reader.commits([place]);
+    const info = place === undefined ? undefined : this.#reader.commit(place);
     const tree = info === undefined ? undefined : await this.#reader.treeOf(info.oid, directory);
     const folders = await folderChanges(this.#reader, this.#folders, this.#mainTree, tree);
     await this.#reader.kptfiles(Array.from(folders.values(), (folder) => folder?.kptfileBlob ?? []).flat());
     const candidates = new Map<string, Candidate | undefined>();
-    for (const [path, folder] of folders) {
+    await inSlices(folders, ([path, folder]) => {
       const gone = folder === undefined || info === undefined;
       const fact = gone ? undefined : this.#cache.kptfiles.get(folder.kptfileBlob);
       candidates.set(path, gone ? undefined : placeholderCandidate(this.#origin, folder, info, fact));
-    }
+    });
     return { tree, folders, candidates };
   }
 
-  /** From here on nothing waits, so that nobody sees half of it. */
-  #takeIn({ refs, candidates, main, packages }: News): IndexChange[] {
+  /** From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. */
+  *#takeIn({ refs, candidates, main, packages }: News): Generator<void, IndexChange[]> {
     const touched = new Set(packages);
     for (const { name, after } of refs) {
       if (after === undefined) this.#refs.delete(name);
       else this.#refs.set(name, after);
+      yield;
     }
     for (const [ref, candidate] of candidates) {
       this.#replace(this.#candidates.get(ref), candidate, touched);
       if (candidate === undefined) this.#candidates.delete(ref);
       else this.#candidates.set(ref, candidate);
+      yield;
     }
     if (main !== undefined) {
       this.#mainTree = main.tree;
@@ -266,9 +279,10 @@ export class RevisionIndex {
         this.#replace(this.#placeholders.get(packageName), candidate, touched);
         if (candidate === undefined) this.#placeholders.delete(packageName);
         else this.#placeholders.set(packageName, candidate);
+        yield;
       }
     }
-    return this.#assemble(touched);
+    return yield* this.#assemble(touched);
   }
 
   /** One candidate takes the place of another; all packages that claim an id of theirs are touched. */
@@ -289,10 +303,12 @@ export class RevisionIndex {
   }
 
   /** Puts the revisions of packages together and says which of them changed. */
-  #assemble(packages: ReadonlySet<string>): IndexChange[] {
+  *#assemble(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
     const changes: IndexChange[] = [];
-    const shown = new Map(Array.from(packages, (packageName) => [packageName, this.#shown(packageName)]));
-    for (const [packageName, candidates] of shown) {
+    const shown = new Map<string, Candidate[]>();
+    for (const packageName of packages) {
+      const candidates = this.#shown(packageName);
+      shown.set(packageName, candidates);
       const names = new Set(candidates.map(({ name }) => name));
       for (const name of this.#namesByPackage.get(packageName) ?? []) {
         const row = this.#rows.get(name);
@@ -304,16 +320,18 @@ export class RevisionIndex {
       else this.#namesByPackage.delete(packageName);
       if (names.size > 0) this.#packages.add(packageName);
       else this.#packages.delete(packageName);
+      yield;
     }
     for (const candidates of shown.values()) {
       const newest = newestOf(candidates);
       for (const candidate of candidates) {
         const row = this.#complete(candidate, newest);
         const known = this.#rows.get(row.name);
-        if (known?.etag === row.etag) continue;
+        if (known !== undefined && known.etag === row.etag) continue;
         this.#rows.set(row.name, row);
         changes.push({ before: known, after: row });
       }
+      yield;
     }
     return changes;
   }
@@ -328,19 +346,14 @@ export class RevisionIndex {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const placeholder = isPlaceholder(candidate);
     const recordOid = this.#refs.get(recordRef(this.#layout, candidate.uid));
     const record = (recordOid === undefined ? undefined : this.#cache.records.get(recordOid)) ?? undefined;
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const outOfBand = placeholder ? judgePlaceholder(candidate, newest) : candidate.outOfBand;
-    // Every publication moves the main branch; the placeholders of other packages must not change by that.
-    const content = placeholder ? candidate.tip.tree : candidate.refOid;
-    const { name, ref } = candidate;
+    const outOfBand = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : candidate.outOfBand;
     const claims = this.#byUid.get(candidate.uid) ?? [];
-    const hides = claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
-    const parts = [name, ref, content, recordOid, lifecycle, latest, outOfBand?.message, ...hides];
-    return { ...candidate, lifecycle, latest, record, recordOid, outOfBand, hides, etag: digest(parts.join('\n')) };
+    const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
+    return new IndexedRevision(candidate, { lifecycle, latest, record, recordOid, outOfBand, hides });
   }
 
   #isMarked(candidate: Candidate): boolean {
