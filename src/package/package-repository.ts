@@ -232,7 +232,7 @@ export class PackageRepository implements Workbench {
   async saveCache(): Promise<void> {
     const { size } = this.#cache;
     if (this.#options.cacheFile === undefined || size === this.#savedFacts) return;
-    await saveFactCache(this.#options.cacheFile, this.index.liveFacts());
+    await saveFactCache(this.#options.cacheFile, await this.index.liveFacts());
     this.#savedFacts = size;
   }
 
