@@ -6,7 +6,7 @@ import type { GitCredentials, GitRemote, GitRepository } from './git-repository.
 import { initRepository, openRepository, type RepositoryOptions } from './open-repository.ts';
 
 export interface LocationOptions {
-  /** `https://…`, `http://…` on this machine, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
+  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` on this machine, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
   readonly url: string;
   /** Where repositories of the last form are kept; they are made when they are opened first. */
   readonly hostedFolder?: string | undefined;
