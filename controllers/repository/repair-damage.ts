@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { DamageError } from '../../src/git/errors.ts';
+import { readFileIfPresent } from '../../src/git/file-system.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { elapsed } from './elapsed.ts';
@@ -26,6 +28,8 @@ export class DamageRepairs {
     try {
       // Whoever read something may have met it since the last look.
       if (repository.git.damage !== undefined && this.#mayRepair(repository)) throw repository.git.damage;
+      if (repository.isMirror && !(await isThere(repository.git.path)))
+        throw new DamageError(`the mirror ${repository.git.path} is gone`);
       return await look();
     } catch (error) {
       if (!(error instanceof DamageError) || !this.#mayRepair(repository)) throw error;
@@ -39,6 +43,10 @@ export class DamageRepairs {
     const last = this.#lastAt.get(repository);
     return repository.isMirror && (last === undefined || elapsed(this.#clock.now(), last, PAUSE));
   }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await readFileIfPresent(join(path, 'HEAD'))) !== undefined;
 }
 
 /** For people. */

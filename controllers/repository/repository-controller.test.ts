@@ -266,16 +266,19 @@ describe('repository controller', () => {
     expect((await world.client.list(eventKind)).items).toEqual([]);
   });
 
-  test('objects are packed from time to time', async () => {
-    const repo = await world.bare('apps');
-    await world.push(repo, { 'one/Kptfile': KPTFILE });
-    await create('apps', { repo });
-    const packs = async () => (await readdir(join(repo, 'objects', 'pack'))).length;
-    await reconcile('apps');
-    expect(await packs()).toBe(0);
-    clock.advance(7 * 3_600_000);
-    await reconcile('apps');
-    expect(await packs()).toBeGreaterThan(0);
+  test('objects are packed from time to time, but not those of a repository that others look after', async () => {
+    const [own, foreign] = [join(world.folder, 'data/repositories/apps.git'), await world.bare('foreign')];
+    await world.push(foreign, { 'one/Kptfile': KPTFILE });
+    await create('apps', { repo: 'sluice:///apps.git', createBranch: true });
+    await create('foreign', { repo: foreign });
+    const packs = async (repo: string) => (await readdir(join(repo, 'objects', 'pack'))).length;
+    for (const hours of [0, 1, 7]) {
+      clock.advance(hours * 3_600_000);
+      for (const name of ['foreign', 'apps']) await reconcile(name);
+      if (hours < 7) expect(await packs(own)).toBe(0);
+    }
+    await expect.poll(() => packs(own)).toBeGreaterThan(0);
+    expect(await packs(foreign)).toBe(0);
     expect(await ready('apps')).toBe('True Ready');
   });
 

@@ -99,8 +99,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       const cancel = clock.schedule(deadline, () => limit.abort());
       try {
         const signal = AbortSignal.any([context.signal, limit.signal]);
-        const state = await opened(object, signal);
         const request = requests.take(key);
+        const state = await opened(object, signal);
         if (request !== undefined) state.hear(request);
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);

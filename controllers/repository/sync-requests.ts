@@ -20,8 +20,8 @@ const REST = 250;
 export class SyncRequests {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, SyncRequest>();
-  /** Those that were woken a moment ago. */
-  readonly #resting = new Set<string>();
+  /** Those that were woken a moment ago, and whether they were asked for again since. */
+  readonly #resting = new Map<string, boolean>();
   #enqueue: ((repository: ObjectKey) => void) | undefined;
 
   constructor(clock: Clock) {
@@ -53,11 +53,15 @@ export class SyncRequests {
   }
 
   #wake(repository: ObjectKey, key: string): void {
-    if (this.#resting.has(key)) return;
-    this.#resting.add(key);
+    if (this.#resting.has(key)) {
+      this.#resting.set(key, true);
+      return;
+    }
+    this.#resting.set(key, false);
     this.#clock.schedule(REST, () => {
+      const again = this.#resting.get(key);
       this.#resting.delete(key);
-      if (this.#waiting.has(key)) this.#wake(repository, key);
+      if (again === true) this.#wake(repository, key);
     });
     this.#enqueue?.(repository);
   }

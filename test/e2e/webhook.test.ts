@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -39,7 +39,7 @@ afterAll(async () => {
 });
 
 /** As somebody who knows nothing of Sluice, with git and over HTTP. */
-async function push(branch: string, files: Readonly<Record<string, string>>): Promise<void> {
+async function push(branch: string, files: Readonly<Record<string, string>>, to = 'origin'): Promise<void> {
   const git = (...words: string[]) => run('git', ['-C', work, ...words], { env: GIT_ENVIRONMENT });
   await git('checkout', '-B', branch);
   for (const [path, text] of Object.entries(files)) {
@@ -48,7 +48,7 @@ async function push(branch: string, files: Readonly<Record<string, string>>): Pr
   }
   await git('add', '.');
   await git('commit', '--quiet', '--message', `change ${branch}`);
-  await git('push', '--quiet', 'origin', branch);
+  await git('push', '--quiet', to, branch);
 }
 
 /** What GitHub would send after a push. */
@@ -89,6 +89,25 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
     times.push(Math.round(performance.now() - pushed));
   }
   console.log(`from the end of a push until "rpkg get" shows it: ${times.join(', ')} ms`);
+});
+
+test('the hook that the documentation shows does the same for a bare repository', async () => {
+  const page = readFileSync(new URL('../../docs/webhooks.md', import.meta.url), 'utf8');
+  const [hook = ''] = /#!\/bin\/sh[^`]*/.exec(page) ?? [];
+  const file = join(cli.folder, 'apps.git', 'hooks', 'post-receive');
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(
+    file,
+    hook.replace('/etc/sluice/webhook-secret', join(cli.folder, 'secret')).replace('https://hooks.example.com', hooks),
+  );
+  chmodSync(file, 0o755);
+  const path = join(cli.folder, 'apps.git');
+  await push('drafts/app/w4', { 'app/Kptfile': KPTFILE, 'app/x.yaml': 'w4\n' }, path);
+  const pushed = performance.now();
+  await expect
+    .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: 4000, interval: 5 })
+    .toContain('apps.app.w4');
+  console.log(`with a hook of the repository: ${Math.round(performance.now() - pushed)} ms`);
 });
 
 test('the address for webhooks refuses all else, and tells nobody which repositories there are', async () => {

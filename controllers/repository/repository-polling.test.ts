@@ -1,0 +1,164 @@
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import type { Clock } from '../../src/foundation/clock.ts';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { repositoryKind, TRANSPORT_CONDITION } from '../../src/resource/kinds/repository.ts';
+import { type Fixture, fixture } from '../../test/support/fixture.ts';
+import { git } from '../../test/support/git/git-cli.ts';
+import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
+import { repositoryController } from './repository-controller.ts';
+import { SyncRequests } from './sync-requests.ts';
+
+const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
+const KEY = { namespace: 'default', name: 'apps' };
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+const DAY = 86_400_000;
+
+/** Timers go on as ever when somebody sets this clock. */
+class SettableClock implements Clock {
+  readonly timers = new ManualClock();
+  offset = 0;
+  readonly now = () => this.timers.now() + this.offset;
+  readonly schedule = (delay: number, action: () => void) => this.timers.schedule(delay, action);
+}
+
+describe('a remote repository', () => {
+  let clock: SettableClock;
+  let world: Fixture;
+  let server: GitServer;
+  let repo: string;
+  let requests: SyncRequests;
+  let controller: ControllerOptions;
+  beforeEach(async () => {
+    clock = new SettableClock();
+    world = await fixture(clock);
+    repo = await world.bare('apps');
+    server = await startGitServer({ root: dirname(repo) });
+    requests = new SyncRequests(clock);
+    controller = repositoryController({
+      ...{ client: world.client, store: world.store, clock, policyFor: world.policyFor, requests },
+      dataFolder: join(world.folder, 'data'),
+      dependentsOf: (revision) => world.store.dependentsOf(revision),
+      random: () => 0.5,
+      recorder: world.recorder('controller:repository'),
+    });
+    const spec = { git: { repo: `${server.url}/apps.git` } };
+    await world.client.create(repositoryKind, { metadata: { name: 'apps' }, spec });
+  });
+  afterEach(async () => {
+    await world[Symbol.asyncDispose]();
+    await server.close();
+  });
+
+  /** Milliseconds until the next look, which the queue waits for by a timer. */
+  const reconcile = async () => (await controller.reconcile(KEY, CONTEXT))?.requeueAfter;
+  const status = async () => (await world.client.get(repositoryKind, KEY)).status;
+  const asked = async (work: () => Promise<unknown>) => {
+    const before = server.requests.length;
+    await work();
+    return server.requests.length - before;
+  };
+  const pushed = (name: string) =>
+    world.push(repo, { [`${name}/Kptfile`]: KPTFILE }, `drafts/${name}/w1`, 'refs/heads/main');
+
+  test('is polled at a pace of its own, and by a webhook at once', async () => {
+    expect(await reconcile()).toBe(30_000);
+    clock.timers.advance(30_000);
+    expect(await reconcile()).toBe(45_000);
+    await pushed('one');
+    clock.timers.advance(45_000);
+    expect(await reconcile()).toBe(5000);
+    expect(world.store.find('apps.one.w1')).toBeDefined();
+
+    await pushed('two');
+    expect(await asked(reconcile)).toBe(0);
+    requests.add(KEY, 'branches');
+    expect(await reconcile()).toBe(7500);
+    expect(world.store.find('apps.two.w1')).toBeDefined();
+    const { lastWebhookTime, conditions } = (await status()) ?? {};
+    expect(lastWebhookTime).toBe('2026-01-01T00:01:15Z');
+    expect(findCondition(conditions, TRANSPORT_CONDITION)).toMatchObject({
+      reason: 'OwnClient',
+      message: expect.stringContaining('fetch by own client'),
+    });
+  });
+
+  test('a tag alone is looked for when a webhook tells of it, and after five minutes', async () => {
+    await world.push(repo, { 'one/Kptfile': KPTFILE });
+    await reconcile();
+    git(repo, ['tag', 'one/v1', 'main']);
+    requests.add(KEY, 'branches');
+    await reconcile();
+    expect(world.store.find('apps.one.v1')).toBeUndefined();
+    requests.add(KEY, 'everything');
+    await reconcile();
+    expect(world.store.find('apps.one.v1')).toBeDefined();
+    git(repo, ['tag', 'one/v2', 'main']);
+    clock.timers.advance(299_000);
+    await reconcile();
+    expect(world.store.find('apps.one.v2')).toBeUndefined();
+    clock.timers.advance(300_000);
+    await reconcile();
+    expect(world.store.find('apps.one.v2')).toBeDefined();
+  });
+
+  test('a delivery that asks for nothing is noted, and asks the host nothing', async () => {
+    await reconcile();
+    requests.add(KEY, undefined);
+    expect(await asked(reconcile)).toBe(0);
+    expect((await status())?.lastWebhookTime).toBe('2026-01-01T00:00:00Z');
+  });
+
+  test.each([DAY, -DAY])(
+    'a clock that jumps by %d ms neither ends the polls nor makes a storm of them',
+    async (jump) => {
+      await reconcile();
+      clock.timers.advance(10_000);
+      clock.offset += jump;
+      const looks: number[] = [];
+      let next = 20_000;
+      for (let look = 0; look < 5; look += 1) {
+        clock.timers.advance(next);
+        await pushed(`p${look}`);
+        const before = server.requests.length;
+        next = (await reconcile()) ?? 0;
+        looks.push(server.requests.length - before);
+        expect(world.store.find(`apps.p${look}.w1`)).toBeDefined();
+        expect(next).toBe(5000);
+        // Woken in between for another reason.
+        expect(await asked(reconcile)).toBe(0);
+      }
+      expect(Math.min(...looks)).toBeGreaterThan(0);
+      expect((await status())?.lastFullSyncTime).toMatch(jump > 0 ? /^2026-01-02T00:00/ : /^2025-12-31T00:00/);
+    },
+  );
+
+  test('a host that wants to be left alone is, whatever asks for a sync', async () => {
+    await reconcile();
+    Object.assign(server.behaviour, { refuse: 429, retryAfter: 120 });
+    requests.add(KEY, 'branches');
+    await expect(reconcile()).rejects.toMatchObject({ details: { retryAfter: 120 } });
+    Object.assign(server.behaviour, { refuse: undefined, retryAfter: undefined });
+    await pushed('one');
+    clock.timers.advance(119_000);
+    requests.add(KEY, 'branches');
+    expect(await asked(() => expect(reconcile()).rejects.toMatchObject({ details: { retryAfter: 120 } }))).toBe(0);
+    clock.timers.advance(1000);
+    await reconcile();
+    expect(world.store.find('apps.one.w1')).toBeDefined();
+    expect(findCondition((await status())?.conditions, 'Ready')?.status).toBe('True');
+  });
+
+  test('a pause does not outlast a clock that is set back', async () => {
+    await reconcile();
+    Object.assign(server.behaviour, { refuse: 503, retryAfter: 1_000_000 });
+    requests.add(KEY, 'branches');
+    await expect(reconcile()).rejects.toMatchObject({ code: 'Unavailable' });
+    server.behaviour.refuse = undefined;
+    clock.offset -= DAY;
+    await reconcile();
+    expect(findCondition((await status())?.conditions, 'Ready')?.status).toBe('True');
+  });
+});

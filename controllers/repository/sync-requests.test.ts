@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { keyText } from '../../src/resource/object.ts';
+import { SyncRequests } from './sync-requests.ts';
+
+const APPS = { namespace: 'default', name: 'apps' };
+
+function requests() {
+  const clock = new ManualClock();
+  const woken: string[] = [];
+  const self = new SyncRequests(clock);
+  const end = self.subscribe((key) => woken.push(`${keyText(key)} ${clock.now() % 10_000}`));
+  return { clock, woken, self, end };
+}
+
+test('a repository is woken at once, and by a flood at most four times a second', () => {
+  const { clock, woken, self } = requests();
+  for (let count = 0; count < 1000; count += 1) {
+    self.add(APPS, 'branches');
+    clock.advance(1);
+  }
+  expect(woken).toEqual([0, 250, 500, 750, 1000].map((at) => `default/apps ${at}`));
+  self.add({ ...APPS, name: 'other' }, 'branches');
+  expect(woken.at(-1)).toBe('default/other 1000');
+});
+
+test('what was taken is not asked for again; what comes later is', () => {
+  const { clock, woken, self } = requests();
+  for (const scope of ['branches', 'everything', undefined] as const) self.add(APPS, scope);
+  expect(self.take(APPS)).toEqual({ scope: 'everything' });
+  expect(self.take(APPS)).toBeUndefined();
+  clock.advance(1000);
+  // The second time is for what came after the first; who finds nothing then has nothing to do.
+  expect(woken).toHaveLength(2);
+  self.add(APPS, undefined);
+  expect(self.take(APPS)).toEqual({ scope: undefined });
+  expect(woken).toHaveLength(3);
+  clock.advance(1000);
+  expect(clock.pending).toBe(0);
+});
+
+test('a request that nobody takes wakes once, and nobody after the end', () => {
+  const { clock, woken, self, end } = requests();
+  self.add(APPS, 'branches');
+  clock.advance(10_000);
+  expect(woken).toHaveLength(1);
+  end();
+  self.add(APPS, 'branches');
+  expect(woken).toHaveLength(1);
+});
