@@ -40,7 +40,7 @@ export function saysDiskFull(words: string): boolean {
   return /No space left on device|Disk quota exceeded|File too large/.test(words);
 }
 
-function diskFull(path: string, why: string, cause?: unknown): SluiceError {
+export function diskFull(path: string, why: string, cause?: unknown): SluiceError {
   return new SluiceError(
     'Unavailable',
     `the disk of ${path} is full (${why}): nothing was changed. Make room there, then try again`,

@@ -6,5 +6,14 @@ export interface GitOperation {
   readonly milliseconds: number;
 }
 
+export interface GitDisk {
+  readonly repository: string;
+  /** Undefined for one that is not open any more. */
+  readonly bytes: number | undefined;
+}
+
+/** What the objects of repositories take on disk. */
+export const gitDisk = measurement<GitDisk>('sluice:git-disk');
+
 /** How long Git takes. */
 export const gitOperations = measurement<GitOperation>('sluice:git-operation');

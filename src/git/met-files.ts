@@ -38,11 +38,6 @@ export class MetFiles {
   forget(path: string): void {
     this.#met.delete(path);
   }
-
-  /** Forgets all files but these, which were asked about lately. */
-  keepOnly(paths: ReadonlySet<string>): void {
-    for (const path of this.#met.keys()) if (!paths.has(path)) this.#met.delete(path);
-  }
 }
 
 async function identityOf(path: string): Promise<string | undefined> {

@@ -1,6 +1,7 @@
 import { contentOf, type Kptfile } from '../../kptfile-schema/index.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid, TreeEntry } from '../git/git-repository.ts';
+import { isOid } from '../git/object-id.ts';
 import { canonicalJson, digest } from './canonical-json.ts';
 import { parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
@@ -42,6 +43,8 @@ export async function readPackage(
   const [stat] = await git.statObjects([specification]);
   const entries = await git.readTree(specification);
   if (stat === undefined || entries === undefined) {
+    // A tree that is named by its id was there once.
+    if (isOid(specification)) await git.expectObject(specification);
     throw new SluiceError('NotFound', `there is no package folder at ${specification}`);
   }
   const listed = await git.listFiles(specification, MAX_FILES);

@@ -65,6 +65,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
         ...{ client, store, clock, dataFolder, renderer },
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
+        ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),
         ...(choice.requests === undefined ? {} : { requests: choice.requests }),
       }),
     revision: () =>

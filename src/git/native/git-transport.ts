@@ -1,6 +1,7 @@
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../certificate-authorities.ts';
 import type { EngineOptions } from '../engine-options.ts';
+import { diskFull, expectRoom, saysDiskFull } from '../disk-room.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
@@ -9,7 +10,7 @@ import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../
 import { changesBetween, expectedValue, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import { readCredentials, readSshCredentials } from '../remote-credentials.ts';
-import { checkRemoteUrl, wordsOf } from '../remote-url.ts';
+import { checkRemoteUrl, cleanText, wordsOf } from '../remote-url.ts';
 import { withSshConfig } from '../ssh/ssh-config.ts';
 import { sshError } from '../ssh/ssh-error.ts';
 import { type GitResult, runGit } from './git-process.ts';
@@ -104,6 +105,7 @@ export class GitTransport {
   }
 
   async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
+    expectRoom(this.#gitDir);
     const { code, stderr } = await this.#call(remote, {
       arguments: [
         'fetch',
@@ -187,6 +189,7 @@ function kindsOf(prefixes: readonly string[]): string[] {
 }
 
 function fetchError(url: string, stderr: string): SluiceError {
+  if (saysDiskFull(stderr)) return diskFull('the mirror', cleanText(stderr));
   const lock = /cannot (?:lock|update) ref '.*/s.exec(stderr);
   if (lock !== null) return updateRefError(lock[0], []);
   if (/! \[rejected\].*\(non-fast-forward\)/.test(stderr))

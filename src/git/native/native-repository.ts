@@ -21,7 +21,7 @@ import { RepositoryBase } from '../repository-base.ts';
 import { CatFile } from './cat-file.ts';
 import { GitTransport } from './git-transport.ts';
 import { dropGarbage } from './garbage.ts';
-import { packObjects, sweepTemporaryFiles } from './maintenance.ts';
+import { isLeftAlone, packObjects, sweepTemporaryFiles } from './maintenance.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
 import { repairMirror } from './repair-mirror.ts';
@@ -42,6 +42,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #remotes: Remotes;
   readonly #options: EngineOptions;
   readonly #met = new MetFiles();
+  readonly #ending = new AbortController();
+  #maintenance: Promise<void> | undefined;
 
   constructor(path: string, options: EngineOptions) {
     const { clock, timeouts } = options;
@@ -96,9 +98,17 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return this.#remotes.note;
   }
 
-  async maintain({ dropAfter, pressed = false, signal }: MaintainOptions = {}): Promise<void> {
+  async maintain(options: MaintainOptions = {}): Promise<void> {
+    const signal = AbortSignal.any([this.#ending.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    const run = this.#maintain({ ...options, signal });
+    this.#maintenance = run.catch(() => undefined);
+    await run;
+  }
+
+  async #maintain({ dropAfter, pressed = false, signal }: MaintainOptions): Promise<void> {
     const { clock, timeouts } = this.#options;
     const { maintain: timeout, leftBehind: pause } = timeouts;
+    if (dropAfter === undefined && (await isLeftAlone(this.path, clock, timeout))) return;
     await packObjects(this.path, clock, timeout, signal);
     await packRefs(this.path, this.refFiles, (specifications) => this.#catFile.info(specifications));
     await sweepTemporaryFiles(this.path, clock, this.#met, pause);
@@ -126,6 +136,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   }
 
   async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#maintenance;
     await this.endWrites();
     this.#catFile.close();
     this.#updateRef.close();

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { syncFolder } from '../file-system.ts';
+import { diskFull, expectRoom, saysDiskFull } from '../disk-room.ts';
 import type { Oid } from '../git-repository.ts';
 import { cleanText } from '../remote-url.ts';
 import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
@@ -25,6 +26,7 @@ export async function indexPack(
   signal: AbortSignal,
 ): Promise<void> {
   signal.throwIfAborted();
+  expectRoom(gitDir);
   // A folder of its own, named as Git names them: index-pack leaves what it wrote behind when it is ended.
   const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
   try {
@@ -99,6 +101,7 @@ async function writeIndexed(
   const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
   if ((code === 0 || code === 1) && name !== undefined) return name;
   const said = cleanText(stderr()).slice(0, 500);
+  if (saysDiskFull(said)) throw diskFull(gitDir, said);
   if (said.includes('exceeds maximum allowed size'))
     throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
   throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used. Git says: ${said}`);

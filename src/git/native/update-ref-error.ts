@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { diskFull, saysDiskFull } from '../disk-room.ts';
 import type { RefUpdate } from '../git-repository.ts';
 import { collision, expectedValue, locked, moved } from '../ref-updates.ts';
 
@@ -12,6 +13,7 @@ export function updateRefError(text: string, updates: readonly RefUpdate[]): Slu
   const update = updates.find((candidate) => candidate.ref === ref);
   if (/[Uu]nable to create .*(?:\.lock|packed-refs\.new)': File exists/.test(said))
     return locked(ref ?? updates.find(({ type }) => type === 'delete')?.ref ?? updates[0]?.ref ?? 'a ref');
+  if (saysDiskFull(said)) return diskFull('the repository', said.slice(0, 500));
   if (ref === undefined) return new SluiceError('Internal', `git update-ref failed: ${said.slice(0, 500)}`);
 
   const other =

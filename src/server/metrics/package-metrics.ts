@@ -11,6 +11,7 @@ export class PackageMetrics {
   readonly #gates: Histogram;
   readonly #transitions: Counter;
   readonly #git: Histogram;
+  readonly #disk: Gauge;
 
   constructor(registry: Registry, revisions: () => Iterable<RevisionCount>) {
     const registers = [registry];
@@ -36,6 +37,12 @@ export class PackageMetrics {
       labelNames: ['action', 'result'],
       registers,
     });
+    this.#disk = new Gauge({
+      name: 'sluice_git_disk_bytes',
+      help: 'What the objects of a repository or mirror take on disk, as of the last look.',
+      labelNames: ['repository'],
+      registers,
+    });
     this.#git = new Histogram({
       name: 'sluice_git_operation_seconds',
       help: 'Time of operations on Git remotes, and of transactions on local refs.',
@@ -43,6 +50,12 @@ export class PackageMetrics {
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     });
+  }
+
+  /** Undefined for a repository that is not open any more. */
+  gitDisk(repository: string, bytes: number | undefined): void {
+    if (bytes === undefined) this.#disk.remove({ repository });
+    else this.#disk.set({ repository }, bytes);
   }
 
   gateWaited(seconds: number): void {
