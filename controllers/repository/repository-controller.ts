@@ -24,10 +24,8 @@ import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
-import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
-import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { conflictingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
@@ -72,9 +70,6 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const pauses = new HostPauses(clock);
   const signers = new Signers(client, clock);
   const open = new Map<string, OpenRepository>();
-  const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
-  const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
-  const repairs = new DamageRepairs(clock);
   const { maintainInterval = 6 * 3_600_000, diskBudget } = options;
   const maintainer = new Maintainer({ clock, interval: maintainInterval, budget: diskBudget });
   const repairs = new DamageRepairs(clock);
@@ -150,14 +145,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const signer = signers.of(object);
     const isLocal = localPath(object.spec.git?.repo ?? '') !== undefined;
     if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.expectBudget();
-    if (!isLocal && object.status?.lastFullSyncTime == null) maintainer.expectBudget();
     const { localInterval = 1000, remoteInterval } = options;
     const remote = remoteInterval === undefined ? REMOTE_INTERVALS : steady(remoteInterval);
     const intervals = isLocal ? steady(localInterval) : remote;
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal },
-        onRepair: (repair) => tellRepair(object, repair),
         onRepair: (repair) => tellRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),

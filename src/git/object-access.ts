@@ -1,7 +1,7 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { parseCommit } from './commit-codec.ts';
-import type { Commit, FileEntry, GitObject, ObjectStat, Oid, TreeChange, TreeEntry } from './git-repository.ts';
 import { DamageError, HOW_TO_REPAIR } from './errors.ts';
+import type { Commit, FileEntry, GitObject, ObjectStat, Oid, TreeChange, TreeEntry } from './git-repository.ts';
 import { EMPTY_TREE } from './git-repository.ts';
 import { checkOid, isOid } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';

@@ -30,7 +30,9 @@ export class PackedRefs {
         continue;
       }
       if (line.charCodeAt(40) !== 0x20 || !line.startsWith('refs/', 41))
-        throw new DamageError(`packed-refs has a damaged line: ${JSON.stringify(line.slice(0, 200))}. ${HOW_TO_REPAIR}`);
+        throw new DamageError(
+          `packed-refs has a damaged line: ${JSON.stringify(line.slice(0, 200))}. ${HOW_TO_REPAIR}`,
+        );
       const name = line.slice(41);
       sorted &&= previous < name;
       previous = name;

@@ -22,7 +22,6 @@ export function measure({ manager, store, load }: MeasuredParts): { readonly met
       metrics.packages.gitOperation(operation, milliseconds / 1000);
     }),
     gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
-    gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
     queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
     transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
     store.subscribe((changes) => {

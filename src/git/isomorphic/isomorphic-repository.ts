@@ -1,6 +1,14 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
-import type { GitCapabilities, GitRepository, MirrorRepair, PushOutcome, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import type {
+  GitCapabilities,
+  GitRepository,
+  MirrorRepair,
+  PushOutcome,
+  Ref,
+  RefChange,
+  RefUpdate,
+} from '../git-repository.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
 import { RefTransaction } from './ref-transaction.ts';

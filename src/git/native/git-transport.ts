@@ -1,7 +1,7 @@
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../certificate-authorities.ts';
-import type { EngineOptions } from '../engine-options.ts';
 import { diskFull, expectRoom, saysDiskFull } from '../disk-room.ts';
+import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
