@@ -98,6 +98,41 @@ describe('registered repositories', () => {
     }
   });
 
+  test('the secret of a webhook goes into a Secret that the object names, and goes with it', async () => {
+    const file = join(cli.folder, 'hook');
+    await writeFile(file, 'too short\n');
+    const short = await cli.run('repo', 'reg', cli.bare('one.git'), '--webhook-secret-file', file);
+    expect(short).toMatchObject({ code: 2, stderr: expect.stringContaining('at least 16 characters') });
+    await writeFile(file, '0123456789abcdef\n');
+    const reg = await cli.run(
+      'repo',
+      'reg',
+      join(cli.folder, 'one.git'),
+      '--gates',
+      'warn',
+      '--webhook-secret-file',
+      file,
+    );
+    expect(reg).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('webhooks go to /webhooks/git/default/one,'),
+    });
+    const object = (await cli.run('repo', 'get', 'one', '-o', 'yaml')).stdout;
+    expect(object).toContain('sluice.dev/webhook-secret: one-webhook');
+    const secret = async () => {
+      const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
+      try {
+        return objects.find(secretKind, { namespace: 'default', name: 'one-webhook' });
+      } finally {
+        await objects.close();
+      }
+    };
+    expect((await secret())?.data?.token).toBe(Buffer.from('0123456789abcdef').toString('base64'));
+    expect(short.stderr + reg.stdout + reg.stderr + object).not.toContain('0123456789abcdef');
+    await cli.run('repo', 'unreg', 'one');
+    expect(await secret()).toBeUndefined();
+  });
+
   test('what cannot be registered is refused before anything is written', async () => {
     for (const words of [
       ['ssh://git:pass@example.com/x.git'],
