@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
@@ -23,6 +24,7 @@ export interface UpOptions extends DataOptions, ActorOptions {
   readonly log: 'text' | 'json';
   readonly resolver?: readonly string[];
   readonly disable?: readonly string[];
+  readonly diskBudget?: string;
   readonly functionPrograms?: string;
   readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
@@ -36,6 +38,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const { terminal, environment } = invocation;
   const disabled = options.disable ?? [];
   checkDisabled(disabled);
+  const diskBudget = diskBudgetOf(options);
   // All input is judged before anything is written.
   const manifests = await readConfig(options.config ?? []);
   const resolvers = await loadResolvers(options.resolver ?? []);
@@ -47,6 +50,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
     {
       ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping },
       serve: serveOf(options),
+      diskBudget,
       ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
       functions: functionsOf(options),
     },
@@ -72,6 +76,14 @@ function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOpt
     requireDigest: requireImageDigest === true,
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
+}
+
+/** In bytes. */
+function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
+  if (diskBudget === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(diskBudget))
+    throw new SluiceError('InvalidInput', `--disk-budget ${JSON.stringify(diskBudget)} must be a number of MiB, such as 20000`);
+  return Number(diskBudget) * 1024 * 1024;
 }
 
 /** Where to serve the API: a run that ends by itself does so only if it is told where. */

@@ -21,6 +21,8 @@ export interface RunOptions {
   readonly log: LogSink;
   readonly resolvers: readonly Resolver[];
   readonly disabled: readonly string[];
+  /** Bytes; see the repository controller. */
+  readonly diskBudget?: number | undefined;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
   /** Run the controllers too that only a server which goes on needs. */
@@ -75,6 +77,7 @@ export async function runService<Result>(
       const service = new Service({
         ...{ session, lock, log, resolvers, disabled, housekeeping, serve, signal, onLost },
         ...(webhooks === undefined ? {} : { webhooks }),
+        diskBudget: options.diskBudget,
       });
       try {
         await service.start();
