@@ -34,11 +34,22 @@ const LONGEST_MODE = 6;
  * `/`, duplicates, wrong order, truncation. Any other name is data, also `..`, `.git` and names with line feeds or escapes.
  */
 export function parseTree(data: Buffer, oid: Oid): RawTreeEntry[] {
-  const entries: RawTreeEntry[] = [];
-  const names = new Set<string>();
-  let previous = '';
-  let at = 0;
-  while (at < data.length) {
+  return Array.from(placesIn(data, oid), (place) => entryAt(data, place));
+}
+
+/** Where an entry stands. The same object is used for one after the other. */
+interface Place {
+  mode: FileMode;
+  rawName: string;
+  start: number;
+  end: number;
+}
+
+function* placesIn(data: Buffer, oid: Oid): Generator<Readonly<Place>, void> {
+  const place: Place = { mode: '100644', rawName: '', start: 0, end: 0 };
+  /** Files that a folder of the same name can still come after, the longest last: the names between them begin with theirs. */
+  const files: string[] = [];
+  for (let at = 0; at < data.length; at = place.end) {
     const space = data.indexOf(SPACE, at);
     const end = space < 0 || space - at > LONGEST_MODE ? -1 : data.indexOf(0, space);
     if (end < 0 || end + OID_BYTES >= data.length) throw corrupt(oid, 'it is cut off or has a malformed entry');
@@ -47,16 +58,51 @@ export function parseTree(data: Buffer, oid: Oid): RawTreeEntry[] {
     const rawName = data.toString('latin1', space + 1, end);
     if (mode === undefined) throw corrupt(oid, `${shown(rawName)} has the mode ${shown(storedMode)}`);
     if (rawName === '' || rawName.includes('/')) throw corrupt(oid, `${shown(rawName)} is not a name`);
-    const key = sortKey(mode, rawName);
-    if (names.has(rawName)) throw corrupt(oid, `${shown(rawName)} is there twice`);
-    if (key <= previous) throw corrupt(oid, `${shown(rawName)} is not in order`);
-    names.add(rawName);
-    previous = key;
-    const next = end + 1 + OID_BYTES;
-    entries.push({ mode, rawName, oid: data.toString('hex', end + 1, next), bytes: data.subarray(at, next) });
-    at = next;
+    if (at > 0 && !isBefore(place, { mode, rawName })) throw corrupt(oid, `${shown(rawName)} is not in order`);
+    while (files.length > 0 && !rawName.startsWith(files.at(-1) ?? '')) files.pop();
+    if (files.at(-1) === rawName) throw corrupt(oid, `${shown(rawName)} is there twice`);
+    if (mode !== '040000') files.push(rawName);
+    place.mode = mode;
+    place.rawName = rawName;
+    place.start = at;
+    place.end = end + 1 + OID_BYTES;
+    yield place;
   }
-  return entries;
+}
+
+function entryAt(data: Buffer, { mode, rawName, start, end }: Place): RawTreeEntry {
+  return { mode, rawName, oid: data.toString('hex', end - OID_BYTES, end), bytes: data.subarray(start, end) };
+}
+
+/** The entries of some names, by name; the others, of which there may be tens of thousands, are only passed over. */
+export function pickEntries(
+  data: Buffer,
+  oid: Oid,
+  names: { has(rawName: string): boolean },
+): Map<string, RawTreeEntry> {
+  const found = new Map<string, RawTreeEntry>();
+  for (const place of placesIn(data, oid)) if (names.has(place.rawName)) found.set(place.rawName, entryAt(data, place));
+  return found;
+}
+
+/** The tree with entries replaced, added or (undefined) removed, by name. What stands between them is copied as it is. */
+export function spliceTree(data: Buffer, oid: Oid, changes: ReadonlyMap<string, RawTreeEntry | undefined>): Buffer {
+  const added = [...changes.values()].filter((entry) => entry !== undefined).sort((a, b) => (isBefore(a, b) ? -1 : 1));
+  const parts: Uint8Array[] = [];
+  let kept = 0;
+  let next = added[0];
+  let count = 0;
+  for (const place of placesIn(data, oid)) {
+    for (; next !== undefined && isBefore(next, place); next = added[++count]) {
+      parts.push(data.subarray(kept, place.start), next.bytes);
+      kept = place.start;
+    }
+    if (!changes.has(place.rawName)) continue;
+    parts.push(data.subarray(kept, place.start));
+    kept = place.end;
+  }
+  parts.push(data.subarray(kept), ...added.slice(count).map(({ bytes }) => bytes));
+  return Buffer.concat(parts);
 }
 
 /** One entry of a tree that is known to be well formed, found without parsing all of it. */
@@ -84,8 +130,7 @@ export function rawEntry(mode: FileMode, rawName: string, oid: Oid): RawTreeEntr
 
 /** A tree object from entries in any order. Names must be unique; the caller has checked them. */
 export function encodeTree(entries: Iterable<RawTreeEntry>): Buffer {
-  const sorted = [...entries].sort((a, b) => (sortKey(a.mode, a.rawName) < sortKey(b.mode, b.rawName) ? -1 : 1));
-  return Buffer.concat(sorted.map((entry) => entry.bytes));
+  return spliceTree(Buffer.alloc(0), '', new Map(Array.from(entries, (entry) => [entry.rawName, entry])));
 }
 
 /** The entry for callers. A name that is not UTF-8 gets replacement characters, so it cannot be looked up by its path. */
@@ -102,7 +147,14 @@ export function encodeName(name: string): string {
 }
 
 /** Git sorts entries by their bytes, and folders as if their name ended with a slash. */
-function sortKey(mode: FileMode, rawName: string): string {
+function isBefore(a: Pick<Place, 'mode' | 'rawName'>, b: Pick<Place, 'mode' | 'rawName'>): boolean {
+  // The slash counts only where one name begins with the other.
+  if (a.rawName < b.rawName ? !b.rawName.startsWith(a.rawName) : !a.rawName.startsWith(b.rawName))
+    return a.rawName < b.rawName;
+  return sortKey(a) < sortKey(b);
+}
+
+function sortKey({ mode, rawName }: Pick<Place, 'mode' | 'rawName'>): string {
   return mode === '040000' ? `${rawName}/` : rawName;
 }
 

@@ -3,7 +3,7 @@ import { EMPTY_TREE, type FileMode, type Oid, type TreeEdit } from './git-reposi
 import { checkOid, hashObject } from './object-id.ts';
 import type { NewObject, ObjectSource } from './object-source.ts';
 import { checkPath } from './paths.ts';
-import { encodeName, encodeTree, parseTree, type RawTreeEntry, rawEntry } from './tree-codec.ts';
+import { encodeName, pickEntries, type RawTreeEntry, rawEntry, spliceTree } from './tree-codec.ts';
 
 /** The edits as a tree of names: what happens at a name, and what happens below it. */
 interface EditNode {
@@ -79,7 +79,9 @@ async function checkGivenObjects(source: ObjectSource, edits: ReadonlyMap<string
 /** Reads the trees along the edited paths. */
 class TreeReader {
   readonly #source: ObjectSource;
-  readonly #trees = new Map<Oid, RawTreeEntry[]>([[EMPTY_TREE, []]]);
+  readonly #trees = new Map<Oid, Buffer>([[EMPTY_TREE, Buffer.alloc(0)]]);
+  /** What edits of a node found in the tree they were made for: a tree can be large, and is gone through once. */
+  readonly #picked = new Map<EditNode, { readonly oid: Oid; readonly entries: ReadonlyMap<string, RawTreeEntry> }>();
 
   constructor(source: ObjectSource) {
     this.#source = source;
@@ -90,7 +92,7 @@ class TreeReader {
     if (checkOid(oid, 'base of an edit') === EMPTY_TREE) return EMPTY_TREE;
     const [object] = await this.#source.readObjects([`${oid}:`]);
     if (object?.type !== 'tree') throw new SluiceError('NotFound', `${oid} is no tree of this repository`);
-    this.#trees.set(object.oid, parseTree(object.data, object.oid));
+    this.#trees.set(object.oid, object.data);
     return object.oid;
   }
 
@@ -104,15 +106,24 @@ class TreeReader {
     }
   }
 
-  entries(oid: Oid): RawTreeEntry[] {
-    const entries = this.#trees.get(oid);
-    if (entries === undefined) throw new SluiceError('Internal', `tree ${oid} was not loaded`);
+  data(oid: Oid): Buffer {
+    const data = this.#trees.get(oid);
+    if (data === undefined) throw new SluiceError('Internal', `tree ${oid} was not loaded`);
+    return data;
+  }
+
+  /** The entries that the edits below a node are about, by name. */
+  entries(oid: Oid, node: EditNode): ReadonlyMap<string, RawTreeEntry> {
+    const known = this.#picked.get(node);
+    if (known?.oid === oid) return known.entries;
+    const entries = pickEntries(this.data(oid), oid, node.children);
+    this.#picked.set(node, { oid, entries });
     return entries;
   }
 
   #below(oid: Oid, node: EditNode): [Oid, EditNode][] {
     const next: [Oid, EditNode][] = [];
-    for (const entry of this.entries(oid)) {
+    for (const entry of this.entries(oid, node).values()) {
       const child = node.children.get(entry.rawName);
       // Folders that are replaced or removed as a whole are not looked into.
       const passes = child !== undefined && child.children.size > 0 && (child.edit === undefined || isBlob(child.edit));
@@ -128,7 +139,7 @@ class TreeReader {
       const object = objects[index];
       if (object?.type !== 'tree')
         throw new SluiceError('Corrupt', `tree ${oid} is missing or damaged. Run "git fsck" in the repository`);
-      this.#trees.set(oid, parseTree(object.data, oid));
+      this.#trees.set(oid, object.data);
     }
   }
 }
@@ -154,20 +165,17 @@ class Editor {
   /** The tree after the edits below `node`, or undefined if nothing is left in it. */
   apply(base: Oid | undefined, node: EditNode): Oid | undefined {
     if (node.children.size === 0) return base === EMPTY_TREE ? undefined : base;
-    const before = base === undefined ? [] : this.#trees.entries(base);
-    const after = new Map(before.map((entry) => [entry.rawName, entry]));
-    let changed = false;
+    const tree = base ?? EMPTY_TREE;
+    const before = this.#trees.entries(tree, node);
+    const changes = new Map<string, RawTreeEntry | undefined>();
     for (const [name, child] of node.children) {
-      const old = after.get(name);
+      const old = before.get(name);
       const entry = this.#entry(old, name, child);
-      if (entry?.oid === old?.oid && entry?.mode === old?.mode) continue;
-      changed = true;
-      if (entry === undefined) after.delete(name);
-      else after.set(name, entry);
+      if (entry?.oid !== old?.oid || entry?.mode !== old?.mode) changes.set(name, entry);
     }
-    if (after.size === 0) return undefined;
-    if (!changed) return base;
-    const data = encodeTree(after.values());
+    if (changes.size === 0) return tree === EMPTY_TREE ? undefined : tree;
+    const data = spliceTree(this.#trees.data(tree), tree, changes);
+    if (data.length === 0) return undefined;
     const oid = hashObject('tree', data);
     this.objects.push({ oid, type: 'tree', data });
     return oid;
