@@ -162,3 +162,45 @@ describe('a remote repository', () => {
     expect(findCondition((await status())?.conditions, 'Ready')?.status).toBe('True');
   });
 });
+
+test('what is asked for while a sync runs leads to one more, however often', async () => {
+  await using world = await fixture();
+  const repo = await world.bare('apps');
+  const server = await startGitServer({ root: dirname(repo) });
+  try {
+    const requests = new SyncRequests(world.clock);
+    const { client, store, clock, policyFor, manager } = world;
+    manager.addController(
+      repositoryController({
+        ...{ client, store, clock, policyFor, requests },
+        dataFolder: join(world.folder, 'data'),
+        dependentsOf: (revision) => store.dependentsOf(revision),
+        recorder: world.recorder('controller:repository'),
+      }),
+    );
+    const spec = { git: { repo: `${server.url}/apps.git` } };
+    await client.create(repositoryKind, { metadata: { name: 'apps' }, spec });
+    await manager.start();
+    const isReady = async () =>
+      findCondition((await client.get(repositoryKind, KEY)).status?.conditions, 'Ready')?.status;
+    await expect.poll(isReady, { timeout: 10_000 }).toBe('True');
+    const settled = async () => {
+      for (let before = -1; before !== server.requests.length; ) {
+        before = server.requests.length;
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+      return server.requests.length;
+    };
+    const before = await settled();
+    requests.add(KEY, 'branches');
+    const one = (await settled()) - before;
+    expect(one).toBeGreaterThan(0);
+    server.behaviour.delayMs = 400;
+    requests.add(KEY, 'branches');
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    for (let count = 0; count < 100; count += 1) requests.add(KEY, 'branches');
+    expect((await settled()) - before - one).toBe(2 * one);
+  } finally {
+    await server.close();
+  }
+});
