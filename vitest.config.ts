@@ -25,7 +25,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**'],
+          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -48,6 +48,17 @@ export default defineConfig({
           name: 'go',
           include: ['test/go/**/*.test.ts'],
           testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // A Gitea, which is built from source; that takes minutes.
+          name: 'forge',
+          include: ['test/forge/**/*.test.ts'],
+          globalSetup: ['test/forge/support/global-setup.ts'],
+          testTimeout: 180_000,
           hookTimeout: 60_000,
         },
       },

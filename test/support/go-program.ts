@@ -32,10 +32,17 @@ export async function buildGoProgram(module: string, name: string, target: strin
     await run('go', args, { cwd, maxBuffer: 1 << 26, env: { ...process.env, GOTOOLCHAIN: 'local' } });
     return { path, missing: '' };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { path: undefined, missing: 'go is not installed' };
+    const missing = whyMissing(error);
+    if (missing !== undefined) return { path: undefined, missing };
     const { stderr = '' } = error as { stderr?: string };
-    if (/requires go >= /.test(stderr)) return { path: undefined, missing: 'go is too old' };
-    if (NOT_FETCHED.test(stderr)) return { path: undefined, missing: 'modules of Go cannot be fetched' };
     throw new Error(`go build ${target}:\n${stderr.slice(-4000)}`, { cause: error });
   }
+}
+
+/** Why a call of the go command cannot succeed on this machine; undefined if something else went wrong. */
+export function whyMissing(error: unknown): string | undefined {
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'go is not installed';
+  const { stderr = '', stdout = '' } = error as { stderr?: string; stdout?: string };
+  if (/requires go >= /.test(stderr)) return 'go is too old';
+  return NOT_FETCHED.test(stderr + stdout) ? 'modules of Go cannot be fetched' : undefined;
 }

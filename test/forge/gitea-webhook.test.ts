@@ -1,0 +1,112 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterEach, describe, expect, inject, test, vi } from 'vitest';
+import { serveWebhooks } from '../../src/cli/up/serve-webhooks.ts';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { EventLog } from '../../src/resource/event-log.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { secretKind } from '../../src/resource/kinds/secret.ts';
+import { MemoryStorage } from '../../src/resource/memory-storage.ts';
+import { Registry } from '../../src/resource/registry.ts';
+import { RegistryClient } from '../../src/resource/registry-client.ts';
+import type { Listener } from '../../src/server/listener.ts';
+import { WebhookEndpoint } from '../../src/server/webhooks/webhook-endpoint.ts';
+import { webhookPath } from '../../src/server/webhooks/webhook-path.ts';
+import { anna } from '../support/scratch-repository.ts';
+import { Gitea, OWNER } from './support/gitea.ts';
+
+const missing = inject('giteaMissing');
+const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
+
+const run = promisify(execFile);
+const WAITS = { timeout: 20_000, interval: 50 };
+
+let listener: Listener | undefined;
+afterEach(async () => {
+  await listener?.stop(0);
+  listener = undefined;
+});
+
+/** Serves webhooks for the repository `packages` with this secret, and notes what they tell. */
+async function receive(secret: string, repository: string) {
+  const log = new EventLog({ clock: systemClock });
+  const registry = new Registry();
+  registry.register(new MemoryStorage(repositoryKind, { clock: systemClock, log }));
+  registry.register(new MemoryStorage(secretKind, { clock: systemClock, log }));
+  const client = new RegistryClient(registry, anna.actor, anna.face);
+  const metadata = { name: 'packages', namespace: 'default' };
+  await client.create(secretKind, { metadata: { ...metadata, name: 'webhook' }, stringData: { token: secret } });
+  await client.create(repositoryKind, {
+    metadata: { ...metadata, annotations: { 'sluice.dev/webhook-secret': 'webhook' } },
+    spec: { git: { repo: gitea.addressOf(repository) } },
+  });
+  const deliveries: string[] = [];
+  const statuses: number[] = [];
+  const warnings: string[] = [];
+  const endpoint = new WebhookEndpoint({
+    client,
+    clock: systemClock,
+    onDelivery: ({ name }, scope) => deliveries.push(`${name} ${scope}`),
+  });
+  listener = await serveWebhooks({
+    address: { host: '127.0.0.1', port: 0, tls: false },
+    clock: systemClock,
+    handle: endpoint.handle,
+    onRequest: ({ code }) => statuses.push(code),
+    warn: (subject, message) => warnings.push(`${subject}: ${message}`),
+  });
+  const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
+  return { url, deliveries, statuses, warnings };
+}
+
+/** Has the forge send what is pushed to a repository. */
+async function register(repository: string, url: string, secret: string, form: 'json' | 'form' = 'json') {
+  const config = { url, secret, content_type: form };
+  const hook = { type: 'gitea', active: true, events: ['push', 'create', 'delete'], config };
+  await gitea.api('POST', `/repos/${OWNER.username}/${repository}/hooks`, hook);
+}
+
+/** Pushes a branch with git, as people do. */
+async function push(repository: string, branch: string): Promise<void> {
+  const address = new URL(gitea.addressOf(repository));
+  Object.assign(address, OWNER);
+  const folder = gitea.pathOf(repository);
+  await run('git', [
+    '-c',
+    'safe.directory=*',
+    '-C',
+    folder,
+    'push',
+    '--quiet',
+    address.href,
+    `main:refs/heads/${branch}`,
+  ]);
+}
+
+describe.skipIf(missing !== '')(`webhooks of Gitea${missing === '' ? '' : ` (${missing})`}`, () => {
+  test('are signed so that the endpoint takes them for genuine', async () => {
+    await gitea.createRepository('hooked');
+    const { url, deliveries, statuses, warnings } = await receive('a-word', 'hooked');
+    await register('hooked', url, 'a-word');
+    await push('hooked', 'drafts/shop/v1');
+    await vi.waitFor(() => expect(deliveries).toContain('packages branches'), WAITS);
+    expect(new Set(statuses)).toEqual(new Set([202]));
+    expect(warnings).toEqual([]);
+  });
+
+  test.each([
+    ['under another secret', 'another-word', 'json'],
+    ['without a secret', '', 'json'],
+    ['as a form, whose signature is over a part of it', 'a-word', 'form'],
+  ] as const)('are not taken for genuine when they come %s', async (how, secret, form) => {
+    const repository = `foreign-${how.length}`;
+    await gitea.createRepository(repository);
+    const { url, deliveries, statuses, warnings } = await receive('a-word', repository);
+    await register(repository, url, secret, form);
+    await push(repository, 'drafts/shop/v1');
+    await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(0), WAITS);
+    expect(new Set(statuses)).toEqual(new Set([401]));
+    expect(deliveries).toEqual([]);
+    expect(warnings).toEqual([]);
+  });
+});

@@ -1,0 +1,251 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { EMPTY_TREE } from '../../src/git/git-repository.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { anna } from '../support/scratch-repository.ts';
+import { draft, outcomeOf, publish } from '../support/shop.ts';
+import { Gitea, OWNER } from './support/gitea.ts';
+
+const missing = inject('giteaMissing');
+const gitea = new Gitea({ url: inject('giteaUrl'), folder: inject('giteaFolder') });
+const NAME = 'packages.shop.v1';
+
+const opened: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close();
+});
+
+/** A store on a repository of the forge, as one process sees it that shows this token. */
+async function connect(
+  repository: string,
+  token: () => string,
+  username: string = OWNER.username,
+  more: { readonly createBranch?: boolean } = {},
+) {
+  const dataFolder = await mkdtemp(join(tmpdir(), 'sluice-forge-'));
+  opened.push(() => rm(dataFolder, { recursive: true, force: true }));
+  const object = repositoryKind.complete({
+    apiVersion: 'config.porch.kpt.dev/v1alpha1',
+    kind: 'Repository',
+    metadata: { name: 'packages', namespace: 'default' },
+    spec: { git: { repo: gitea.addressOf(repository), ...more } },
+  });
+  const store = new RevisionStore();
+  opened.push(() => store.close());
+  store.add(
+    await openPackageRepository(object, {
+      dataFolder,
+      clock: systemClock,
+      credentials: async () => ({ basic: { username, password: token() } }),
+      policyFor: () => DEFAULT_POLICY,
+      dependentsOf: () => [],
+      onChange: (changes) => store.announce(changes),
+    }),
+  );
+  return store;
+}
+
+/** A repository, a user who may write to it, and a store that works as this user. */
+async function writerOf(repository: string) {
+  await gitea.createRepository(repository);
+  const writer = `writer-${repository}`;
+  await gitea.createWriter(writer, repository);
+  const token = await gitea.createToken(writer, 'first');
+  return { writer, token, store: await connect(repository, () => token, writer) };
+}
+
+/** The requests for a repository that the forge has logged, `GET /…`, without the name of its owner. */
+async function requestsOf(repository: string): Promise<string[]> {
+  const log = await readFile(join(inject('giteaFolder'), 'log', 'access.log'), 'utf8');
+  const path = `/${OWNER.username}/${repository}.git/`;
+  return [...log.matchAll(/"(GET|POST) (\S+)/g)]
+    .filter(([, , url]) => url?.startsWith(path) === true)
+    .map(([, method, url]) => `${method} ${url?.slice(path.length)}`);
+}
+
+describe.skipIf(missing !== '')(`Gitea${missing === '' ? '' : ` (${missing})`}`, () => {
+  test('takes drafts, proposals and publications from the own client, which asks once what it can do', async () => {
+    await gitea.createRepository('flow');
+    const token = await gitea.createToken(OWNER.username, 'flow');
+    const store = await connect('flow', () => token);
+    await draft(store);
+    expect(await gitea.refs('flow')).toMatch(
+      /^refs\/heads\/drafts\/shop\/v1 .*\nrefs\/heads\/main .*\nrefs\/sluice\/records\//,
+    );
+    await publish(store, NAME);
+    await store.repository('packages').sync();
+    expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
+    expect(await gitea.refs('flow')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+    expect(store.repository('packages').git.remoteNote).toMatch(/fetch by own client; push by own client$/);
+    const requests = await requestsOf('flow');
+    expect(requests.filter((request) => request === 'POST git-receive-pack').length).toBeGreaterThanOrEqual(5);
+    expect(requests.filter((request) => request === 'GET info/refs?service=git-receive-pack')).toHaveLength(1);
+  });
+
+  test('takes a verdict on content that stays as it is: the draft is named in the push and does not move', async () => {
+    const { store } = await writerOf('verdict');
+    const name = await draft(store);
+    const given = { conditions: [{ type: 'tested', status: 'True' as const }] };
+    await store.change(name, given, anna);
+    const commit = store.get(name).commit;
+    await store.change(name, given, { ...anna, actor: { name: 'bob' } });
+    expect(store.get(name).commit).toBe(commit);
+    expect((await store.judge(name)).record.verdicts.map(({ by }) => by)).toContain('bob');
+  });
+
+  test('takes thirty-two drafts in one atomic push, and none of them if one is not as expected', async () => {
+    const { store, token, writer } = await writerOf('many');
+    const { git } = store.repository('packages');
+    const oid = (await git.resolveRef('refs/heads/main')) ?? '';
+    const basic = { username: writer, password: token };
+    const remote = { url: gitea.addressOf('many'), credentials: async () => ({ basic }) };
+    const drafts = Array.from({ length: 32 }, (_, index) => ({
+      type: 'create' as const,
+      ref: `refs/heads/drafts/shop-${index}/v1`,
+      new: oid,
+    }));
+    await git.push(remote, drafts);
+    expect((await gitea.refs('many')).match(/drafts/g)).toHaveLength(32);
+    const more = drafts.map((update) => ({ ...update, ref: update.ref.replace('shop', 'web') }));
+    const signature = { name: 'anna', email: 'anna@example.com', time: 0 };
+    const commit = { tree: EMPTY_TREE, parents: [oid], author: signature, committer: signature, message: 'edit\n' };
+    const next = await git.writeCommit(commit);
+    await git.push(remote, [{ type: 'create', ref: 'refs/heads/other', new: next }]);
+    const before = await gitea.refs('many');
+    const stale = { type: 'delete', ref: 'refs/heads/drafts/shop-1/v1', old: next } as const;
+    expect(await outcomeOf(git.push(remote, [...more, stale]))).toMatch(/^Conflict: .*drafts\/shop-1\/v1/);
+    expect(await gitea.refs('many')).toBe(before);
+  });
+
+  test('takes thirty-two drafts that people make at the same time', async () => {
+    const { store } = await writerOf('crowd');
+    await Promise.all(Array.from({ length: 32 }, (_, index) => draft(store, `shop-${index}`)));
+    expect((await gitea.refs('crowd')).match(/refs\/heads\/drafts/g)).toHaveLength(32);
+    await store.repository('packages').sync();
+    expect(store.list().filter(({ lifecycle }) => lifecycle === 'Draft')).toHaveLength(32);
+  });
+
+  test('says why a protected main branch refuses a publication, and nothing of it is done', async () => {
+    const { store, writer } = await writerOf('branch');
+    await draft(store);
+    await store.transition(NAME, { action: 'propose' }, anna);
+    const rule = { rule_name: 'main', enable_push: false };
+    await gitea.api('POST', `/repos/${OWNER.username}/branch/branch_protections`, rule);
+    const before = await gitea.refs('branch');
+    const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
+    expect(await approve()).toMatch(/^Conflict: .*Not allowed to push to protected branch main/);
+    expect(await gitea.refs('branch')).toBe(before);
+    expect(store.get(NAME).lifecycle).toBe('Proposed');
+    // Drafts go on; and so does the publication once its user is let through.
+    await draft(store, 'web');
+    const allowed = { enable_push: true, enable_push_whitelist: true, push_whitelist_usernames: [writer] };
+    await gitea.api('PATCH', `/repos/${OWNER.username}/branch/branch_protections/main`, allowed);
+    expect(await approve()).toBe('succeeded');
+    expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
+  });
+
+  test('says why a protected tag refuses a publication, and nothing of it is done', async () => {
+    const { store, writer } = await writerOf('tag');
+    await draft(store);
+    await store.transition(NAME, { action: 'propose' }, anna);
+    const path = `/repos/${OWNER.username}/tag/tag_protections`;
+    const rule = { name_pattern: 'shop/*', whitelist_usernames: [OWNER.username] };
+    const { id } = (await gitea.api('POST', path, rule)) as { id: number };
+    const before = await gitea.refs('tag');
+    const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
+    expect(await approve()).toMatch(/^Conflict: .*Tag shop\/v1 is protected/);
+    expect(await gitea.refs('tag')).toBe(before);
+    expect(store.get(NAME).lifecycle).toBe('Proposed');
+    await gitea.api('PATCH', `${path}/${id}`, { whitelist_usernames: [OWNER.username, writer] });
+    expect(await approve()).toBe('succeeded');
+  });
+
+  test('passes on what a hook of the forge says when it refuses', async () => {
+    const { store } = await writerOf('hook');
+    await draft(store);
+    const before = await gitea.refs('hook');
+    await gitea.addHook('hook', 'pre-receive', '#!/bin/sh\necho "no changes on a Friday" >&2\nexit 1\n');
+    const refused = await outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    expect(refused).toMatch(/^Conflict: .*no changes on a Friday/);
+    expect(await gitea.refs('hook')).toBe(before);
+    expect(store.get(NAME).lifecycle).toBe('Draft');
+  });
+
+  test('takes a renewed token from the next request on', async () => {
+    await gitea.createRepository('renewal');
+    await gitea.createWriter('renewer', 'renewal');
+    let token = await gitea.createToken('renewer', 'old');
+    const store = await connect('renewal', () => token, 'renewer');
+    await draft(store);
+    await gitea.api('DELETE', '/users/renewer/tokens/old');
+    const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    const refused = await propose();
+    expect(refused).toMatch(/^Refused: .*renew/);
+    expect(refused).not.toContain(token);
+    expect(await outcomeOf(store.repository('packages').sync())).toMatch(/^Refused: .*renew/);
+    token = await gitea.createToken('renewer', 'new');
+    expect(await propose()).toBe('succeeded');
+  });
+
+  test('is read with a token that may only read, and says what is missing when something is written', async () => {
+    const { store: other, writer } = await writerOf('reading');
+    await draft(other);
+    await publish(other, NAME);
+    const token = await gitea.createToken(writer, 'reads', ['read:repository']);
+    const store = await connect('reading', () => token, writer);
+    expect(store.get(NAME).lifecycle).toBe('Published');
+    const refused = await outcomeOf(draft(store, 'web'));
+    expect(refused).toMatch(/^Refused: .*does not allow this/);
+    expect(refused).not.toContain(token);
+    expect(store.find('packages.web.v1')).toBeUndefined();
+  });
+
+  test('has no repository of a name that is unknown, or that the user may not see', async () => {
+    await gitea.createRepository('hidden');
+    const { token, writer } = await writerOf('known');
+    for (const name of ['unknown', 'hidden'])
+      expect(await outcomeOf(connect(name, () => token, writer))).toMatch(/^NotFound: .*has no such repository/);
+  });
+
+  test('heeds options that go with a push', async () => {
+    await gitea.createRepository('options');
+    const token = await gitea.createToken(OWNER.username, 'options');
+    const { git } = (await connect('options', () => token)).repository('packages');
+    const oid = (await git.resolveRef('refs/heads/main')) ?? '';
+    const basic = { username: OWNER.username, password: token };
+    const remote = { url: gitea.addressOf('options'), credentials: async () => ({ basic }) };
+    const push = { type: 'create', ref: 'refs/heads/open', new: oid } as const;
+    await git.push({ ...remote, pushOptions: ['repo.private=false'] }, [push]);
+    expect(await gitea.api('GET', `/repos/${OWNER.username}/options`)).toMatchObject({ private: false });
+  });
+
+  test('gets a first branch where the repository is empty, if that is asked for', async () => {
+    await gitea.api('POST', '/user/repos', { name: 'empty', private: true });
+    const token = await gitea.createToken(OWNER.username, 'empty');
+    expect(await outcomeOf(connect('empty', () => token))).toMatch(/^InvalidInput: .*createBranch: true/);
+    const store = await connect('empty', () => token, OWNER.username, { createBranch: true });
+    await draft(store);
+    await publish(store, NAME);
+    expect(await gitea.refs('empty')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+  });
+
+  test('says that a repository is archived, or has another name now', async () => {
+    const { store, token, writer } = await writerOf('past');
+    await draft(store);
+    const path = `/repos/${OWNER.username}/past`;
+    await gitea.api('PATCH', path, { archived: true });
+    const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
+    expect(await propose()).toMatch(/^Refused: .*This repo is archived/);
+    await gitea.api('PATCH', path, { archived: false });
+    await gitea.api('PATCH', path, { name: 'present' });
+    expect(await propose()).toMatch(/^Refused: .*redirects elsewhere/);
+    expect(await outcomeOf(connect('past', () => token, writer))).toMatch(/^Refused: .*redirects elsewhere/);
+    expect((await connect('present', () => token, writer)).get(NAME).lifecycle).toBe('Draft');
+  });
+});

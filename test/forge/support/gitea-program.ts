@@ -1,0 +1,71 @@
+import { execFile } from 'node:child_process';
+import { access, mkdir, rename } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { whyMissing } from '../../support/go-program.ts';
+
+const run = promisify(execFile);
+
+const MODULE = 'code.gitea.io/gitea';
+export const GITEA_VERSION = '1.26.0';
+/** What Go computes from the files of the module: the same source for everybody, wherever it is fetched from. */
+const SUM = 'h1:fJP9dqLbzKrKWUVnCVTfVersZdVDuyJQLEDzCAOmKKA=';
+/** Compiling takes some minutes, and twenty where others use the machine too. */
+const BUILDS_WITHIN = 40 * 60_000;
+
+export interface GiteaProgram {
+  /** Path of the program. */
+  readonly path: string;
+  /** Folder of its source, from which it reads templates and translations. */
+  readonly assets: string;
+}
+
+/**
+ * Builds Gitea from its module, once for each user of this machine. Returns why not where Go or the modules cannot be had; throws
+ * with the words of the compiler if it fails.
+ */
+export async function giteaProgram(): Promise<GiteaProgram | { readonly missing: string }> {
+  try {
+    const assets = await fetchSource();
+    const folder = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'sluice-forge');
+    const path = join(folder, `gitea-${GITEA_VERSION}`);
+    if (!(await exists(path))) {
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      const unfinished = `${path}.${process.pid}`;
+      const flags = [
+        '-mod=readonly',
+        '-trimpath',
+        '-tags=sqlite,sqlite_unlock_notify',
+        `-ldflags=-s -w -X main.Version=${GITEA_VERSION}`,
+      ];
+      await go(['build', ...flags, '-o', unfinished, '.'], assets);
+      await rename(unfinished, path);
+    }
+    return { path, assets };
+  } catch (error) {
+    const missing = whyMissing(error);
+    if (missing === undefined) throw error;
+    return { missing };
+  }
+}
+
+/** The folder of the source in the cache of modules. */
+async function fetchSource(): Promise<string> {
+  const stdout = await go(['mod', 'download', '-json', `${MODULE}@v${GITEA_VERSION}`], '/');
+  const { Dir, Sum } = JSON.parse(stdout) as { readonly Dir: string; readonly Sum: string };
+  if (Sum !== SUM) throw new Error(`${MODULE}@v${GITEA_VERSION} is ${Sum}, and not the source that was looked at`);
+  return Dir;
+}
+
+async function go(args: readonly string[], cwd: string): Promise<string> {
+  const env = { ...process.env, GOTOOLCHAIN: 'local', GOWORK: 'off' };
+  return (await run('go', args, { cwd, env, timeout: BUILDS_WITHIN, maxBuffer: 1 << 26 })).stdout;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

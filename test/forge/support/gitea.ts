@@ -1,0 +1,194 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { GiteaProgram } from './gitea-program.ts';
+
+const run = promisify(execFile);
+
+const STARTS_WITHIN = 60_000;
+
+/** How others reach a server that runs. */
+export interface GiteaAddress {
+  /** `http://127.0.0.1:<port>`. */
+  readonly url: string;
+  /** Folder of all its files. */
+  readonly folder: string;
+}
+
+/** The user to whom all repositories belong, and who administers the server. */
+export const OWNER = { username: 'owner', password: 'the-word-of-the-owner' } as const;
+
+/** A Gitea on loopback with SQLite, in a folder of its own. Returns its address and what ends it. */
+export async function startGitea(program: GiteaProgram): Promise<GiteaAddress & { close(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-gitea-'));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const config = join(folder, 'app.ini');
+  await writeFile(config, settings(folder, port, program));
+  const env = { PATH: process.env.PATH, HOME: folder, GITEA_WORK_DIR: folder };
+  const gitea = (...args: string[]) => run(program.path, ['--config', config, ...args], { env, cwd: folder });
+  await gitea('migrate');
+  const { username, password } = OWNER;
+  const more = ['--email', `${username}@example.com`, '--admin', '--must-change-password=false'];
+  await gitea('admin', 'user', 'create', '--username', username, '--password', password, ...more);
+  const child = spawn(program.path, ['--config', config, 'web'], { env, cwd: folder, stdio: 'ignore' });
+  const close = async () => {
+    await end(child);
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    await answers(`${url}/api/v1/version`, child);
+  } catch (error) {
+    const log = await readFile(join(folder, 'log', 'gitea.log'), 'utf8').catch(() => 'no log');
+    await close();
+    throw new Error(`gitea does not start:\n${log.slice(-4000)}`, { cause: error });
+  }
+  return { url, folder, close };
+}
+
+/** What the tests do with a Gitea that runs, as its owner. */
+export class Gitea {
+  readonly url: string;
+  readonly #folder: string;
+
+  constructor({ url, folder }: GiteaAddress) {
+    this.url = url;
+    this.#folder = folder;
+  }
+
+  /** Calls its API and returns the answer's JSON, if there is any. Throws with its words for anything but success. */
+  async api(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(`${this.url}/api/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Basic ${Buffer.from(`${OWNER.username}:${OWNER.password}`).toString('base64')}`,
+        'content-type': 'application/json',
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`);
+    return text === '' ? undefined : JSON.parse(text);
+  }
+
+  /** Makes a private repository with a first commit on `main`. Returns its address for git. */
+  async createRepository(name: string): Promise<string> {
+    await this.api('POST', '/user/repos', { name, private: true, auto_init: true, default_branch: 'main' });
+    return this.addressOf(name);
+  }
+
+  /** The address of a repository for git, whether there is one or not. */
+  addressOf(name: string): string {
+    return `${this.url}/${OWNER.username}/${name}.git`;
+  }
+
+  /** Makes a user who may push to a repository and administers nothing. */
+  async createWriter(username: string, repository: string): Promise<void> {
+    const password = `the-word-of-${username}`;
+    const email = `${username}@example.com`;
+    await this.api('POST', '/admin/users', { username, password, email, must_change_password: false });
+    await this.api('PUT', `/repos/${OWNER.username}/${repository}/collaborators/${username}`, {
+      permission: 'write',
+    });
+  }
+
+  /** Makes a token of a user, for repositories only. */
+  async createToken(username: string, name: string, scopes: readonly string[] = ['write:repository']): Promise<string> {
+    const path = `/users/${username}/tokens`;
+    return ((await this.api('POST', path, { name, scopes })) as { sha1: string }).sha1;
+  }
+
+  /** Puts a hook beside those of Gitea. */
+  async addHook(repository: string, kind: 'pre-receive' | 'post-receive', script: string): Promise<void> {
+    const file = join(this.pathOf(repository), 'hooks', `${kind}.d`, 'test');
+    await writeFile(file, script);
+    await chmod(file, 0o755);
+  }
+
+  /** Folder of the bare repository. */
+  pathOf(repository: string): string {
+    return join(this.#folder, 'repositories', OWNER.username, `${repository}.git`);
+  }
+
+  /** The names and values of all refs. */
+  async refs(repository: string): Promise<string> {
+    const args = ['-c', 'safe.directory=*', '-C', this.pathOf(repository), 'for-each-ref'];
+    return (await run('git', [...args, '--format=%(refname) %(objectname)'])).stdout;
+  }
+}
+
+function settings(folder: string, port: number, { assets }: GiteaProgram): string {
+  return `
+RUN_MODE = prod
+WORK_PATH = ${folder}
+I_AM_BEING_UNSAFE_RUNNING_AS_ROOT = true
+[server]
+HTTP_ADDR = 127.0.0.1
+HTTP_PORT = ${port}
+ROOT_URL = http://127.0.0.1:${port}/
+APP_DATA_PATH = ${join(folder, 'data')}
+STATIC_ROOT_PATH = ${assets}
+OFFLINE_MODE = true
+DISABLE_SSH = true
+LFS_START_SERVER = false
+[repository]
+ROOT = ${join(folder, 'repositories')}
+[database]
+DB_TYPE = sqlite3
+PATH = ${join(folder, 'gitea.db')}
+[security]
+INSTALL_LOCK = true
+PASSWORD_HASH_ALGO = pbkdf2$1000$50
+[service]
+DISABLE_REGISTRATION = true
+[webhook]
+ALLOWED_HOST_LIST = loopback
+[log]
+ROOT_PATH = ${join(folder, 'log')}
+MODE = file
+LEVEL = Info
+logger.access.MODE = access
+[log.access]
+MODE = file
+FILE_NAME = access.log
+[actions]
+ENABLED = false
+[packages]
+ENABLED = false
+[indexer]
+ISSUE_INDEXER_TYPE = db
+`;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('a server on loopback has no port');
+  return address.port;
+}
+
+async function answers(url: string, child: ChildProcess): Promise<void> {
+  const deadline = Date.now() + STARTS_WITHIN;
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error('it has ended');
+    const response = await fetch(url).catch(() => undefined);
+    if (response?.ok === true) return;
+    if (Date.now() > deadline) throw new Error(`it does not answer at ${url}`);
+    await delay(100);
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const cancel = setTimeout(() => child.kill('SIGKILL'), 10_000);
+  await ended;
+  clearTimeout(cancel);
+}
