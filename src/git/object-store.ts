@@ -1,20 +1,29 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import { inSlices } from './in-slices.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';
 import { SerialQueue } from './serial-queue.ts';
 import type { StagedObjects } from './staged-objects.ts';
 
+/** So many objects are brought to the disk as one pack: to make a file takes longer than to fill it. */
+const PACK_FROM = 200;
+
+/** Brings objects to the disk as a pack. */
+export type WritePack = (objects: readonly NewObject[]) => Promise<void>;
+
 /** Takes objects into the stage, and brings what waits there to the disk all at once. */
 export class ObjectStore {
   readonly #stage: StagedObjects;
   readonly #writer: LooseObjectWriter;
+  readonly #writePack: WritePack | undefined;
   readonly #queue = new SerialQueue();
   #closed = false;
 
-  constructor(stage: StagedObjects, writer: LooseObjectWriter) {
+  /** Without `writePack`, each object becomes a file, however many there are. */
+  constructor(stage: StagedObjects, writer: LooseObjectWriter, writePack: WritePack | undefined) {
     this.#stage = stage;
     this.#writer = writer;
+    this.#writePack = writePack;
   }
 
   /** Stages objects, those that others refer to first. When too much waits, it goes to the disk first: if that fails, nothing is added. */
@@ -52,9 +61,21 @@ export class ObjectStore {
     await inSlices(objects, (object) => {
       if (!this.#writer.has(object.oid)) missing.push(object);
     });
-    await this.#writer.write(missing);
+    if (!(await this.#isPacked(missing))) await this.#writer.write(missing);
     await this.#writer.flush();
     this.#stage.onDisk(objects);
+  }
+
+  async #isPacked(objects: readonly NewObject[]): Promise<boolean> {
+    if (this.#writePack === undefined || objects.length < PACK_FROM) return false;
+    try {
+      await this.#writePack(objects);
+      return true;
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable')) throw error;
+      // Git takes no object into a pack that it cannot read. As files they may be there, as before.
+      return false;
+    }
   }
 
   #checkOpen(): void {

@@ -25,7 +25,7 @@ import { LooseObjectWriter } from './loose-object-writer.ts';
 import { ObjectAccess } from './object-access.ts';
 import { hashObject } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
-import { ObjectStore } from './object-store.ts';
+import { ObjectStore, type WritePack } from './object-store.ts';
 import { RefFiles } from './ref-files.ts';
 import { RefFolders } from './ref-folders.ts';
 import { checkRefName, checkRefPrefix } from './ref-name.ts';
@@ -51,7 +51,7 @@ export abstract class RepositoryBase {
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
   readonly #refQueue = new SerialQueue();
 
-  constructor(path: string, source: ObjectSource, options: EngineOptions) {
+  constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
     this.path = path;
     this.refFiles = new RefFiles(path);
     this.#refFolders = new RefFolders(path);
@@ -59,7 +59,7 @@ export abstract class RepositoryBase {
     const stage = new StagedObjects(options.clock);
     this.#source = new StagedSource(stage, source);
     this.#objects = new ObjectAccess(this.#source, async (oid) => writer.has(oid));
-    this.#store = new ObjectStore(stage, writer);
+    this.#store = new ObjectStore(stage, writer, writePack);
     this.#signer = options.signer;
     this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
   }

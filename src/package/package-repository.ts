@@ -1,10 +1,11 @@
 import type { Clock } from '../foundation/clock.ts';
+import { Slots } from '../foundation/slots.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { DamageError } from '../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../git/git-repository.ts';
 import type { Face, RequestContext } from '../resource/request-context.ts';
 import { type SyncScope, TrackedRefs } from './commit/tracked-refs.ts';
-import { WriteQueue } from './commit/write-queue.ts';
+import { MOST_WRITES, WriteQueue } from './commit/write-queue.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
@@ -46,6 +47,14 @@ export interface PackageRepositoryOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
+/** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
+const MOST_PLANS = 16;
+/** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
+const PLAN_PATIENCE = 1000;
+/** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
+const MOST_UNDER_WAY = 2 * MOST_WRITES;
+const WAY_PATIENCE = 10_000;
+
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
   readonly repository: string;
@@ -63,6 +72,8 @@ export class PackageRepository implements Workbench {
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
   readonly #queue: WriteQueue;
+  readonly #plans: Slots;
+  readonly #underWay: Slots;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
@@ -100,6 +111,8 @@ export class PackageRepository implements Workbench {
       },
     });
     this.#queue = new WriteQueue(this.#refs);
+    this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
+    this.#underWay = new Slots(MOST_UNDER_WAY, WAY_PATIENCE, options.clock);
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -160,7 +173,8 @@ export class PackageRepository implements Workbench {
   /** Makes a damaged mirror whole; see `GitRepository.repair`. Writes wait meanwhile. */
   repair(signal?: AbortSignal): Promise<MirrorRepair> {
     const { remote } = this.#options;
-    if (remote === undefined) throw new SluiceError('Unsupported', `${this.repository} has no remote to repair it from`);
+    if (remote === undefined)
+      throw new SluiceError('Unsupported', `${this.repository} has no remote to repair it from`);
     return this.#refs.repair(remote, signal);
   }
 
@@ -172,18 +186,19 @@ export class PackageRepository implements Workbench {
   ): Promise<PackageRevision> {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
+    const create = async () => {
+      const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
+      if (context.dryRun === true) return this.#preview(plan);
+      return this.#queue.add({
+        ...{ package: packageName, urgent: false, plan },
+        wholePackage: source.type === 'init' || source.type === 'clone',
+        // Another package can have come into being meanwhile.
+        check: () => checkPlace(this, wanted),
+      });
+    };
     return this.#exclusive(name, context, async () => {
-      const plan = await planCreate(this, wanted, upstreams, context);
-      const made =
-        context.dryRun === true
-          ? await this.#preview(plan)
-          : await this.#queue.add({
-              ...{ package: packageName, urgent: false, plan },
-              wholePackage: source.type === 'init' || source.type === 'clone',
-              // Another package can have come into being meanwhile.
-              check: () => checkPlace(this, wanted),
-            });
-      if (made === undefined) throw new SluiceError('Internal', `${plan.name} was created and is not there`);
+      const made = await this.#underWay.run(create);
+      if (made === undefined) throw new SluiceError('Internal', `${name} was created and is not there`);
       return made;
     });
   }
@@ -211,9 +226,12 @@ export class PackageRepository implements Workbench {
       const write = { package: key.package, urgent: update.action !== undefined, wholePackage: late };
       if (late && context.dryRun !== true)
         return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
-      const made = await plan();
-      if (made === undefined) return this.#expect(name);
-      return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
+      const carryOut = async (made: WritePlan | undefined) => {
+        if (made === undefined) return this.#expect(name);
+        return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
+      };
+      if (write.urgent) return carryOut(await plan());
+      return this.#underWay.run(async () => carryOut(await this.#plans.run(plan)));
     });
   }
 

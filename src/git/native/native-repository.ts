@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { timed } from '../../foundation/measurement.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import { gitOperations } from '../git-operations.ts';
@@ -18,6 +19,7 @@ import { MetFiles } from '../met-files.ts';
 import type { ObjectSource } from '../object-source.ts';
 import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
+import { writePack } from '../transport/pack-writer.ts';
 import { CatFile } from './cat-file.ts';
 import { GitTransport } from './git-transport.ts';
 import { dropGarbage } from './garbage.ts';
@@ -53,7 +55,10 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       readObjects: (specifications) => catFile.contents(specifications),
       statObjects: (specifications) => catFile.info(specifications),
     };
-    super(path, source, options);
+    const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => indexPack(path, pack, clock, signal);
+    super(path, source, options, async (objects) =>
+      take(Readable.from([await writePack(objects)]), AbortSignal.timeout(timeouts.fetch)),
+    );
     this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
@@ -64,7 +69,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       statObjects: (specifications: readonly string[]) => this.statObjects(specifications),
       transaction: (updates: readonly RefUpdate[]) => this.transaction(updates),
       flushObjects: () => this.flushObjects(),
-      indexPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => indexPack(path, pack, clock, signal),
+      indexPack: take,
       streamPack: (tips: readonly Oid[], known: readonly Oid[]) => streamPack(path, tips, known),
     };
     this.#remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));

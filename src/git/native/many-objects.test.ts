@@ -1,0 +1,39 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { git } from '../../../test/support/git/git-cli.ts';
+import { initRepository } from '../open-repository.ts';
+
+test('many objects of one transaction are brought to the disk as a pack, which every git reads', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-many-'));
+  const path = join(folder, 'r.git');
+  const repository = await initRepository(path);
+  try {
+    const edits = new Map(
+      Array.from({ length: 300 }, (_, number) => [
+        `folder-${number % 7}/file-${number}`,
+        { data: Buffer.from(`${number}\n`) },
+      ]),
+    );
+    const person = { name: 'a', email: 'a@example.com', time: 0 };
+    const tree = await repository.editTree(undefined, edits);
+    const commit = await repository.writeCommit({
+      tree,
+      parents: [],
+      author: person,
+      committer: person,
+      message: 'm\n',
+    });
+    await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: commit }]);
+    const packs = await readdir(join(path, 'objects', 'pack'));
+    expect(packs.filter((name) => name.endsWith('.pack'))).toHaveLength(1);
+    expect(git(path, ['fsck', '--strict'])).toBe('');
+    expect(git(path, ['ls-tree', '-r', 'main']).split('\n')).toHaveLength(300);
+    const [blob] = await repository.readObjects([`${commit}:folder-0/file-7`]);
+    expect(blob?.data.toString()).toBe('7\n');
+  } finally {
+    await repository.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+});
