@@ -6,6 +6,7 @@ import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../object-source.ts';
 import { cannotStart, collectStderr, killGroup, spawnGit } from './git-process.ts';
+import { idleProcesses, type KeepsProcess } from './idle-processes.ts';
 import { OutputBuffer } from './output-buffer.ts';
 
 /** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers get their turn. */
@@ -49,7 +50,7 @@ interface CatFileOptions {
 }
 
 /** A kept-open `git cat-file --batch-command` with pipelining. It is started on demand and again after it died. */
-export class CatFile {
+export class CatFile implements KeepsProcess {
   readonly #options: CatFileOptions;
   #process: Process | undefined;
   #waiting: Request[] = [];
@@ -72,6 +73,10 @@ export class CatFile {
 
   /** Ends a process that nobody waits for; the next request starts one that sees the packs as they are now. */
   renew(): void {
+    this.letGo();
+  }
+
+  letGo(): void {
     if (this.#waiting.length === 0) this.#stop();
   }
 
@@ -231,6 +236,7 @@ export class CatFile {
 
   #stop(): void {
     this.#cancelTimer();
+    idleProcesses.restsNoMore(this);
     const process = this.#process;
     this.#process = undefined;
     if (process !== undefined) killGroup(process.child);
@@ -242,8 +248,10 @@ export class CatFile {
     const { clock, timeout, idleTimeout } = this.#options;
     if (this.#waiting.length === 0) {
       this.#cancelTimer = clock.schedule(idleTimeout, () => this.#stop());
+      idleProcesses.rests(this);
       return;
     }
+    idleProcesses.restsNoMore(this);
     this.#cancelTimer = clock.schedule(timeout, () => {
       this.#stop();
       this.#fail(new SluiceError('Timeout', `git cat-file gave no answer within ${timeout / 1000} s`));

@@ -3,6 +3,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
 import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
+import { idleProcesses, type KeepsProcess } from './idle-processes.ts';
 import { updateRefError } from './update-ref-error.ts';
 
 /** The process keeps every commit it has seen in memory, so it is replaced after this many transactions. */
@@ -28,7 +29,7 @@ interface UpdateRefOptions {
  * A kept-open `git update-ref --stdin`: one transaction after another, each prepared and committed by Git. Git ends the process
  * when it refuses one; the next transaction starts a new process. The caller sends one transaction at a time.
  */
-export class UpdateRef {
+export class UpdateRef implements KeepsProcess {
   readonly #options: UpdateRefOptions;
   #process: Process | undefined;
   #cancelIdle: () => void = () => {};
@@ -41,14 +42,20 @@ export class UpdateRef {
   async run(updates: readonly RefUpdate[]): Promise<void> {
     if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
     this.#cancelIdle();
+    idleProcesses.restsNoMore(this);
     // A process that died while idle has seen nothing of the transaction, so that a second try is safe.
     if ((await this.#attempt(updates)) === 'not started' && (await this.#attempt(updates)) === 'not started')
       throw new SluiceError('Unavailable', 'git update-ref ended before it took the transaction');
     this.#cancelIdle = this.#options.clock.schedule(this.#options.idleTimeout, () => this.#stop());
+    idleProcesses.rests(this);
   }
 
   /** Ends the process, which may hold on to what was read before; the next transaction starts a new one. Not during a transaction. */
   renew(): void {
+    this.letGo();
+  }
+
+  letGo(): void {
     this.#cancelIdle();
     this.#stop();
   }
@@ -126,6 +133,7 @@ export class UpdateRef {
   }
 
   #stop(): void {
+    idleProcesses.restsNoMore(this);
     if (this.#process === undefined) return;
     killGroup(this.#process.child);
     this.#process = undefined;
