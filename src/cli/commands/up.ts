@@ -82,7 +82,10 @@ function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOpt
 function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
   if (diskBudget === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(diskBudget))
-    throw new SluiceError('InvalidInput', `--disk-budget ${JSON.stringify(diskBudget)} must be a number of MiB, such as 20000`);
+    throw new SluiceError(
+      'InvalidInput',
+      `--disk-budget ${JSON.stringify(diskBudget)} must be a number of MiB, such as 20000`,
+    );
   return Number(diskBudget) * 1024 * 1024;
 }
 
