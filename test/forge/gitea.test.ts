@@ -248,4 +248,18 @@ describe.skipIf(missing !== '')(`Gitea${missing === '' ? '' : ` (${missing})`}`,
     expect(await outcomeOf(connect('past', () => token, writer))).toMatch(/^Refused: .*redirects elsewhere/);
     expect((await connect('present', () => token, writer)).get(NAME).lifecycle).toBe('Draft');
   });
+
+  test('keeps the records as branches where it hides other refs, and says so if it hides them later', async () => {
+    for (const repository of ['hiding', 'later']) await gitea.createRepository(repository);
+    const token = await gitea.createToken(OWNER.username, 'hiding');
+    await gitea.configure('hiding', 'receive.hideRefs', 'refs/sluice');
+    const store = await connect('hiding', () => token);
+    await draft(store);
+    expect(await gitea.refs('hiding')).toMatch(/refs\/heads\/sluice-records\//);
+    await publish(store, NAME);
+    expect(await gitea.refs('hiding')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+    const other = await connect('later', () => token);
+    await gitea.configure('later', 'receive.hideRefs', 'refs/sluice');
+    expect(await outcomeOf(draft(other))).toMatch(/in part.*hidden ref/);
+  });
 });

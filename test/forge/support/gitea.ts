@@ -109,6 +109,11 @@ export class Gitea {
     await chmod(file, 0o755);
   }
 
+  /** Sets an option of git for one repository, as who runs the host may. */
+  async configure(repository: string, option: string, value: string): Promise<void> {
+    await run('git', ['config', '--file', join(this.pathOf(repository), 'config'), option, value]);
+  }
+
   /** Folder of the bare repository. */
   pathOf(repository: string): string {
     return join(this.#folder, 'repositories', OWNER.username, `${repository}.git`);
