@@ -93,7 +93,9 @@ describe('the kinds', () => {
       kind.printerColumns.map((column) => column.name).join(', ');
     expect(headers(packageRevisionKind)).toBe('Name, Package, WorkspaceName, Revision, Latest, Lifecycle, Repository');
     expect(headers(packageRevisionResourcesKind)).toBe('Name, Package, WorkspaceName, Revision, Repository, Files');
-    expect(headers(repositoryKind)).toBe('Name, Type, Content, Sync schedule, Deployment, Ready, Address, Branch, Age');
+    expect(headers(repositoryKind)).toBe(
+      'Name, Type, Content, Sync schedule, Deployment, Ready, Address, Branch, Transport, Last webhook, Age',
+    );
     const revision = packageRevisionKind.complete({
       metadata: { name: 'r.p.w', labels: { 'kpt.dev/latest-revision': 'true' } },
       spec: { packageName: 'p', repository: 'r', workspaceName: 'w', revision: 2, lifecycle: 'Published' },
