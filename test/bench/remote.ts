@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
+import { startServer } from './git-server-process.ts';
 import { git, kptfile, manifest, packageName, synthesize } from './synthetic-repository.ts';
 import { median, milliseconds, printTable, ratio } from './table.ts';
 
@@ -211,11 +209,4 @@ async function oidOf(repository: GitRepository, ref: string): Promise<Oid> {
   const oid = await repository.resolveRef(ref);
   if (oid === undefined) throw new Error(`${ref} is missing`);
   return oid;
-}
-
-async function startServer(folder: string): Promise<{ readonly url: string; stop(): void }> {
-  const program = fileURLToPath(new URL('./git-server.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, folder], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [line] = (await once(child.stdout, 'data')) as [Buffer];
-  return { url: line.toString('utf8').trim(), stop: () => child.stdin.end() };
 }
