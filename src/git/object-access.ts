@@ -6,7 +6,7 @@ import { EMPTY_TREE } from './git-repository.ts';
 import { checkOid, isOid } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
 import { checkReadPath } from './paths.ts';
-import { decodeEntry, encodeName, parseTree } from './tree-codec.ts';
+import { decodeEntry, encodeName, parseTree, pickEntries } from './tree-codec.ts';
 import { DEFAULT_LIMIT, diffTrees, listFiles } from './tree-walk.ts';
 
 /**
@@ -102,7 +102,7 @@ export class ObjectAccess {
     if (tree === undefined) return this.#confirmNoEntry(root, folder, trees);
     if (tree.type !== 'tree') return;
     const name = encodeName(path.slice(slash + 1));
-    const entry = parseTree(tree.data, tree.oid).find((candidate) => candidate.rawName === name);
+    const entry = pickEntries(tree.data, tree.oid, new Set([name])).get(name);
     if (entry !== undefined && entry.mode !== '160000') throw unreadable(entry.oid);
   }
 }

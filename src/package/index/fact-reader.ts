@@ -1,9 +1,9 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
-import type { GitObject, GitRepository, Oid, TreeEntry } from '../../git/git-repository.ts';
+import type { GitObject, GitRepository, Oid } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
 import { targetOfTag } from '../../git/tag-codec.ts';
-import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
+import { encodeName, pickEntries, type RawTreeEntry } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import type { CommitInfo } from '../package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../record.ts';
@@ -14,6 +14,8 @@ import { KptfileFact } from './kptfile-fact.ts';
 const SLICE = 128;
 /** Slices under way at once. */
 const UNDER_WAY = 3;
+/** From so many packages of one commit on, its root tree is gone through here, once. */
+const MANY = 16;
 /** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
@@ -42,8 +44,34 @@ export class FactReader {
       if (known === undefined) missing.push(place);
       else if (known.kptfileBlob !== undefined) blobs.add(known.kptfileBlob);
     });
-    await inBatches(missing, (batch) => this.#readCommits(batch));
+    const byCommit = new Map<Oid, Place[]>();
+    await inSlices(missing, (place) => addTo(byCommit, place));
+    const alone: Place[] = [];
+    for (const together of byCommit.values()) {
+      if (together.length < MANY) for (const place of together) alone.push(place);
+      else await this.#readTogether(together);
+    }
+    await inBatches(alone, (batch) => this.#readCommits(batch, specificationOf));
     await this.kptfiles(blobs);
+  }
+
+  /**
+   * Many folders of one commit. Git would go through the root tree anew for each of them, which takes a hundred times as long as
+   * reading a package where ten thousand packages lie side by side.
+   */
+  async #readTogether(places: readonly Place[]): Promise<void> {
+    const [first] = places;
+    const [root] = first === undefined ? [] : await this.#read([`${first.oid}:`]);
+    const split = ({ path }: Place) => path.split(/\/(.*)/s, 2) as [string, string | undefined];
+    const names = new Set(places.map((place) => encodeName(split(place)[0])));
+    const entries = (root?.type === 'tree' ? pick(root, names) : undefined) ?? NOTHING;
+    const folderOf = (place: Place) => {
+      const [name, rest] = split(place);
+      const entry = entries.get(encodeName(name));
+      if (entry?.mode !== '040000') return undefined;
+      return rest === undefined ? entry.oid : `${entry.oid}:${rest}`;
+    };
+    await inBatches(places, (batch) => this.#readCommits(batch, folderOf));
   }
 
   /** What is in the cache; undefined where there is no commit. */
@@ -51,19 +79,23 @@ export class FactReader {
     return this.#cache.commits.get(commitKey(place));
   }
 
-  async #readCommits(places: readonly Place[]): Promise<void> {
-    const objects = await this.#read(places.flatMap((place) => [place.oid, `${place.oid}:${place.path}`]));
+  /** `folderOf` says where the folder of a place is read; undefined for one that is not there. */
+  async #readCommits(places: readonly Place[], folderOf: (place: Place) => string | undefined): Promise<void> {
+    const wanted = [...new Set(places.flatMap((place) => [place.oid, folderOf(place) ?? place.oid]))];
+    const read = await this.#read(wanted);
+    const objects = new Map(wanted.map((specification, position) => [specification, read[position]]));
+    const commits = new Map<Oid, Promise<CommitFact | undefined>>();
     const blobs: Oid[] = [];
-    for (const [position, place] of places.entries()) {
-      // A ref led here: an object that is gone is no revision that is gone.
-      if (objects[2 * position] === undefined) await this.#git.expectObject(place.oid);
-      const commit = await this.#peel(objects[2 * position]);
-      const folder = objects[2 * position + 1];
+    for (const place of places) {
+      const { oid } = place;
+      const described = commits.get(oid) ?? this.#peel(objects.get(oid)).then((commit) => commit && describe(commit));
+      commits.set(oid, described);
+      const commit = await described;
+      if (commit === undefined) continue;
+      const folder = objects.get(folderOf(place) ?? '');
       const tree = folder?.type === 'tree' ? folder : undefined;
-      const kptfileBlob = tree === undefined ? undefined : findKptfile(tree);
-      const info = commit === undefined ? undefined : describe(commit, tree?.oid, kptfileBlob);
-      if (info === undefined) continue;
-      this.#cache.commits.set(commitKey(place), info);
+      const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
+      this.#cache.commits.set(commitKey(place), { ...commit, tree: tree?.oid, kptfileBlob });
       if (kptfileBlob !== undefined) blobs.push(kptfileBlob);
     }
     await this.#readKptfiles(blobs);
@@ -132,44 +164,61 @@ export class FactReader {
     return stat?.type === 'tree' ? stat.oid : undefined;
   }
 
-  /** The Kptfile directly in each folder, or else the folders in it; undefined for a tree that is not there. */
+  /** The Kptfile directly in each folder, or else its tree; undefined for a tree that is not there. */
   async inspect(trees: readonly Oid[]): Promise<(Inspection | undefined)[]> {
     const unknown = trees.filter((tree) => !this.#cache.folders.has(tree));
     const objects = new Map((await this.#read(unknown)).map((object, position) => [unknown[position], object]));
     return trees.map((tree) => {
       const known = this.#cache.folders.get(tree);
-      if (known !== undefined) return { kptfile: known, children: [] };
+      if (known !== undefined) return { kptfile: known, tree: undefined };
       const object = objects.get(tree);
       if (object?.type !== 'tree') return undefined;
-      const kptfile = findKptfile(object);
-      if (kptfile === undefined)
-        return { kptfile, children: entriesOf(object).filter((entry) => entry.mode === '040000') };
-      this.#cache.folders.set(tree, kptfile);
-      return { kptfile, children: [] };
+      const picked = pick(object, KPTFILE);
+      const kptfile = picked && kptfileAmong(picked);
+      if (kptfile !== undefined) this.#cache.folders.set(tree, kptfile);
+      return { kptfile, tree: picked !== undefined && kptfile === undefined ? object : undefined };
     });
   }
 }
 
 export interface Inspection {
   readonly kptfile: Oid | undefined;
-  readonly children: readonly TreeEntry[];
+  /** Of a folder that is no package. */
+  readonly tree: GitObject | undefined;
 }
 
-function findKptfile(tree: GitObject): Oid | undefined {
-  return entriesOf(tree).find((entry) => entry.name === 'Kptfile' && entry.mode.startsWith('100'))?.oid;
+const KPTFILE = new Set(['Kptfile']);
+const NOTHING: ReadonlyMap<string, RawTreeEntry> = new Map();
+
+function kptfileAmong(entries: ReadonlyMap<string, RawTreeEntry>): Oid | undefined {
+  const entry = entries.get('Kptfile');
+  return entry?.mode.startsWith('100') === true ? entry.oid : undefined;
 }
 
-function entriesOf(tree: GitObject): TreeEntry[] {
+/** Undefined for a tree that Git itself would call corrupt: it holds no package. */
+function pick(tree: GitObject, names: ReadonlySet<string>): Map<string, RawTreeEntry> | undefined {
   try {
-    return parseTree(tree.data, tree.oid).map(decodeEntry);
+    return pickEntries(tree.data, tree.oid, names);
   } catch (error) {
-    // A tree that Git itself would call corrupt holds no package.
-    if (isSluiceError(error, 'Corrupt')) return [];
+    if (isSluiceError(error, 'Corrupt')) return undefined;
     throw error;
   }
 }
 
-function describe(commit: GitObject, tree: Oid | undefined, kptfileBlob: Oid | undefined): CommitInfo | undefined {
+function specificationOf({ oid, path }: Place): string {
+  return `${oid}:${path}`;
+}
+
+function addTo(groups: Map<Oid, Place[]>, place: Place): void {
+  const group = groups.get(place.oid);
+  if (group === undefined) groups.set(place.oid, [place]);
+  else group.push(place);
+}
+
+/** What is kept of a commit whatever the folder. */
+type CommitFact = Omit<CommitInfo, 'tree' | 'kptfileBlob'>;
+
+function describe(commit: GitObject): CommitFact | undefined {
   try {
     const decoded = parseCommit(commit.data, commit.oid);
     const newline = decoded.message.indexOf('\n');
@@ -180,8 +229,6 @@ function describe(commit: GitObject, tree: Oid | undefined, kptfileBlob: Oid | u
       parents: decoded.parents,
       subject: newline === -1 ? decoded.message : decoded.message.slice(0, newline),
       facts: parseCommitMessage(decoded.message),
-      tree,
-      kptfileBlob,
     };
   } catch {
     // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
@@ -201,7 +248,7 @@ function readRecord(object: GitObject | undefined): RevisionRecord | null {
 
 /** Where the cache keeps what a commit says about a folder. */
 export function commitKey(place: Place): string {
-  return `${place.oid}:${place.path}`;
+  return specificationOf(place);
 }
 
 /**

@@ -1,4 +1,6 @@
-import type { Oid } from '../../git/git-repository.ts';
+import type { GitObject, Oid, TreeEntry } from '../../git/git-repository.ts';
+import { treeWindow } from '../../git/transport/tree-window.ts';
+import { decodeEntry, parseTree } from '../../git/tree-codec.ts';
 import type { FolderFact } from './fact-cache.ts';
 import { type FactReader, type Inspection, inBatches } from './fact-reader.ts';
 
@@ -63,14 +65,27 @@ async function inspectAll(
 }
 
 function differing(path: string, before: Inspection | undefined, after: Inspection | undefined): Differing[] {
-  const old = new Map(before?.children.map(({ name, oid }) => [name, oid]));
+  const [oldFolders, newFolders] = differingFolders(before?.tree, after?.tree);
+  const old = new Map(oldFolders.map(({ name, oid }) => [name, oid]));
   const found: Differing[] = [];
-  for (const { name, oid } of after?.children ?? []) {
+  for (const { name, oid } of newFolders) {
     if (old.get(name) !== oid) found.push({ path: inFolder(path, name), before: old.get(name), after: oid });
     old.delete(name);
   }
   for (const [name, oid] of old) found.push({ path: inFolder(path, name), before: oid, after: undefined });
   return found;
+}
+
+/** The folders in two trees, without most of those that are the same in both. */
+function differingFolders(before: GitObject | undefined, after: GitObject | undefined): [TreeEntry[], TreeEntry[]] {
+  if (before === undefined || after === undefined) return [foldersIn(before?.data), foldersIn(after?.data)];
+  const { base, target } = treeWindow(before.data, after.data);
+  return [foldersIn(base), foldersIn(target)];
+}
+
+function foldersIn(tree: Buffer | undefined): TreeEntry[] {
+  if (tree === undefined) return [];
+  return parseTree(tree, '').flatMap((entry) => (entry.mode === '040000' ? decodeEntry(entry) : []));
 }
 
 function isAtOrBelow(path: string, folder: string): boolean {

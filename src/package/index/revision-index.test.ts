@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { commitFiles, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { watchedPrefixes } from '../layout.ts';
+import type { PackageRevision } from '../package-revision.ts';
 import { FactCache } from './fact-cache.ts';
 import { RevisionIndex } from './revision-index.ts';
 
@@ -62,4 +63,39 @@ test('what is kept in memory follows what is there, not what has been there', as
   }
   expect(cache.size).toBeLessThan(3000);
   expect(at.index.get('r.shop.v1')?.commit).toBe(old);
+});
+
+test('packages of one commit are read together as they are read alone, whatever lies at their paths', async () => {
+  await using scratch = await scratchRepository();
+  await using at = await open(scratch.path);
+  const names = Array.from({ length: 40 }, (_, number) => (number % 2 === 0 ? `p${number}` : `team/é/p${number}`));
+  const files: Record<string, string> = { file: 'no folder', 'empty/a.yaml': 'a: 1\n' };
+  for (const name of names) files[`${name}/Kptfile`] = KPTFILE.replace('shop', name);
+  const commit = await commitFiles(at.git, files, 0, { branch: 'main', from: 'refs/heads/main' });
+  await scratch.git(
+    '-c',
+    'user.name=x',
+    '-c',
+    'user.email=x@example.com',
+    'tag',
+    '-a',
+    '-m',
+    'annotated',
+    'annotated',
+    commit,
+  );
+  const annotated = await at.git.resolveRef('refs/tags/annotated');
+  const places = [...names, 'missing', 'file', 'file/below', 'empty', 'team/é'];
+  const tag = (name: string, oid = commit) => ({ name: `refs/tags/${name}/v1`, before: undefined, after: oid });
+  await at.index.apply(places.map((name) => tag(name)));
+  const together = new Map(Array.from(at.index.all(), (row) => [row.name, row]));
+  for (const oid of [commit, annotated ?? '']) {
+    await using alone = await open(scratch.path);
+    for (const name of places) await alone.index.apply([tag(name, oid)]);
+    const tips = (rows: Iterable<PackageRevision>) =>
+      Array.from(rows, ({ name, tip, kptfile }) => [name, tip, kptfile]).sort();
+    const published = (rows: Iterable<PackageRevision>) => [...rows].filter(({ revision }) => revision === 1);
+    expect(published(together.values())).toHaveLength(names.length);
+    expect(tips(published(alone.index.all()))).toEqual(tips(published(together.values())));
+  }
 });
