@@ -1,4 +1,4 @@
-import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { inSlices } from './in-slices.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';
@@ -71,9 +71,9 @@ export class ObjectStore {
     try {
       await this.#writePack(objects);
       return true;
-    } catch (error) {
-      if (!isSluiceError(error, 'Unavailable')) throw error;
-      // Git takes no object into a pack that it cannot read. As files they may be there, as before.
+    } catch {
+      // Git takes no object into a pack that it cannot read; as files they may be there, as before. What else hinders, a full disk
+      // say, hinders the files too, and is told then.
       return false;
     }
   }

@@ -257,6 +257,7 @@ export class PackageRepository implements Workbench {
   /** Nobody hears of changes from here on, also not of those that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#queue.close();
     try {
       await this.saveCache();
     } finally {

@@ -199,6 +199,18 @@ test('after a request of nobody knows what outcome, its refs are read before the
   }
 });
 
+test('what still waits when the repository is closed is told so, and not carried out', async () => {
+  const remote = new Remote();
+  const queue = new WriteQueue(remote);
+  const first = create(queue, 0);
+  while (remote.requests.length < 1) await setImmediate();
+  const waiting = [create(queue, 1), publish(queue, 2)];
+  queue.close();
+  const results = await Promise.allSettled([first, ...waiting, create(queue, 3)]);
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
+  expect(remote.requests).toHaveLength(1);
+});
+
 const request = fc.record({
   what: fc.constantFrom('create', 'publish'),
   /** How long it waits before it is asked for, in turns of the event loop. */

@@ -47,6 +47,7 @@ export class WriteQueue {
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most = MOST_WRITES;
   #running = false;
+  #closed = false;
 
   constructor(target: WriteTarget) {
     this.#target = target;
@@ -54,6 +55,7 @@ export class WriteQueue {
 
   /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
   add(write: PendingWrite): Promise<PackageRevision | undefined> {
+    if (this.#closed) return Promise.reject(closing());
     if (this.#waiting.length >= MOST_WAITING)
       return Promise.reject(
         new SluiceError('TooManyRequests', `${this.#waiting.length} writes of this repository wait already; try again`),
@@ -67,6 +69,12 @@ export class WriteQueue {
     return entry.over.promise;
   }
 
+  /** Whatever still waits is not carried out; the request that is under way may be. */
+  close(): void {
+    this.#closed = true;
+    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closing());
+  }
+
   async #run(): Promise<void> {
     while (this.#waiting.length > 0 || this.#groups.length > 0) await this.#target.alone(() => this.#round());
     this.#running = false;
@@ -75,6 +83,7 @@ export class WriteQueue {
   /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
   async #round(): Promise<void> {
     const entries = this.#next();
+    if (entries.length === 0) return;
     try {
       await this.#settleDoubt(entries);
       const batch = await gatherBatch(entries, this.#target);
@@ -142,4 +151,11 @@ export class WriteQueue {
       // Told by `gatherBatch` to those whom it concerns.
     }
   }
+}
+
+function closing(): SluiceError {
+  return new SluiceError(
+    'Unavailable',
+    'the repository is being closed; nothing was written. Try again when it is open',
+  );
 }
