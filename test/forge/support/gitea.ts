@@ -31,16 +31,17 @@ export async function startGitea(program: GiteaProgram): Promise<GiteaAddress & 
   await writeFile(config, settings(folder, port, program));
   const env = { PATH: process.env.PATH, HOME: folder, GITEA_WORK_DIR: folder };
   const gitea = (...args: string[]) => run(program.path, ['--config', config, ...args], { env, cwd: folder });
-  await gitea('migrate');
-  const { username, password } = OWNER;
-  const more = ['--email', `${username}@example.com`, '--admin', '--must-change-password=false'];
-  await gitea('admin', 'user', 'create', '--username', username, '--password', password, ...more);
-  const child = spawn(program.path, ['--config', config, 'web'], { env, cwd: folder, stdio: 'ignore' });
+  let child: ChildProcess | undefined;
   const close = async () => {
-    await end(child);
+    if (child !== undefined) await end(child);
     await rm(folder, { recursive: true, force: true });
   };
   try {
+    await gitea('migrate');
+    const { username, password } = OWNER;
+    const more = ['--email', `${username}@example.com`, '--admin', '--must-change-password=false'];
+    await gitea('admin', 'user', 'create', '--username', username, '--password', password, ...more);
+    child = spawn(program.path, ['--config', config, 'web'], { env, cwd: folder, stdio: 'ignore' });
     await answers(`${url}/api/v1/version`, child);
   } catch (error) {
     const log = await readFile(join(folder, 'log', 'gitea.log'), 'utf8').catch(() => 'no log');
