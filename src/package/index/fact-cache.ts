@@ -105,7 +105,7 @@ function putLines(cache: FactCache, data: Buffer): boolean {
     if (data[start] === KPTFILE) {
       const json = start + 1 + OID_LENGTH;
       const blob = data.toString('latin1', start + 1, json);
-      cache.kptfiles.set(blob, KptfileFact.ofJson(data.toString('utf8', json, stop)));
+      cache.kptfiles.set(blob, KptfileFact.ofJson(data.subarray(json, stop)));
     } else if (!put(cache, data.toString('utf8', start, stop))) return false;
     start = stop + 1;
   }
@@ -146,7 +146,7 @@ function* linesOf(cache: FactCache): Generator<string> {
   const line = (...parts: Line) => JSON.stringify(parts);
   for (const [key, value] of cache.commits) yield line('c', key, value);
   for (const [key, { json, problem = '' }] of cache.kptfiles)
-    yield json === undefined ? line('p', key, problem) : `k${key}${json}`;
+    yield json === undefined ? line('p', key, problem) : `k${key}${json.toString('utf8')}`;
   for (const [key, value] of cache.records) yield line('r', key, value);
   for (const [key, value] of cache.folders) yield line('f', key, value);
 }

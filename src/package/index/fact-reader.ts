@@ -13,7 +13,7 @@ import { KptfileFact } from './kptfile-fact.ts';
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
 const SLICE = 128;
 /** Slices under way at once. */
-const UNDER_WAY = 3;
+const UNDER_WAY = 6;
 /** From so many packages of one commit on, its root tree is gone through here, once. */
 const MANY = 16;
 /** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
