@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Clock } from '../foundation/clock.ts';
+import { ManualClock } from '../foundation/manual-clock.ts';
 import { hashObject } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
 import { StagedObjects } from './staged-objects.ts';
@@ -21,6 +22,21 @@ describe('staged objects', () => {
     stage.add([b, a]);
     a.data.fill(0);
     expect(stage.waiting().map(({ data }) => Buffer.from(data).toString())).toEqual(['a', 'b']);
+  });
+
+  test('of the past are forgotten, what waits is not', () => {
+    const time = new ManualClock();
+    const stage = new StagedObjects(time);
+    const [old, young, waiting] = [blob('old'), blob('young'), blob('waiting')];
+    stage.add([old, young, waiting]);
+    stage.onDisk([old]);
+    time.advance(40_000);
+    stage.onDisk([young]);
+    time.advance(20_000);
+    expect([old, young, waiting].map(({ oid }) => stage.get(oid) !== undefined)).toEqual([false, true, true]);
+    time.advance(60_000);
+    expect([young, waiting].map(({ oid }) => stage.get(oid) !== undefined)).toEqual([false, true]);
+    expect(stage.waiting()).toHaveLength(1);
   });
 
   test('are full by number and by size, and never forget what waits', () => {

@@ -5,7 +5,11 @@ import type { NewObject } from './object-source.ts';
 /** What may wait in memory. Above either, what waits is brought to the disk early, so that imports of any size work. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const MOST_OBJECTS = 10_000;
-/** What stays readable after it reached the disk, because what was written is read again at once. */
+/**
+ * What stays readable after it reached the disk, because what was written is read again at once; and so long, in milliseconds, at
+ * most: hundreds of repositories may be open, and few of them are written to.
+ */
+const RECENT_MS = 60_000;
 const RECENT_BYTES = 8 * 1024 * 1024;
 const LARGEST_RECENT = 256 * 1024;
 /** What an object takes beside its data. */
@@ -34,6 +38,7 @@ export class StagedObjects {
   /** The one that was not used for the longest time first. */
   readonly #recent = new Map<Oid, Recent>();
   #recentBytes = 0;
+  #cancelSweep: (() => void) | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -78,6 +83,7 @@ export class StagedObjects {
       if (this.#staged.delete(object.oid)) this.#stagedBytes -= cost(object);
       if (object.data.length <= LARGEST_RECENT) this.#remember(object, at);
     }
+    this.#sweepLater();
   }
 
   /** Forgets everything, also what waits. */
@@ -86,6 +92,18 @@ export class StagedObjects {
     this.#stagedBytes = 0;
     this.#recent.clear();
     this.#recentBytes = 0;
+    this.#cancelSweep?.();
+    this.#cancelSweep = undefined;
+  }
+
+  #sweepLater(): void {
+    if (this.#recent.size === 0) return;
+    this.#cancelSweep ??= this.#clock.schedule(RECENT_MS, () => {
+      this.#cancelSweep = undefined;
+      const now = this.#clock.now();
+      for (const [oid, { at }] of this.#recent) if (now - at >= RECENT_MS || now < at) this.#forget(oid);
+      this.#sweepLater();
+    });
   }
 
   #remember(object: NewObject, at: number): void {

@@ -12,10 +12,10 @@ import { median, milliseconds, printTable } from './table.ts';
 const COUNTS = [1, 200];
 const PACKAGES = 50;
 const REVISIONS = 3;
-const DRAFTS = 10;
-/** Seconds of rest that are measured, after some more in which the work of the start ends. */
+const DRAFTS = 2;
+/** Seconds of rest that are measured, after so many without news. */
 const IDLE = 30;
-const CALM = 20;
+const CALM = 10;
 const PUBLICATIONS = 20;
 const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const REVISIONS_PATH = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
@@ -101,7 +101,7 @@ async function measure(
     `${most.openFiles}`,
   ];
   if (idle === 0) return [`${count}`, name, ...figures, '', '', ''];
-  await sleep(CALM * 1000);
+  for (let said = -1; said !== up.output.length; await sleep(CALM * 1000)) said = up.output.length;
   const before = processLoad(pid);
   await sleep(idle * 1000);
   const after = processLoad(pid);
