@@ -109,6 +109,14 @@ describe('a remote repository', () => {
     requests.add(KEY, undefined);
     expect(await asked(reconcile)).toBe(0);
     expect((await status())?.lastWebhookTime).toBe('2026-01-01T00:00:00Z');
+    const versions = new Set<string | undefined>();
+    for (let second = 1; second <= 20; second += 1) {
+      clock.timers.advance(1000);
+      requests.add(KEY, undefined);
+      await reconcile();
+      versions.add((await world.client.get(repositoryKind, KEY)).metadata.resourceVersion);
+    }
+    expect(versions.size).toBe(1);
   });
 
   test.each([DAY, -DAY])(

@@ -1,4 +1,5 @@
 import { timestamp } from '../../src/foundation/clock.ts';
+import type { RemoteNote } from '../../src/git/git-repository.ts';
 import { type NewCondition, setCondition } from '../../src/resource/condition.ts';
 import { type Repository, TRANSPORT_CONDITION } from '../../src/resource/kinds/repository.ts';
 import { sameValue } from '../../src/resource/same-value.ts';
@@ -17,7 +18,7 @@ export interface RepositoryReport {
     /** When a webhook last spoke, milliseconds since the epoch; undefined if none has since the repository was opened. */
     readonly webhookAt: number | undefined;
     /** See `GitRepository.remoteNote`. */
-    readonly remoteNote: string | undefined;
+    readonly remoteNote: RemoteNote | undefined;
   };
 }
 
@@ -56,19 +57,22 @@ export function statusAfter(
         }),
   };
   const isNews = !sameValue(withoutTimes(status), withoutTimes(before ?? {}));
-  const age = status.lastFullSyncTime == null ? 0 : Date.parse(status.lastFullSyncTime) - timeOf(before);
   // Negative after the clock was set back.
-  return isNews || age >= TIMES_EVERY || age < 0 ? status : undefined;
+  const isOld = (['lastFullSyncTime', 'lastWebhookTime'] as const).some((time) => {
+    const age = timeOf(status, time) - timeOf(before, time);
+    return age >= TIMES_EVERY || age < 0;
+  });
+  return isNews || isOld ? status : undefined;
 }
 
-/** How the remote is talked to. It is not about health: both ways are right, and one is faster. */
-function transport(remoteNote: string): NewCondition {
-  const reason = / by git\b/.test(remoteNote) ? 'Git' : 'OwnClient';
-  return { type: TRANSPORT_CONDITION, status: 'True', reason, message: remoteNote };
+/** How the remote is talked to. It is not about health: both ways are right, one is faster, and some remotes are only read. */
+function transport({ way, message }: RemoteNote): NewCondition {
+  return { type: TRANSPORT_CONDITION, status: 'True', reason: way, message };
 }
 
-function timeOf(status: Repository['status']): number {
-  return status?.lastFullSyncTime == null ? Number.NEGATIVE_INFINITY : Date.parse(status.lastFullSyncTime);
+/** Milliseconds since the epoch; the epoch itself for a time that is not there. */
+function timeOf(status: Repository['status'], time: 'lastFullSyncTime' | 'lastWebhookTime'): number {
+  return Date.parse(status?.[time] ?? '') || 0;
 }
 
 /** What makes a write worth it. That a webhook works is news; that it spoke again is not. */

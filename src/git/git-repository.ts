@@ -25,8 +25,8 @@ export interface GitRepository {
   readonly signs: boolean;
   /** Why another engine than the native one was chosen, and what that limits. */
   readonly engineNote?: string | undefined;
-  /** How remotes are talked to, as far as that was needed so far: by the client of this house or by git, and why. For people. */
-  readonly remoteNote?: string | undefined;
+  /** How remotes are talked to, as far as that was needed so far. */
+  readonly remoteNote?: RemoteNote | undefined;
 
   /**
    * All refs whose full name starts with one of the prefixes (all refs without any), sorted by name. Symbolic refs are left out.
@@ -282,6 +282,13 @@ export interface SshCredentials {
 }
 
 export type PushOutcome = 'done' | 'not done';
+
+/** How remotes are talked to: by the client of this house, by git where that cannot, and `ReadOnly` where nothing can be pushed. */
+export interface RemoteNote {
+  readonly way: 'OwnClient' | 'Git' | 'ReadOnly';
+  /** Each remote with how it is fetched from and pushed to, and why. For people. */
+  readonly message: string;
+}
 
 /** Further refspecs of a fetch, which are looked at only if what changes under the others asks for it. */
 export interface LaterRefs {

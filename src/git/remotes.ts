@@ -1,6 +1,6 @@
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { EngineOptions } from './engine-options.ts';
-import type { FetchOptions, GitRemote, PushOutcome, Ref, RefChange, RefUpdate } from './git-repository.ts';
+import type { FetchOptions, GitRemote, PushOutcome, Ref, RefChange, RefUpdate, RemoteNote } from './git-repository.ts';
 import type { GitTransport } from './native/git-transport.ts';
 import { checkRefPrefix } from './ref-name.ts';
 import { checkRefUpdates, moved, newValue } from './ref-updates.ts';
@@ -13,7 +13,15 @@ const MOST_UPDATES = 2_000;
 
 const JOBS = ['fetch', 'push'] as const;
 type Job = (typeof JOBS)[number];
-const OWN = 'own client';
+
+/** By whom a job is done, if it can be done at all, and the rest of a sentence that begins with the job. */
+interface Way {
+  readonly by: 'own client' | 'git' | 'nobody';
+  readonly how: string;
+}
+
+/** Failures of a probe that stay until somebody changes something. */
+const LASTING: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFound']);
 
 /**
  * Fetch, listing and push: over HTTP and ssh by the client of this house, as far as the server offers what that needs, and else by
@@ -24,7 +32,7 @@ export class Remotes {
   readonly #local: LocalRepository;
   readonly #git: GitTransport;
   readonly #http = new Map<string, HttpTransport>();
-  readonly #notes = new Map<string, Partial<Record<Job, string>>>();
+  readonly #ways = new Map<string, Partial<Record<Job, Way>>>();
 
   constructor(options: EngineOptions, local: LocalRepository, git: GitTransport) {
     this.#options = options;
@@ -32,13 +40,17 @@ export class Remotes {
     this.#git = git;
   }
 
-  /** How remotes are talked to, as far as that was needed so far; a line for each, for people. */
-  get note(): string | undefined {
-    const notes = [...this.#notes].map(([url, jobs]) => {
-      const parts = JOBS.flatMap((job) => (jobs[job] === undefined ? [] : [`${job} ${jobs[job]}`]));
+  /** How remotes are talked to, as far as that was needed so far; the message has a line for each. */
+  get note(): RemoteNote | undefined {
+    if (this.#ways.size === 0) return undefined;
+    const lines = [...this.#ways].map(([url, jobs]) => {
+      const parts = JOBS.flatMap((job) => (jobs[job] === undefined ? [] : [`${job} ${jobs[job].how}`]));
       return `${url}: ${parts.join('; ')}`;
     });
-    return notes.length === 0 ? undefined : notes.sort().join('\n');
+    const ways = [...this.#ways.values()];
+    const byGit = ways.some(({ fetch, push }) => fetch?.by === 'git' || push?.by === 'git');
+    const readOnly = ways.some(({ push }) => push?.by === 'nobody');
+    return { way: readOnly ? 'ReadOnly' : byGit ? 'Git' : 'OwnClient', message: lines.sort().join('\n') };
   }
 
   /**
@@ -52,14 +64,14 @@ export class Remotes {
       return;
     }
     const problem = await http.fetchProblem(remote, signal);
-    if (problem === undefined) this.#note(remote, 'fetch', `by ${OWN}`);
+    if (problem === undefined) this.#noteOwn(remote, 'fetch', http);
     else this.#noteGit(remote, 'fetch', problem);
     try {
       await http.checkPush(remote, signal);
-      this.#note(remote, 'push', `by ${http.pushNote}`);
+      this.#noteOwn(remote, 'push', http);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      this.#note(remote, 'push', `not possible: ${error.message}`);
+      if (LASTING.has(error.code)) this.#noteNobody(remote, 'push', error.message);
     }
   }
 
@@ -140,13 +152,15 @@ export class Remotes {
     byGit: () => Promise<Result>,
   ): Promise<Result> {
     const { http, why } = this.#way(remote);
-    const result = http === undefined ? { leftToGit: why } : await this.#noting(remote, job, () => byOwn(http));
-    if (isLeftToGit(result)) {
+    if (http !== undefined) {
+      const result = await this.#noting(remote, job, () => byOwn(http));
+      if (!isLeftToGit(result)) {
+        this.#noteOwn(remote, job, http);
+        return result;
+      }
       this.#noteGit(remote, job, result.leftToGit);
-      return await this.#noting(remote, job, byGit);
-    }
-    this.#note(remote, job, `by ${job === 'push' && http !== undefined ? http.pushNote : OWN}`);
-    return result;
+    } else this.#noteGit(remote, job, why);
+    return await this.#noting(remote, job, byGit);
   }
 
   /** The own client, or why there is none for a remote. */
@@ -167,18 +181,26 @@ export class Remotes {
     try {
       return await work();
     } catch (error) {
-      if (isSluiceError(error, 'Unsupported')) this.#note(remote, job, `not possible: ${error.message}`);
+      if (isSluiceError(error, 'Unsupported')) this.#noteNobody(remote, job, error.message);
       throw error;
     }
   }
 
-  #noteGit(remote: GitRemote, job: Job, why: string): void {
-    this.#note(remote, job, `by git, because ${why}`);
+  #noteOwn(remote: GitRemote, job: Job, http: HttpTransport): void {
+    this.#note(remote, job, { by: 'own client', how: `by ${job === 'push' ? http.pushNote : 'own client'}` });
   }
 
-  #note(remote: GitRemote, job: Job, how: string): void {
+  #noteGit(remote: GitRemote, job: Job, why: string): void {
+    this.#note(remote, job, { by: 'git', how: `by git, because ${why}` });
+  }
+
+  #noteNobody(remote: GitRemote, job: Job, why: string): void {
+    this.#note(remote, job, { by: 'nobody', how: `not possible: ${why}` });
+  }
+
+  #note(remote: GitRemote, job: Job, way: Way): void {
     const { url } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    this.#notes.set(url, { ...this.#notes.get(url), [job]: how });
+    this.#ways.set(url, { ...this.#ways.get(url), [job]: way });
   }
 
   async #checkObjects(updates: readonly RefUpdate[]): Promise<void> {

@@ -65,12 +65,12 @@ test('packs of any size go through without being held in memory, both ways', { t
     const pushed = repository.push(remote, [{ type: 'create', ref: 'refs/heads/large', new: large }]);
     expect(await growth(pushed)).toBeLessThan(MOST);
     expect(refsOf(origin).get('refs/heads/large')).toBe(large);
-    expect(repository.remoteNote).toContain('push by own client');
+    expect(repository.remoteNote?.message).toContain('push by own client');
 
     const other = await openRepository(initBare(join(folder.path, 'other.git')));
     await other.fetch(remote, { refspecs: ['+refs/heads/main:refs/heads/main'] });
     expect(await growth(other.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] }))).toBeLessThan(MOST);
-    expect(other.remoteNote).toContain('fetch by own client');
+    expect(other.remoteNote?.message).toContain('fetch by own client');
     await other.close();
     fsck(other.path);
   } finally {

@@ -113,7 +113,7 @@ describe('the own client', () => {
         if (done) expect(refsOf(origin)).toEqual(before);
         expect(refsOf(origin).get(`refs/tags/d${count}`)).toBe(next);
       }
-      expect(repository.remoteNote).toContain('push by own client');
+      expect(repository.remoteNote?.message).toContain('push by own client');
     });
 
     test('a listing fails, and works the next time', async () => {
@@ -141,7 +141,7 @@ describe('the own client', () => {
         expect(refsOf(repository.path)).toEqual(before);
         expect((await fetch()).map((change) => change.name)).toEqual([name]);
       }
-      expect(repository.remoteNote).toContain('fetch by own client');
+      expect(repository.remoteNote?.message).toContain('fetch by own client');
       await writer.close();
     });
   });
@@ -201,7 +201,7 @@ describe('the own client', () => {
       const matches: Fault['matches'] = (...request) => isPush(...request) && pushes++ === 0;
       proxy.fault = { matches, swallowed: true, body, after: 'end' };
       await repository.push(remote, [create('refs/heads/a', await commit())]);
-      expect(repository.remoteNote).toContain('push by git, because the server could not unpack what was sent');
+      expect(repository.remoteNote?.message).toContain('push by git, because the server could not unpack what was sent');
       expect(refsOf(origin).has('refs/heads/a')).toBe(true);
       // A clock that stands still would keep what the transfer by git left behind.
       proxy.fault = undefined;

@@ -82,7 +82,7 @@ describe.skipIf(missing !== '')(`Gitea${missing === '' ? '' : ` (${missing})`}`,
     await store.repository('packages').sync();
     expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
     expect(await gitea.refs('flow')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
-    expect(store.repository('packages').git.remoteNote).toMatch(/fetch by own client; push by own client$/);
+    expect(store.repository('packages').git.remoteNote?.message).toMatch(/fetch by own client; push by own client$/);
     const requests = await requestsOf('flow');
     expect(requests.filter((request) => request === 'POST git-receive-pack').length).toBeGreaterThanOrEqual(5);
     expect(requests.filter((request) => request === 'GET info/refs?service=git-receive-pack')).toHaveLength(1);

@@ -14,6 +14,7 @@ import type {
   Ref,
   RefChange,
   RefUpdate,
+  RemoteNote,
 } from '../git-repository.ts';
 import { MetFiles } from '../met-files.ts';
 import type { ObjectSource } from '../object-source.ts';
@@ -21,8 +22,8 @@ import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { writePack } from '../transport/pack-writer.ts';
 import { CatFile } from './cat-file.ts';
-import { GitTransport } from './git-transport.ts';
 import { dropGarbage } from './garbage.ts';
+import { GitTransport } from './git-transport.ts';
 import { isLeftAlone, packObjects, sweepTemporaryFiles } from './maintenance.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
@@ -99,7 +100,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
   }
 
-  get remoteNote(): string | undefined {
+  get remoteNote(): RemoteNote | undefined {
     return this.#remotes.note;
   }
 

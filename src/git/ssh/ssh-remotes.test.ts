@@ -99,7 +99,7 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
     fsck(origin);
     const commands = server.commands().slice(before);
     expect(commands).toEqual([expect.stringContaining(`git-receive-pack '${origin}'`)]);
-    expect(repository.remoteNote).toContain(transport === 'auto' ? 'push by own client' : 'push by git');
+    expect(repository.remoteNote?.message).toContain(transport === 'auto' ? 'push by own client' : 'push by git');
   });
 
   test('a push is refused as a whole', async () => {
@@ -135,7 +135,7 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
     ]);
     expect(await mirror.fetch(remote, MIRROR)).toEqual([]);
     expect((await mirror.readCommit(third)).parents).toEqual([second]);
-    expect(mirror.remoteNote).toContain(transport === 'auto' ? 'fetch by own client' : 'fetch by git');
+    expect(mirror.remoteNote?.message).toContain(transport === 'auto' ? 'fetch by own client' : 'fetch by git');
     await mirror.close();
     fsck(join(folder.path, 'mirror.git'));
     // The short form has no port: what can be seen here is where it leads.
@@ -306,8 +306,8 @@ describe.skipIf(problem !== undefined)(`${title}, on a server that lets no versi
       const commit = await repository.writeCommit(commitOf(await repository.editTree(undefined, new Map())));
       await repository.push(remote, [{ type: 'create', ref: 'refs/heads/main', new: commit }]);
       expect(await repository.listRemoteRefs(remote)).toEqual([{ name: 'refs/heads/main', oid: commit }]);
-      expect(repository.remoteNote).toContain('push by own client');
-      expect(repository.remoteNote).toContain('fetch by git, because the server does not speak version 2');
+      expect(repository.remoteNote?.message).toContain('push by own client');
+      expect(repository.remoteNote?.message).toContain('fetch by git, because the server does not speak version 2');
     } finally {
       await repository.close();
       await server.close();

@@ -64,10 +64,10 @@ describe('the own client over HTTP', () => {
       await repository.push(remote, [create(`refs/heads/${name}`, await commit({ [name]: name }, [first]))]);
     expect(posts('receive-pack')).toBe(3);
     expect(server.requests).toHaveLength(4);
-    expect(repository.remoteNote).toBe(`${remote.url}: push by own client`);
+    expect(repository.remoteNote?.message).toBe(`${remote.url}: push by own client`);
     await repository.fetch(remote, { refspecs: REFSPECS });
     expect(gets()).toEqual(['git-receive-pack', 'git-upload-pack']);
-    expect(repository.remoteNote).toBe(`${remote.url}: fetch by own client; push by own client`);
+    expect(repository.remoteNote?.message).toBe(`${remote.url}: fetch by own client; push by own client`);
     fsck(origin);
   });
 
@@ -90,7 +90,7 @@ describe('the own client over HTTP', () => {
     const files = Object.fromEntries(Array.from({ length: 36 }, (_, n) => [`f${n}`, randomBytes(1 << 20)]));
     const large = await commit(files, [first]);
     await repository.push(remote, [create('refs/heads/large', large)]);
-    expect(repository.remoteNote).toContain('push by own client');
+    expect(repository.remoteNote?.message).toContain('push by own client');
     expect(refsOf(origin).get('refs/heads/large')).toBe(large);
     fsck(origin);
   });
@@ -106,7 +106,7 @@ describe('the own client over HTTP', () => {
     fsck(origin);
     const fourth = await commit({ d: 'd' }, [third]);
     await repository.push(remote, [create('refs/heads/z', fourth)]);
-    expect(repository.remoteNote).toContain('push by own client');
+    expect(repository.remoteNote?.message).toContain('push by own client');
   });
 
   test('whether a push whose answer was lost was carried out can be found out', async () => {
@@ -193,7 +193,7 @@ describe('the own client over HTTP', () => {
       }
     }
     expect(failures).toBeGreaterThan(30);
-    expect(other.remoteNote).toContain('fetch by own client');
+    expect(other.remoteNote?.message).toContain('fetch by own client');
     fsck(other.path);
     await other.close();
   });
@@ -221,7 +221,7 @@ describe('the own client over HTTP', () => {
       await repository.push(remote, [create('refs/heads/w', first)]);
       for (const name of ['x', 'y']) await repository.push(remote, [create(`refs/heads/${name}`, first)]);
       expect(refsOf(origin).size).toBe(4);
-      expect(repository.remoteNote).toContain('asking for the refs before each push');
+      expect(repository.remoteNote?.message).toContain('asking for the refs before each push');
       // One to find out what the server can do, and one for each of the three.
       expect(gets()).toHaveLength(4);
       expect(server.requests.filter(({ status }) => status === 400)).toHaveLength(1);
@@ -233,17 +233,20 @@ describe('the own client over HTTP', () => {
       const other = await openRepository(initBare(join(folder.path, 'other.git')));
       expect(await other.fetch(remote, { refspecs: REFSPECS })).toHaveLength(1);
       expect(await other.listRemoteRefs(remote)).toHaveLength(1);
-      expect(other.remoteNote).toContain('fetch by git, because the server does not speak version 2');
+      expect(other.remoteNote?.message).toContain('fetch by git, because the server does not speak version 2');
       const byGit = await openRepository(other.path, { transport: 'git' });
       for (const one of [other, byGit]) {
         const error = await failure(one.push(remote, [create('refs/heads/x', first)]));
         expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('all or nothing') });
-        expect(one.remoteNote).toContain('push not possible: ');
+        expect(one.remoteNote).toMatchObject({
+          way: 'ReadOnly',
+          message: expect.stringContaining('push not possible: '),
+        });
       }
       expect(refsOf(origin).size).toBe(1);
       git(origin, ['config', 'receive.advertiseAtomic', 'true']);
       await other.probeRemote(remote);
-      expect(other.remoteNote).toContain('push by own client');
+      expect(other.remoteNote).toMatchObject({ way: 'Git', message: expect.stringContaining('push by own client') });
       await byGit.close();
       await other.close();
     });

@@ -48,7 +48,7 @@ test('whatever the history, what is sent completes what the server has', async (
           fsck(origin);
         }
         expect(refsOf(origin).size).toBe(commits.length);
-        expect(repository.remoteNote).toBe(`${remote.url}: push by own client`);
+        expect(repository.remoteNote?.message).toBe(`${remote.url}: push by own client`);
       } finally {
         await repository.close();
         await server.close();

@@ -7,7 +7,7 @@ import { conditionsSchema, observedGenerationSchema } from './condition-schema.t
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';
 import { serverTimeSchema } from './time-schema.ts';
 
-/** Tells by its reason how the remote is talked to, `OwnClient` or `Git`, and by its message why. */
+/** Tells by its reason how the remote is talked to, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 
 const git = z.object({
