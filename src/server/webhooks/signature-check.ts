@@ -75,9 +75,11 @@ function bodyProof(header: Header, secrets: readonly string[]): Proof | undefine
 
 function tokenProof(token: string | undefined, secrets: readonly string[]): Proof | undefined {
   if (token === undefined) return undefined;
+  // Each byte of a header is read as one character; what is compared is what was sent.
+  const sent = Buffer.from(token, 'latin1').toString('utf8');
   return {
     update: () => undefined,
-    holds: () => secrets.map((secret) => sameText(secret, token)).includes(true),
+    holds: () => secrets.map((secret) => sameText(secret, sent)).includes(true),
   };
 }
 

@@ -41,9 +41,14 @@ beforeEach(async () => {
   await repository('silent');
   await repository('broken', 'missing');
   await repository('empty', 'nothing');
-  await client.create(secretKind, { metadata: { name: 'hook' }, stringData: { token: `${SECRET}\nnext one\n` } });
+  await repository('unnamed', '');
+  await client.create(secretKind, {
+    metadata: { name: 'hook' },
+    stringData: { token: `${SECRET}\nnext one\ngrüße von drüben\n` },
+  });
   await client.create(secretKind, { metadata: { name: 'silent' }, stringData: { token: SECRET } });
-  await client.create(secretKind, { metadata: { name: 'nothing' }, stringData: { token: '\n' } });
+  await client.create(secretKind, { metadata: { name: 'nothing' }, stringData: { token: '\n \n\t\n' } });
+  await client.create(secretKind, { metadata: { name: 'unnamed' }, stringData: { token: SECRET } });
 });
 afterEach(() => server.stop());
 
@@ -87,6 +92,8 @@ test('a delivery tells what to look at, and one that comes again does nothing', 
 test('each line of the secret counts while it is renewed', async () => {
   expect((await post('apps', 'x', signed('x', 'next one'))).status).toBe(202);
   expect((await post('apps', 'x', { 'X-Gitlab-Token': 'next one' })).status).toBe(202);
+  const sent = Buffer.from('grüße von drüben').toString('latin1');
+  expect((await post('apps', 'x', { 'X-Gitlab-Token': sent })).status).toBe(202);
   expect((await post('apps', 'x', { 'X-Gitlab-Token': `${SECRET}\\nnext one` })).status).toBe(401);
 });
 
@@ -96,8 +103,11 @@ test('no answer tells whether a repository is there, and has a webhook', async (
     said(post('apps', 'x', signed('x', 'wrong'))),
     said(post('apps', 'x', {})),
     said(post('apps', 'x', { 'X-Hub-Signature': 'sha1=00' })),
-    ...['silent', 'broken', 'empty', 'unknown'].map((name) => said(post(name, 'x', right))),
-    ...['silent', 'broken', 'empty', 'unknown'].map((name) => said(post(name, 'x', { 'X-Gitlab-Token': '' }))),
+    ...['silent', 'broken', 'empty', 'unnamed', 'unknown'].map((name) => said(post(name, 'x', right))),
+    ...['silent', 'broken', 'empty', 'unnamed', 'unknown'].map((name) =>
+      said(post(name, 'x', { 'X-Gitlab-Token': '' })),
+    ),
+    said(post('empty', 'x', signed('x', ' '))),
   ]);
   expect(new Set(answers).size).toBe(1);
   expect(answers[0]).toContain('[401,');
@@ -115,6 +125,24 @@ test('a large body is verified and not kept; above 25 MiB it is refused', async 
   expect(heard).toEqual(['default/apps everything']);
   expect(await refusedLength('apps')).toBe(413);
   expect(await refusedLength('unknown')).toBe(413);
+});
+
+test('those who send slowly keep nobody out', async () => {
+  const slow = Array.from({ length: 64 }, () =>
+    request(`${server.listener.url}/webhooks/git/default/apps`, { method: 'POST', headers: { 'content-length': 9 } }),
+  );
+  let cutOff = 0;
+  for (const sent of slow) {
+    sent.on('error', () => {
+      cutOff += 1;
+    });
+    sent.write('x');
+  }
+  await expect.poll(async () => (await post('apps', 'x', signed('x'))).status).toBe(429);
+  ahead = 1000;
+  expect((await post('apps', 'y', signed('y'))).status).toBe(202);
+  await expect.poll(() => cutOff).toBe(1);
+  for (const sent of slow) sent.destroy();
 });
 
 /** The status for a body that is announced as too long; nothing of it is sent. */

@@ -7,7 +7,6 @@ import { keyText, type ObjectKey } from '../../resource/object.ts';
 import { methodNotAllowed } from '../dispatch.ts';
 import type { PathHandler } from '../exchange.ts';
 import { type Answer, textAnswer } from '../http/answer.ts';
-import { InFlight } from '../limits/in-flight.ts';
 import { SeenDeliveries } from './seen-deliveries.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { type HintedScope, syncHint } from './sync-hint.ts';
@@ -29,6 +28,8 @@ const KEPT_BYTES = 1024 * 1024;
 /** Milliseconds for a body to arrive; forges give up on us after as long. */
 const BODY_TIMEOUT = 10_000;
 const MAX_IN_FLIGHT = 64;
+/** Milliseconds after which a body that still arrives makes way where many do: forges send theirs at once. */
+const PATIENCE = 1000;
 const MAX_SEEN = 10_000;
 
 const DELIVERY_HEADERS = [
@@ -44,7 +45,8 @@ const DELIVERY_HEADERS = [
  */
 export class WebhookEndpoint {
   readonly #options: WebhookOptions;
-  readonly #inFlight = new InFlight({ mutating: MAX_IN_FLIGHT, reading: 0, priority: 0 });
+  /** When each request that is being received began, oldest first. */
+  readonly #inFlight = new Map<IncomingMessage, number>();
   readonly #seen: SeenDeliveries;
   /** Stands in where there is no secret, so that no signature is right and each is judged. */
   readonly #nobodys = randomBytes(32).toString('base64');
@@ -59,13 +61,27 @@ export class WebhookEndpoint {
     const repository = repositoryAt(path);
     if (repository === undefined) return undefined;
     if (request.method !== 'POST') throw methodNotAllowed(['POST']);
-    const leave = this.#inFlight.enter('mutating');
+    this.#enter(request);
     try {
       return await this.#receive(repository, request);
     } finally {
-      leave();
+      this.#inFlight.delete(request);
     }
   };
+
+  /** Takes a place, that of a slow sender if there is no other: nobody keeps the rest out by sending without end. */
+  #enter(request: IncomingMessage): void {
+    const now = this.#options.clock.now();
+    const [oldest] = this.#inFlight;
+    if (oldest !== undefined && this.#inFlight.size >= MAX_IN_FLIGHT) {
+      const [slow, since] = oldest;
+      if (Math.abs(now - since) < PATIENCE)
+        throw new SluiceError('TooManyRequests', 'too many webhooks at once, please try again later');
+      this.#inFlight.delete(slow);
+      slow.destroy();
+    }
+    this.#inFlight.set(request, now);
+  }
 
   async #receive(repository: ObjectKey, request: IncomingMessage): Promise<Answer> {
     const { client, clock, onDelivery } = this.#options;

@@ -14,15 +14,15 @@ const MAX_SECRETS = 4;
 const KEYS = [WEBHOOK_SECRET_KEY, 'secret'];
 
 /**
- * The secrets that a webhook of a repository may be signed with: the lines of the keys `token` and `secret`. None if the repository is
+ * The secrets that a webhook of a repository may be signed with: the lines of the keys `token` and `secret`, but for blank ones. None if the repository is
  * not there or has no webhook, which takes as long to find out.
  */
 export async function webhookSecrets(client: Client, { namespace = '', name }: ObjectKey): Promise<readonly string[]> {
   const repository = await client.find(repositoryKind, { namespace, name });
   const secretName = repository?.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
   const secret = await client.find(secretKind, { namespace, name: secretName || name });
-  if (secretName === undefined || secret === undefined) return [];
+  if (!secretName || secret === undefined) return [];
   return KEYS.flatMap((key) => (secretText(secret, key) ?? '').split(/\r?\n/))
-    .filter((line) => line !== '')
+    .filter((line) => line.trim() !== '')
     .slice(0, MAX_SECRETS);
 }
