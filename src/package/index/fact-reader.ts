@@ -88,6 +88,8 @@ export class FactReader {
     const blobs: Oid[] = [];
     for (const place of places) {
       const { oid } = place;
+      // A ref led here: an object that is gone is no revision that is gone.
+      if (objects.get(oid) === undefined) await this.#git.expectObject(oid);
       const described = commits.get(oid) ?? this.#peel(objects.get(oid)).then((commit) => commit && describe(commit));
       commits.set(oid, described);
       const commit = await described;
