@@ -6,6 +6,7 @@ import { sshSigner } from '../src/git/signing/ssh-signer.ts';
 import type { Client } from '../src/resource/client.ts';
 import { type Secret, secretKind, secretText } from '../src/resource/kinds/secret.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../src/resource/object.ts';
+import { elapsed } from './repository/elapsed.ts';
 
 /** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
 export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
@@ -56,7 +57,7 @@ export class Signers {
     try {
       const key = await this.#key(owner);
       const now = this.#clock.now();
-      if (key.trial === undefined || now - key.trial.at >= TRUST) {
+      if (key.trial === undefined || elapsed(now, key.trial.at, TRUST)) {
         key.trial = { at: now, problem: await this.#trial(key) };
       }
       return key.trial.problem === undefined ? undefined : this.#complaint(owner, key.trial.problem);

@@ -8,8 +8,9 @@ import { elapsed } from './elapsed.ts';
 const LONGEST = 3_600_000;
 
 interface Pause {
-  /** Of the object: another one under the same name may have another host. */
+  /** Another object under the same name, or another address in it, may have another host. */
   readonly uid: string | undefined;
+  readonly address: string | undefined;
   readonly error: unknown;
   /** Milliseconds since the epoch. */
   readonly since: number;
@@ -29,9 +30,9 @@ export class HostPauses {
   note(repository: Repository, error: unknown): void {
     const seconds = retryAfterOf(error);
     if (seconds === undefined) return;
-    const { uid } = repository.metadata;
+    const place = placeOf(repository);
     const milliseconds = Math.min(seconds * 1000, LONGEST);
-    this.#pauses.set(keyText(keyOf(repository)), { uid, error, since: this.#clock.now(), milliseconds });
+    this.#pauses.set(keyText(keyOf(repository)), { ...place, error, since: this.#clock.now(), milliseconds });
   }
 
   /** Throws the failure again while the pause lasts. */
@@ -40,13 +41,18 @@ export class HostPauses {
     const pause = this.#pauses.get(key);
     if (pause === undefined) return;
     const isOver = elapsed(this.#clock.now(), pause.since, pause.milliseconds);
-    if (!isOver && pause.uid === repository.metadata.uid) throw pause.error;
+    const { uid, address } = placeOf(repository);
+    if (!isOver && pause.uid === uid && pause.address === address) throw pause.error;
     this.#pauses.delete(key);
   }
 
   forget(key: ObjectKey): void {
     this.#pauses.delete(keyText(key));
   }
+}
+
+function placeOf({ metadata, spec }: Repository): Pick<Pause, 'uid' | 'address'> {
+  return { uid: metadata.uid, address: spec.git?.repo };
 }
 
 function retryAfterOf(error: unknown): number | undefined {

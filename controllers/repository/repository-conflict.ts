@@ -8,7 +8,7 @@ import { canonicalAddress, overlap } from './repository-address.ts';
  * The one that is open goes first, then the older one. Undefined if there is none.
  */
 export async function conflictingRepository(
-  object: Stored<Repository>,
+  object: Repository,
   others: Iterable<Stored<Repository>>,
   isOpen: (other: Stored<Repository>) => boolean,
 ): Promise<Stored<Repository> | undefined> {
@@ -30,7 +30,7 @@ async function placeOf({ spec }: Repository) {
   return { address: await canonicalAddress(repo), branch, directory };
 }
 
-function isOlder(one: Stored<Repository>, other: Stored<Repository>): boolean {
+function isOlder(one: Repository, other: Repository): boolean {
   const [a, b] = [one, other].map(({ metadata }) => metadata.creationTimestamp);
   return a === b ? keyText(keyOf(one)) < keyText(keyOf(other)) : String(a) < String(b);
 }

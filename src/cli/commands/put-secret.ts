@@ -11,8 +11,8 @@ export interface NewSecret {
   readonly stringData: Readonly<Record<string, string>>;
 }
 
-/** Makes or replaces a Secret; returns its name. */
-export async function putSecret({ client, namespace }: Access, { name, ...content }: NewSecret): Promise<string> {
+/** Makes or replaces a Secret. */
+export async function putSecret({ client, namespace }: Access, { name, ...content }: NewSecret): Promise<void> {
   const secret = { metadata: { name, namespace }, ...content };
   const known = await client.find(secretKind, keyOf(secret));
   if (known === undefined) await client.create(secretKind, secret);
@@ -23,7 +23,6 @@ export async function putSecret({ client, namespace }: Access, { name, ...conten
       secretKind.complete({ ...secret, metadata: { ...secret.metadata, resourceVersion } }),
     );
   }
-  return name;
 }
 
 /** The text of a file, or of stdin for `-`, without the line break at its end. `what` is for the message. */

@@ -3,7 +3,7 @@ import { conflictingRepository } from '../../../controllers/repository/repositor
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { looksLikeSsh } from '../../git/ssh/ssh-address.ts';
 import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
 import type { Access } from '../access/access.ts';
@@ -13,7 +13,7 @@ import { revisionsOf } from './find-revision.ts';
 import { inAccess } from './in-access.ts';
 import { putSecret, readSecretFile } from './put-secret.ts';
 import { repositoriesOf } from './repo-get.ts';
-import { readWebhookSecret, webhookAddressText, writeWebhookSecret } from './webhook-secret.ts';
+import { readWebhookSecret, WEBHOOK_SECRET_SUFFIX, webhookAddressText, writeWebhookSecret } from './webhook-secret.ts';
 
 export interface RegOptions extends PlaceOptions, ActorOptions {
   readonly name?: string;
@@ -44,23 +44,21 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
     const { client, namespace } = access;
     const { terminal } = invocation;
     const webhookSecret = await readWebhookSecret(options.webhookSecretFile);
-    const secret = await writeSecret(access, name, options);
-    const webhook = webhookSecret === undefined ? undefined : await writeWebhookSecret(access, name, webhookSecret);
-    const created = await client.create(
-      repositoryKind,
-      newRepository(name, address, options, { namespace, secret, webhook }),
+    const secret = await secretData(options);
+    const repository = repositoryKind.complete(
+      newRepository(name, address, options, {
+        namespace,
+        secret: secret === undefined ? undefined : `${name}${AUTH_SECRET_SUFFIX}`,
+        webhook: webhookSecret === undefined ? undefined : `${name}${WEBHOOK_SECRET_SUFFIX}`,
+      }),
     );
-    const others = await repositoriesOf(access, namespace);
-    const other = await conflictingRepository(created, others, () => true);
-    if (other !== undefined) {
-      await client.delete(repositoryKind, { namespace, name });
-      throw new SluiceError(
-        'AlreadyExists',
-        `Repository conflict with existing repository: ${keyText(keyOf(other))} holds the same packages; use another branch or folder`,
-      );
-    }
+    await expectRoom(access, repository);
+    // Before the object: it is opened at once.
+    if (secret !== undefined) await putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...secret });
+    if (webhookSecret !== undefined) await writeWebhookSecret(access, name, webhookSecret);
+    await client.create(repositoryKind, repository);
     terminal.line(`${name} created`);
-    if (webhook !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
+    if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
     try {
       await access.repositories.ready(name);
     } catch (error) {
@@ -75,6 +73,22 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
     return 0;
   };
   return inAccess(options, invocation, register, true);
+}
+
+/** Looked at before anything is written: the Secrets of a repository that has the name already must stay as they are. */
+async function expectRoom(access: Access, repository: Repository): Promise<void> {
+  const others = await repositoriesOf(access, access.namespace);
+  const other = await conflictingRepository(repository, others, () => true);
+  if (other === undefined) return;
+  if (other.metadata.name === repository.metadata.name)
+    throw new SluiceError(
+      'AlreadyExists',
+      `Repository ${keyText(keyOf(other))} already exists; choose another name with --name, or forget it with "sluice repo unreg ${other.metadata.name}"`,
+    );
+  throw new SluiceError(
+    'AlreadyExists',
+    `Repository conflict with existing repository: ${keyText(keyOf(other))} holds the same packages; use another branch or folder`,
+  );
 }
 
 function newRepository(
@@ -142,12 +156,6 @@ function labelsOf(pairs: readonly string[]): Record<string, string> | undefined 
       return [pair.slice(0, equals), pair.slice(equals + 1)];
     }),
   );
-}
-
-/** Makes or replaces the secret with the credentials; its name, or undefined if none are given. */
-async function writeSecret(access: Access, name: string, options: RegOptions): Promise<string | undefined> {
-  const data = await secretData(options);
-  return data === undefined ? undefined : putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...data });
 }
 
 /** Type and content of the secret; undefined if no credentials are given. */

@@ -129,6 +129,10 @@ describe('registered repositories', () => {
     };
     expect((await secret())?.data?.token).toBe(Buffer.from('0123456789abcdef').toString('base64'));
     expect(short.stderr + reg.stdout + reg.stderr + object).not.toContain('0123456789abcdef');
+    await writeFile(file, 'another one, for another one\n');
+    const taken = await cli.run('repo', 'reg', cli.bare('two.git'), '--name', 'one', '--webhook-secret-file', file);
+    expect(taken).toMatchObject({ code: 1, stderr: expect.stringContaining('Repository default/one already exists') });
+    expect((await secret())?.data?.token).toBe(Buffer.from('0123456789abcdef').toString('base64'));
     await cli.run('repo', 'unreg', 'one');
     expect(await secret()).toBeUndefined();
   });
