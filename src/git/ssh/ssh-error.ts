@@ -45,7 +45,9 @@ interface Place {
 
 /** The error for a connection over ssh that did not come about, if these words of ssh say so; nothing was sent then. */
 export function sshError(url: string, stderr: string): SluiceError | undefined {
-  const found = MEANINGS.find(([pattern]) => pattern.test(stderr));
+  // What a hook of the server writes is no word of ssh: its push may have been carried out.
+  const own = stderr.replaceAll(/^remote: .*$/gm, '');
+  const found = MEANINGS.find(([pattern]) => pattern.test(own));
   const address = readSshAddress(url);
   if (found === undefined || 'problem' in address) return undefined;
   const { host, port, user } = address;

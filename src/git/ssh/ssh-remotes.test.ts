@@ -264,6 +264,13 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
     expect(await repository.pushOutcome(remote, updates)).toBe('done');
   });
 
+  test('what a hook writes is not taken for words of ssh', async () => {
+    hook('post-receive', 'echo "Host key verification failed." >&2; sleep 0.3; kill -9 $PPID');
+    const error = await repository.push(remote, [create('refs/heads/main')]).catch((thrown: unknown) => thrown);
+    expect(error === undefined || isUnknownOutcome(error)).toBe(true);
+    expect(refsOf(origin).size).toBe(1);
+  });
+
   test('a pack of some megabytes goes through, and one that the server does not take is told', async () => {
     const edits = ['a', 'b', 'c'].map((name) => [name, { data: randomBytes(3_000_000) }] as const);
     const big = await repository.writeCommit(commitOf(await repository.editTree(undefined, new Map(edits))));
