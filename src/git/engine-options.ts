@@ -37,4 +37,6 @@ export interface EngineOptions {
   readonly allowInsecureHttp?: boolean | undefined;
   /** `git` does without the client of this house for fetch, listing and push. */
   readonly transport?: 'auto' | 'git' | undefined;
+  /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
+  readonly packRefsFrom?: number | undefined;
 }

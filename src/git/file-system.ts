@@ -1,5 +1,6 @@
-import { closeSync, type Dirent, fsync, openSync } from 'node:fs';
+import { closeSync, type Dirent, fsync, openSync, readdirSync, statSync } from 'node:fs';
 import { readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const sync = promisify(fsync);
@@ -36,6 +37,28 @@ export async function readFolder(path: string): Promise<Dirent[]> {
     if (isMissing(error)) return [];
     throw error;
   }
+}
+
+/** What is in a folder; nothing if there is no such folder. */
+export function readFolderSync(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** A file below a folder, as a path from `root`; undefined if there is none, or no such folder. */
+export function firstFileBelow(root: string, folder: string): string | undefined {
+  // Almost never there: asking so costs no error.
+  if (statSync(join(root, folder), { throwIfNoEntry: false })?.isDirectory() !== true) return undefined;
+  for (const entry of readFolderSync(join(root, folder))) {
+    const path = `${folder}/${entry.name}`;
+    const file = entry.isDirectory() ? firstFileBelow(root, path) : path;
+    if (file !== undefined) return file;
+  }
+  return undefined;
 }
 
 /** Makes the names in a folder durable. A folder that is gone needs nothing. */

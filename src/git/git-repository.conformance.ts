@@ -33,6 +33,15 @@ export function commitOf(tree: Oid, parents: readonly Oid[] = [], message = 'cha
 
 /** Registers the tests that every implementation of GitRepository has to pass. */
 export function describeGitRepository(name: string, harness: ConformanceHarness): void {
+  register(name, harness, [registerObjects, registerStaging, registerTrees, registerHostileInput, registerRefs]);
+}
+
+/** Registers those of refs only. */
+export function describeRefs(name: string, harness: ConformanceHarness): void {
+  register(name, harness, [registerRefs]);
+}
+
+function register(name: string, harness: ConformanceHarness, suites: readonly ((subject: Subject) => void)[]): void {
   describe(`GitRepository: ${name}`, () => {
     const opened: GitRepository[] = [];
     let current: { path: string; repository: GitRepository; remove(): void };
@@ -64,10 +73,6 @@ export function describeGitRepository(name: string, harness: ConformanceHarness)
       },
       reopen: (options) => open(current.path, options),
     };
-    registerObjects(subject);
-    registerStaging(subject);
-    registerTrees(subject);
-    registerHostileInput(subject);
-    registerRefs(subject);
+    for (const registerSuite of suites) registerSuite(subject);
   });
 }

@@ -1,8 +1,8 @@
-import { type Dirent, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { DamageError } from './errors.ts';
-import { errnoOf, isMissing } from './file-system.ts';
+import { errnoOf, isMissing, readFolderSync } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
 import { isRefName } from './ref-name.ts';
 
@@ -105,7 +105,7 @@ export class LooseRefs {
     const seenAt = folder.snapshot?.stamp === stamp ? folder.snapshot.seenAt : readAt;
     const refs = new Map<string, Oid | undefined>();
     const folders = new Map<string, Folder>();
-    for (const entry of readFolder(join(this.#gitDir, path))) {
+    for (const entry of readFolderSync(join(this.#gitDir, path))) {
       const name = `${path}/${entry.name}`;
       if (entry.isDirectory()) folders.set(entry.name, below(folder, entry.name));
       else if (isRefName(name)) {
@@ -144,13 +144,4 @@ function pauses(): () => Promise<void> | undefined {
 function stampOf(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? 'gone' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs}`;
-}
-
-function readFolder(path: string): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
 }

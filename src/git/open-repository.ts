@@ -16,6 +16,8 @@ export interface RepositoryOptions {
   readonly allowInsecureHttp?: boolean;
   /** How remotes are talked to: `auto` (the default) takes git only where the own client cannot do it. */
   readonly transport?: 'auto' | 'git';
+  /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
+  readonly packRefsFrom?: number;
 }
 
 /** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
@@ -36,6 +38,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     signer: options.signer,
     allowInsecureHttp: options.allowInsecureHttp,
     transport: options.transport,
+    packRefsFrom: options.packRefsFrom,
   };
   const engine = options.engine ?? 'auto';
   const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);

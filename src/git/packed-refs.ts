@@ -38,8 +38,33 @@ export class PackedRefs {
       previous = name;
       refs.push({ name, oid: line.slice(0, 40) });
     }
-    if (!sorted) refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+    if (!sorted) refs.sort(byName);
     return new PackedRefs(refs, peeled, text === '' || /^#.* fully-peeled /.test(text));
+  }
+
+  /** The refs after changes (null removes one), with what the changed ones that are annotated tags point to. */
+  with(changes: ReadonlyMap<string, Oid | null>, peeled: ReadonlyMap<string, Oid>): PackedRefs {
+    const refs = this.#refs.filter(({ name }) => !changes.has(name));
+    const kept = new Map([...this.peeled].filter(([name]) => !changes.has(name)));
+    for (const [name, oid] of changes) if (oid !== null) refs.push({ name, oid });
+    return new PackedRefs(refs.sort(byName), new Map([...kept, ...peeled]), this.fullyPeeled);
+  }
+
+  /** The text of the file. */
+  encode(): string {
+    const lines = [`# pack-refs with: ${this.fullyPeeled ? 'peeled fully-peeled ' : ''}sorted `];
+    for (const { name, oid } of this.#inByteOrder()) {
+      lines.push(`${oid} ${name}`);
+      const target = this.peeled.get(name);
+      if (target !== undefined) lines.push(`^${target}`);
+    }
+    return `${lines.join('\n')}\n`;
+  }
+
+  /** Git searches the file by the bytes of names. That order differs from ours only beyond these characters. */
+  #inByteOrder(): readonly Ref[] {
+    if (!this.#refs.some(({ name }) => /[\ud800-\uffff]/.test(name))) return this.#refs;
+    return this.#refs.toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)));
   }
 
   get(name: string): Oid | undefined {
@@ -65,4 +90,8 @@ export class PackedRefs {
     }
     return low;
   }
+}
+
+function byName(a: Ref, b: Ref): number {
+  return a.name < b.name ? -1 : 1;
 }

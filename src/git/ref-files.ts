@@ -10,12 +10,12 @@ import { PackedRefs } from './packed-refs.ts';
  * two. Each value is one the ref had during the call; a transaction of another process may be seen in part.
  */
 export class RefFiles {
-  readonly #gitDir: string;
+  readonly gitDir: string;
   readonly #loose: LooseRefs;
   #packed: { readonly key: string; readonly refs: PackedRefs } | undefined;
 
   constructor(gitDir: string) {
-    this.#gitDir = gitDir;
+    this.gitDir = gitDir;
     this.#loose = new LooseRefs(gitDir);
   }
 
@@ -33,7 +33,7 @@ export class RefFiles {
   /** The refs below a folder (`refs/`) that have a loose file, in no order, read anew. */
   async listLoose(prefix: string): Promise<Ref[]> {
     const loose = new Map<string, Oid | undefined>();
-    await new LooseRefs(this.#gitDir).addBelow(prefix, loose);
+    await new LooseRefs(this.gitDir).addBelow(prefix, loose);
     return [...loose].flatMap(([name, oid]) => (oid === undefined ? [] : [{ name, oid }]));
   }
 
@@ -51,7 +51,7 @@ export class RefFiles {
 
   /** The packed refs, parsed again only when the file was replaced. */
   async packed(): Promise<PackedRefs> {
-    const path = join(this.#gitDir, 'packed-refs');
+    const path = join(this.gitDir, 'packed-refs');
     for (;;) {
       const key = fileKey(path);
       if (key === undefined) return PackedRefs.EMPTY;

@@ -1,38 +1,42 @@
-import { type FileHandle, mkdir, open, rmdir } from 'node:fs/promises';
+import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { errnoOf, removeFile } from './file-system.ts';
-import { locked } from './ref-updates.ts';
+import { errnoOf, isMissing } from './file-system.ts';
+import { ancestors, locked } from './ref-updates.ts';
 
 const ATTEMPTS = 5;
 
-/** Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. */
-export async function lockRef(gitDir: string, ref: string): Promise<FileHandle> {
+/**
+ * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. Like all
+ * here it waits for no disk, so that handing it to another thread would take several times as long.
+ */
+export function lockRef(gitDir: string, ref: string): void {
   const path = join(gitDir, `${ref}.lock`);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await open(path, 'wx');
+      closeSync(openSync(path, 'wx'));
+      return;
     } catch (error) {
       if (errnoOf(error) === 'EEXIST') throw locked(ref);
       // Another process may remove the folder as empty between the two calls.
       if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
-      await mkdir(dirname(path), { recursive: true });
+      mkdirSync(dirname(path), { recursive: true });
     }
   }
 }
 
-export function unlockRef(gitDir: string, ref: string): Promise<void> {
-  return removeFile(join(gitDir, `${ref}.lock`));
+export function unlockRef(gitDir: string, ref: string): void {
+  rmSync(join(gitDir, `${ref}.lock`), { force: true });
 }
 
-/** Removes the folders above a ref that are empty now, so that a ref can take their name. */
-export async function removeEmptyParents(gitDir: string, ref: string): Promise<void> {
+/** Removes the folders above refs that are empty now, so that a ref can take their name. */
+export function removeEmptyParents(gitDir: string, refs: readonly string[]): void {
   // `refs/heads` and the like stay.
-  for (let folder = dirname(ref); folder.split('/').length > 2; folder = dirname(folder)) {
+  const folders = new Set(refs.flatMap(ancestors));
+  for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
     try {
-      await rmdir(join(gitDir, folder));
+      rmdirSync(join(gitDir, folder));
     } catch (error) {
-      if (['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(errnoOf(error) ?? '')) return;
-      throw error;
+      if (!isMissing(error) && !['ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
     }
   }
 }

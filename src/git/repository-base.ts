@@ -11,8 +11,8 @@ import type {
   GitObject,
   NewCommit,
   NewTag,
-  ObjectStat,
   ObjectSigner,
+  ObjectStat,
   ObjectType,
   Oid,
   Ref,
@@ -27,7 +27,6 @@ import { hashObject } from './object-id.ts';
 import type { ObjectSource } from './object-source.ts';
 import { ObjectStore, type WritePack } from './object-store.ts';
 import { RefFiles } from './ref-files.ts';
-import { RefFolders } from './ref-folders.ts';
 import { checkRefName, checkRefPrefix } from './ref-name.ts';
 import { checkRefUpdates } from './ref-updates.ts';
 import { SerialQueue } from './serial-queue.ts';
@@ -41,7 +40,6 @@ import { applyTreeEdits } from './tree-editor.ts';
 export abstract class RepositoryBase {
   readonly path: string;
   protected readonly refFiles: RefFiles;
-  readonly #refFolders: RefFolders;
   readonly #source: ObjectSource;
   readonly #objects: ObjectAccess;
   readonly #store: ObjectStore;
@@ -54,7 +52,6 @@ export abstract class RepositoryBase {
   constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
     this.path = path;
     this.refFiles = new RefFiles(path);
-    this.#refFolders = new RefFolders(path);
     const writer = new LooseObjectWriter(path);
     const stage = new StagedObjects(options.clock);
     this.#source = new StagedSource(stage, source);
@@ -64,7 +61,7 @@ export abstract class RepositoryBase {
     this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
   }
 
-  /** Applies checked updates, all or none. Objects are on disk; the names of changed refs are made durable by the caller. */
+  /** Applies checked updates, all or none, durably. Objects are on disk. */
   protected abstract applyUpdates(updates: readonly RefUpdate[]): Promise<void>;
 
   get signs(): boolean {
@@ -161,7 +158,6 @@ export abstract class RepositoryBase {
       if (updates.length === 0) return;
       const refs = updates.map(({ ref }) => ref);
       await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
-      await this.#refFolders.sync(updates);
     });
   }
 

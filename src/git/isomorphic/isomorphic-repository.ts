@@ -9,9 +9,9 @@ import type {
   RefChange,
   RefUpdate,
 } from '../git-repository.ts';
+import { RefTransaction } from '../ref-transaction.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
-import { RefTransaction } from './ref-transaction.ts';
 
 /**
  * The engine for machines without git: a local repository that one process uses. isomorphic-git reads objects; objects and refs are
@@ -35,9 +35,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
     super(path, source, options);
     this.engineNote = engineNote;
     this.#source = source;
-    this.#transactions = new RefTransaction(path, this.refFiles, (specifications) =>
-      source.statObjects(specifications),
-    );
+    this.#transactions = new RefTransaction(this.refFiles, source);
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {

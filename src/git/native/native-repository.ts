@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { timed } from '../../foundation/measurement.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import { gitOperations } from '../git-operations.ts';
 import type {
@@ -18,6 +21,8 @@ import type {
 } from '../git-repository.ts';
 import { MetFiles } from '../met-files.ts';
 import type { ObjectSource } from '../object-source.ts';
+import { RefFolders } from '../ref-folders.ts';
+import { RefTransaction } from '../ref-transaction.ts';
 import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { writePack } from '../transport/pack-writer.ts';
@@ -29,6 +34,9 @@ import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
 import { repairMirror } from './repair-mirror.ts';
 import { UpdateRef } from './update-ref.ts';
+
+/** From so many updates on, writing packed-refs anew takes less time than a file and a sync for each ref. */
+const PACK_REFS_FROM = 16;
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
@@ -42,6 +50,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   };
   readonly #catFile: CatFile;
   readonly #updateRef: UpdateRef;
+  readonly #refFolders: RefFolders;
+  readonly #refTransaction: RefTransaction;
   readonly #remotes: Remotes;
   readonly #options: EngineOptions;
   readonly #met = new MetFiles();
@@ -63,6 +73,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
+    this.#refFolders = new RefFolders(path);
+    this.#refTransaction = new RefTransaction(this.refFiles, source);
     const listRefs = (prefixes: readonly string[]) => this.listRefs(prefixes);
     const local = {
       listRefs,
@@ -76,8 +88,33 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));
   }
 
-  protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
-    return this.#updateRef.run(updates);
+  protected async applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
+    if (this.#canPack(updates) && (await this.#pack(updates))) return;
+    await this.#updateRef.run(updates);
+    await this.#refFolders.sync(updates);
+  }
+
+  /** False for what only git does: refs with a log, and refs that it never packs. */
+  #canPack(updates: readonly RefUpdate[]): boolean {
+    return (
+      updates.length >= (this.#options.packRefsFrom ?? PACK_REFS_FROM) &&
+      !updates.some(({ ref }) => /^refs\/(?:bisect|rewritten|worktree)\//.test(ref)) &&
+      !existsSync(join(this.path, 'logs'))
+    );
+  }
+
+  /** False if a symbolic ref is among them. */
+  async #pack(updates: readonly RefUpdate[]): Promise<boolean> {
+    try {
+      await this.#refTransaction.run(updates);
+      return true;
+    } catch (error) {
+      if (isSluiceError(error, 'Unsupported')) return false;
+      throw error;
+    } finally {
+      // It takes a new packed-refs for the one that it has read if size, second and inode, which is soon used again, are the same.
+      this.#updateRef.renew();
+    }
   }
 
   fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
@@ -116,7 +153,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     const { maintain: timeout, leftBehind: pause } = timeouts;
     if (dropAfter === undefined && (await isLeftAlone(this.path, clock, timeout))) return;
     await packObjects(this.path, clock, timeout, signal);
-    await packRefs(this.path, this.refFiles, (specifications) => this.#catFile.info(specifications));
+    await packRefs(this.refFiles, (specifications) => this.#catFile.info(specifications));
     await sweepTemporaryFiles(this.path, clock, this.#met, pause);
     if (dropAfter !== undefined)
       await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });

@@ -11,24 +11,17 @@ import { lockRef, removeEmptyParents, unlockRef } from '../ref-lock.ts';
  * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts come and go.
  */
 export async function packRefs(
-  gitDir: string,
   refFiles: RefFiles,
   statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
 ): Promise<void> {
-  const packed = await withPackedRefs(gitDir, async (file) => {
+  const packed = await withPackedRefs(refFiles, true, async (file) => {
     const loose = (await refFiles.listLoose('refs/')).filter(({ name }) => !name.startsWith('refs/heads/'));
     if (loose.length === 0) return loose;
-    const refs = new Map(file.refs.withPrefix('refs/').map((ref) => [ref.name, ref]));
-    const peeled = new Map(file.refs.peeled);
-    for (const ref of loose) {
-      refs.set(ref.name, ref);
-      peeled.delete(ref.name);
-    }
-    for (const [name, target] of await peel(loose, statObjects)) peeled.set(name, target);
-    await file.replace([...refs.values()], peeled);
+    const peeled = new Map(await peel(loose, statObjects));
+    await file.replace(file.refs.with(new Map(loose.map(({ name, oid }) => [name, oid])), peeled));
     return loose;
   });
-  for (const ref of packed) await removePacked(gitDir, refFiles, ref);
+  for (const ref of packed) await removePacked(refFiles, ref);
 }
 
 /** What annotated tags point to in the end. */
@@ -44,9 +37,10 @@ async function peel(
 }
 
 /** Removes the loose file of a packed ref, unless somebody changed or holds it since. */
-async function removePacked(gitDir: string, refFiles: RefFiles, { name, oid }: Ref): Promise<void> {
+async function removePacked(refFiles: RefFiles, { name, oid }: Ref): Promise<void> {
+  const { gitDir } = refFiles;
   try {
-    await (await lockRef(gitDir, name)).close();
+    lockRef(gitDir, name);
   } catch (error) {
     // Its writer decides; the loose file counts before the packed line, so that nothing is wrong if it stays.
     if (error instanceof RefConflictError) return;
@@ -55,7 +49,7 @@ async function removePacked(gitDir: string, refFiles: RefFiles, { name, oid }: R
   try {
     if (refFiles.readLoose(name) === oid) await removeFile(join(gitDir, name));
   } finally {
-    await unlockRef(gitDir, name);
+    unlockRef(gitDir, name);
   }
-  await removeEmptyParents(gitDir, name);
+  removeEmptyParents(gitDir, [name]);
 }
