@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test
 import { ManualClock } from '../src/foundation/manual-clock.ts';
 import { findCondition } from '../src/resource/condition.ts';
 import { deliveryTargetKind } from '../src/resource/kinds/delivery-target.ts';
+import { SIGNING_ANNOTATION } from '../src/resource/kinds/git-location.ts';
 import { repositoryKind } from '../src/resource/kinds/repository.ts';
 import { secretKind } from '../src/resource/kinds/secret.ts';
 import { CONTEXT, configMap, controllerOn } from '../test/support/delivery.ts';
@@ -12,7 +13,6 @@ import { fsck, git, refsOf, temporaryFolder } from '../test/support/git/git-cli.
 import { startGitServer } from '../test/support/git/git-server.ts';
 import { gpgVerifier, isInstalled, sshKey, type Verify } from '../test/support/git/signing-keys.ts';
 import { repositoryController } from './repository/repository-controller.ts';
-import { SIGNING_ANNOTATION } from './signing.ts';
 
 const BERTA = { ...ANNA, actor: { name: 'berta' } };
 const keys = temporaryFolder();

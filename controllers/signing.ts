@@ -4,12 +4,10 @@ import type { ObjectSigner } from '../src/git/git-repository.ts';
 import { openPgpSigner } from '../src/git/signing/openpgp-signer.ts';
 import { sshSigner } from '../src/git/signing/ssh-signer.ts';
 import type { Client } from '../src/resource/client.ts';
+import { SIGNING_ANNOTATION } from '../src/resource/kinds/git-location.ts';
 import { type Secret, secretKind, secretText } from '../src/resource/kinds/secret.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../src/resource/object.ts';
 import { elapsed } from './repository/elapsed.ts';
-
-/** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
-export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
 
 /** Milliseconds for which a key that could sign is taken for one that can. */
 const TRUST = 60_000;

@@ -23,7 +23,7 @@ async function world(): Promise<World> {
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const repo = `${server.url}/packages.git`;
-  const options = { folder: join(scratch.folder, 'upstreams'), clock: scratch.clock, allowLocal: () => false };
+  const options = { folder: join(scratch.folder, 'upstreams'), clock: scratch.clock, allowLocal: () => true };
   const mirrors = new UpstreamMirrors(options);
   return {
     scratch,
@@ -89,15 +89,21 @@ test('hostile addresses are refused before anything is fetched', async () => {
       'InvalidInput: the address of the upstream repository must not contain',
     ],
     [{ repo: 'http://example.com/a.git' }, 'InvalidInput: '],
+    [{}, 'Refused: '],
+    [{ repo: w.repo.replace('http:', 'HTTP:') }, 'Refused: '],
     [{ repo: w.scratch.path }, 'Refused: '],
     [{ repo: `file://${w.scratch.path}` }, 'Refused: '],
     [{ repo: `FILE://${w.scratch.path}` }, 'Refused: '],
+  ];
+  const further: typeof cases = [
     [{ directory: '../..' }, 'InvalidInput: '],
     [{ directory: '.git' }, 'InvalidInput: '],
     [{ ref: '' }, 'InvalidInput: '],
     [{ secretRef: { name: 'any' } }, 'Unsupported: '],
   ];
-  for (const [address, outcome] of cases) expect(await outcomeOf(w.read(address))).toContain(outcome);
+  for (const [address, outcome] of cases)
+    expect(await outcomeOf(w.read(address, { allowLocal: () => false }))).toContain(outcome);
+  for (const [address, outcome] of further) expect(await outcomeOf(w.read(address))).toContain(outcome);
   expect(w.server.requests).toEqual([]);
   for (const ref of ['--upload-pack=id', '../x', 'a b', 'x:y', '*', 'a\nb']) {
     expect(await outcomeOf(w.read({ ref }))).toMatch(/^NotFound: /);
@@ -108,7 +114,7 @@ test('a repository on this machine is read where that is allowed', async () => {
   await using w = await world();
   const commit = await w.push('one\n');
   for (const ref of ['main', commit]) {
-    const read = await w.read({ repo: w.scratch.path, ref }, { allowLocal: () => true });
+    const read = await w.read({ repo: w.scratch.path, ref });
     expect(read.location).toEqual({ repo: w.scratch.path, directory: 'nf/upf', ref, commit });
   }
 });

@@ -22,7 +22,7 @@ export interface UpstreamMirrorsOptions {
    * here if the asker may not read the Secret.
    */
   readonly credentials?: (secret: SecretName, context: RequestContext) => Promise<GitCredentials>;
-  /** True for who may name repositories on this machine: those who can read its disk anyway. */
+  /** True for who may name repositories on this machine, be it a path or a port: those who can read its disk anyway. */
   readonly allowLocal: (context: RequestContext) => boolean;
   /** How long one fetch may take, in milliseconds; default two minutes. */
   readonly timeout?: number;
@@ -92,7 +92,8 @@ export class UpstreamMirrors {
     const problem = gitAddressProblem(repo);
     if (problem !== undefined)
       throw new SluiceError('InvalidInput', `the address of the upstream repository ${problem}`);
-    if (localPath(repo) !== undefined && !this.#options.allowLocal(context)) {
+    // http:// is for this machine only.
+    if ((localPath(repo) !== undefined || /^http:/i.test(repo)) && !this.#options.allowLocal(context)) {
       throw new SluiceError(
         'Refused',
         'packages are cloned from repositories on this machine only if they are registered; register it and name a package revision',

@@ -2,6 +2,9 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { looksLikeSsh, readSshAddress } from '../../git/ssh/ssh-address.ts';
 
+/** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
+export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
+
 const CONTROL = /[\u0000-\u001f\u007f]/;
 const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 /** A repository that Sluice keeps in its data folder. */

@@ -85,6 +85,36 @@ test('what stays as it was is not judged again; a Secret that goes to another ad
   }
 });
 
+test('a Secret that an annotation names is named by those only who may read it', () => {
+  for (const kind of KINDS)
+    for (const annotation of ['sluice.dev/signing-secret', 'sluice.dev/webhook-secret']) {
+      const named = (secret?: string) => {
+        const { metadata, ...rest } = object(kind, { repo: REMOTE });
+        return {
+          ...rest,
+          metadata: { ...metadata, ...(secret === undefined ? {} : { annotations: { [annotation]: secret } }) },
+        };
+      };
+      const write = (secret: string | undefined, before?: string) =>
+        checkGitLocation(
+          {
+            ...{ user: user('anna'), kind, subResource: '', operation: 'update' },
+            object: named(secret),
+            old: named(before) as never,
+          },
+          authorizer,
+        );
+      write('mine');
+      write('');
+      write('theirs', 'theirs');
+      write(undefined, 'theirs');
+      expect(() => write('theirs', 'mine')).toThrow(
+        /the Secret a\/theirs (signs its commits|tells genuine webhooks), and/,
+      );
+      expect(() => write('theirs')).toThrow(expect.objectContaining({ code: 'Refused' }));
+    }
+});
+
 test('other kinds may have such fields', () => {
   check(configMapKind as unknown as Kind, { repo: '/srv/git/a.git' });
 });

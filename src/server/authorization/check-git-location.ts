@@ -1,12 +1,20 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { localPath } from '../../git/open-location.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { SIGNING_ANNOTATION } from '../../resource/kinds/git-location.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { resourceName } from '../../resource/object-rules.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { PlannedWrite } from '../handlers/resource-call.ts';
 import { permission } from '../require-allowed.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from '../webhooks/webhook-secrets.ts';
 import type { Authorizer } from './authorizer.ts';
+
+/** What is done with the Secrets that annotations name. */
+const USES: Readonly<Record<string, string>> = {
+  [SIGNING_ANNOTATION]: 'signs its commits',
+  [WEBHOOK_SECRET_ANNOTATION]: 'tells genuine webhooks',
+};
 
 type GitObject = { readonly spec?: { readonly git?: GitLocation | undefined } | undefined } | undefined;
 
@@ -22,18 +30,28 @@ const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' 
  * Judges a create or update of an object that says where Sluice reads and writes Git, after the write itself was authorised: Sluice
  * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path, a port
  * or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
- * single addresses. A Secret is sent to the address, so it takes the right to read it. What stays as it was is not judged again.
+ * single addresses. A Secret is sent to the address, and one that an annotation names is used for whoever writes there, so each takes
+ * the right to read it. What stays as it was is not judged again.
  */
 export function checkGitLocation({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): void {
   if (![repositoryKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
-  const git = (object as GitObject)?.spec?.git;
-  if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
-  const { name, namespace = '' } = object.metadata;
+  const { name, namespace = '', annotations } = object.metadata;
   const check = (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
     if (authorizer.authorize(permission(user, verb, { ...about, namespace, name: what })).allowed) return;
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
     throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
   };
+  const expectReadable = (secret: string, use: string) => {
+    const why = `the Secret ${namespace}/${secret} ${use}, and User ${JSON.stringify(user.name)} cannot read it`;
+    const way = 'name one that you may read, or ask somebody who may read it to write this';
+    check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
+  };
+  for (const [annotation, use] of Object.entries(USES)) {
+    const secret = annotations?.[annotation];
+    if (secret && secret !== old?.metadata.annotations?.[annotation]) expectReadable(secret, use);
+  }
+  const git = (object as GitObject)?.spec?.git;
+  if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
   // http:// is for this machine only, where many a service trusts whoever can reach it.
   if (localPath(git.repo) !== undefined || /^http:/i.test(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
@@ -46,9 +64,5 @@ export function checkGitLocation({ user, kind, object, old }: PlannedWrite, auth
     );
   }
   const secret = git.secretRef?.name ?? '';
-  if (secret !== '') {
-    const way = 'name one that you may read, or ask somebody who may read it to write this';
-    const why = `the Secret ${namespace}/${secret} is sent to spec.git.repo, and User ${JSON.stringify(user.name)} cannot read it`;
-    check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
-  }
+  if (secret !== '') expectReadable(secret, 'is sent to spec.git.repo');
 }
