@@ -17,7 +17,6 @@ const DRAFTS = 2;
 const IDLE = 30;
 const CALM = 10;
 const PUBLICATIONS = 20;
-const REPOSITORIES = '/apis/config.porch.kpt.dev/v1alpha1/namespaces/default/repositories';
 const REVISIONS_PATH = '/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions';
 
 /**
@@ -86,7 +85,7 @@ async function measure(
     most.openFiles = Math.max(most.openFiles, load.openFiles);
     return load;
   };
-  while ((await readyCount(up.api)) < count) {
+  while (!(await allOpen(up.api, count))) {
     look();
     await sleep(50);
   }
@@ -125,12 +124,11 @@ async function floorOf(folder: string, count: number): Promise<string[]> {
   return [`${count}`, 'git for-each-ref, once', milliseconds(took), `${cpu.toFixed(1)} s`, '', '1', '', '', '', ''];
 }
 
-async function readyCount(api: KubeApi): Promise<number> {
-  const { body } = await api.list(REPOSITORIES);
-  return body.items.filter((item) => {
-    const { conditions = [] } = (item.status ?? {}) as { conditions?: { type: string; status: string }[] };
-    return conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
-  }).length;
+/** True once every repository is open: all its revisions are listed. */
+async function allOpen(api: KubeApi, count: number): Promise<boolean> {
+  const { body } = await api.list(`${REVISIONS_PATH}?limit=1`);
+  const listed = body.items.length + (body.metadata.remainingItemCount ?? 0);
+  return listed >= count * (PACKAGES * (REVISIONS + 1) + DRAFTS);
 }
 
 /** Milliseconds from the request for a draft until it is published, in the first repository. */
