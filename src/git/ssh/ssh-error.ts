@@ -36,6 +36,10 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => strin
   [/^ssh: connect to host |^kex_exchange_identification: /m, 'Unavailable', () => 'cannot be reached now'],
 ];
 
+/** Lines with which ssh frames and explains a changed key to somebody at a terminal, who has a file to edit. */
+const ALARM =
+  /^(?:@|IT IS POSSIBLE|Someone could|It is also|Please contact|Add correct|Offending| +remove with| +ssh-keygen).*\n?/gm;
+
 interface Place {
   readonly host: string;
   readonly user: string;
@@ -53,6 +57,7 @@ export function sshError(url: string, stderr: string): SluiceError | undefined {
   const { host, port, user } = address;
   const [, code, meaning] = found;
   const scan = `ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`;
-  const said = cleanText(stderr.replaceAll(/^[@ ]*@$\r?\n?/gm, ''));
+  // The files are gone by now, and have other names each time, which would make the same trouble news again and again.
+  const said = cleanText(stderr.replaceAll(ALARM, '').replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''));
   return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. ssh says: ${said}`);
 }

@@ -161,6 +161,9 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
       const list = await failure(repository.listRemoteRefs(remoteWith({ knownHosts })));
       expect(list).toMatchObject({ code: 'Refused', message: expect.stringContaining(words) });
       expect(list.message).toContain(scan);
+      // The same each time: what changes is told anew.
+      expect((await failure(repository.listRemoteRefs(remoteWith({ knownHosts })))).message).toBe(list.message);
+      expect(list.message).not.toMatch(/sluice-\w+\/known_hosts|NASTY/);
       const push = await failure(repository.push(remoteWith({ knownHosts }), [create('refs/heads/main')]));
       expect(push).toMatchObject({ code: 'Refused', message: expect.stringContaining(words) });
       expect(isUnknownOutcome(push)).toBe(false);
