@@ -143,6 +143,40 @@ test('a connection that breaks after the server has done its work costs nobody t
   await expectSame(store, world);
 }, 60_000);
 
+test('the same step of another process does not make a request look done whose answer was lost', async () => {
+  await using world = await start();
+  const one = await world.connect('one');
+  const [gone, moved] = await Promise.all(names(2).map((name) => draft(one, name)));
+  if (gone === undefined || moved === undefined) throw new Error('no drafts');
+  const two = await world.connect('two');
+  const { behaviour } = world.server;
+  const nextPush = async (before: number) => {
+    while (world.pushes() === before) await delay(5);
+  };
+  // Both gather behind this one, and go out together.
+  behaviour.delayMs = 1000;
+  let before = world.pushes();
+  const first = draft(one, 'first');
+  await nextPush(before);
+  behaviour.delayMs = undefined;
+  const results = Promise.all([
+    outcomeOf(one.transition(gone, { action: 'delete' }, anna)),
+    outcomeOf(one.transition(moved, { action: 'propose' }, anna)),
+  ]);
+  before = world.pushes();
+  await first;
+  behaviour.hang = 'push';
+  await nextPush(before);
+  behaviour.hang = undefined;
+  await two.repository('packages').sync();
+  await two.transition(moved, { action: 'propose' }, anna);
+  expect((await results).map((result) => result.slice(0, 7))).toEqual(['Timeout', 'Timeout']);
+  await one.repository('packages').sync();
+  expect(one.get(gone).lifecycle).toBe('Draft');
+  expect(one.get(moved).lifecycle).toBe('Proposed');
+  await expectSame(one, world);
+}, 60_000);
+
 test('two processes that publish at once both get all of theirs onto main', async () => {
   await using world = await start();
   const one = await world.connect('one');
@@ -168,13 +202,15 @@ test('while a fetch hangs, writes go on', async () => {
   const store = await world.connect('one');
   const stop = new AbortController();
   world.server.behaviour.hang = 'fetch';
+  const before = world.server.requests.length;
   const hanging = outcomeOf(store.repository('packages').sync(stop.signal));
+  while (!world.server.requests.slice(before).some(({ url }) => url.includes('git-upload-pack'))) await delay(5);
+  world.server.behaviour.hang = undefined;
   const name = await draft(store, 'shop');
   await step(store, [name], 'propose');
   expect(await step(store, [name], 'approve')).toEqual(['succeeded']);
   stop.abort();
   expect(await hanging).not.toBe('succeeded');
-  world.server.behaviour.hang = undefined;
   await expectSame(store, world);
 }, 60_000);
 

@@ -13,7 +13,7 @@ import type {
 } from '../../git/git-repository.ts';
 import { expectedValue, newValue } from '../../git/ref-updates.ts';
 import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
-import { mainRef, type RepositoryLayout, watchedPrefixes } from '../layout.ts';
+import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../mirror-refspecs.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { WriteTarget } from './write-queue.ts';
@@ -34,6 +34,8 @@ export type SyncScope = 'everything' | 'branches';
 
 /** A push whose answer was lost, and which was not carried out, is sent again this often. */
 const RESENDS = 1;
+/** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
+const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
 const FOLLOW_TRIES = 3;
 
@@ -171,8 +173,10 @@ export class TrackedRefs implements WriteTarget {
 
   /** Undefined if the remote could not be asked. */
   async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
+    // The branches of a lifecycle step lead to commits that are there already: the same step of somebody else leads to the same.
+    const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
     try {
-      return await this.#options.git.pushOutcome(remote, updates);
+      return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
     } catch (error) {
       // The caller tells that it is not known, with the reason why the push broke off.
       if (isSluiceError(error)) return undefined;
@@ -191,8 +195,8 @@ export class TrackedRefs implements WriteTarget {
       try {
         return await git.transaction(open);
       } catch (error) {
-        // The remote has it, which is what counts. The mirror is read again before these refs change the next time.
-        if (!isSluiceError(error)) throw error;
+        // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
+        // with it is told then.
         if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
       }
       const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));

@@ -211,6 +211,56 @@ test('what still waits when the repository is closed is told so, and not carried
   expect(remote.requests).toHaveLength(1);
 });
 
+test('what is left of a request that is refused while the repository is closed is told so', async () => {
+  const remote = new Remote();
+  remote.words = 'unnamed';
+  remote.refuses = (ref) => ref === draftRef(1);
+  const queue = new WriteQueue(remote);
+  const first = create(queue, 0);
+  while (remote.requests.length < 1) await setImmediate();
+  const rest = Array.from({ length: 8 }, (_, number) => create(queue, number + 1));
+  await first;
+  remote.meanwhile.set(2, () => queue.close());
+  const results = await Promise.allSettled(rest);
+  expect(results.map((result) => result.status === 'rejected' && result.reason.message)).toEqual(
+    rest.map(() => expect.stringContaining('being closed')),
+  );
+  expect(remote.requests).toHaveLength(2);
+});
+
+test('a write that was carried out and cannot be shown is not told as failed', async () => {
+  const remote = new Remote();
+  remote.show = async () => {
+    throw new SluiceError('Corrupt', 'an object is damaged');
+  };
+  const queue = new WriteQueue(remote);
+  await expect(create(queue, 0)).rejects.toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
+  expect(remote.refs.get(draftRef(0))).toBe('d0');
+});
+
+test('what has to wait for the next request has no part in what becomes of this one', async () => {
+  const remote = new Remote();
+  const queue = new WriteQueue(remote);
+  const first = create(queue, 0);
+  while (remote.requests.length < 1) await setImmediate();
+  const same = (name: string) => {
+    const updates = [{ type: 'create', ref: draftRef(1), new: name } as const];
+    return queue.add({ package: name, wholePackage: false, urgent: false, plan: { name, updates } });
+  };
+  const both = [same('a'), same('b')];
+  await first;
+  remote.reread = async () => {
+    throw new SluiceError('Unavailable', 'nobody answers');
+  };
+  remote.refuses = () => true;
+  remote.meanwhile.set(3, () => {
+    remote.refuses = () => false;
+  });
+  const results = await Promise.allSettled(both);
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
+  expect(remote.refs.get(draftRef(1))).toBe('b');
+});
+
 const request = fc.record({
   what: fc.constantFrom('create', 'publish'),
   /** How long it waits before it is asked for, in turns of the event loop. */

@@ -1,5 +1,5 @@
-import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { RefConflictError } from '../../git/errors.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import { afterRefusal } from './after-refusal.ts';
@@ -76,19 +76,24 @@ export class WriteQueue {
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0 || this.#groups.length > 0) await this.#target.alone(() => this.#round());
+    while (this.#waiting.length > 0 || this.#groups.length > 0) {
+      await this.#target.alone(() => this.#round());
+      // What is left of a request that was under way when it was closed.
+      if (this.#closed) this.close();
+    }
     this.#running = false;
   }
 
   /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
   async #round(): Promise<void> {
-    const entries = this.#next();
+    let entries = this.#next();
     if (entries.length === 0) return;
     try {
       await this.#settleDoubt(entries);
       const batch = await gatherBatch(entries, this.#target);
       for (const { write, error } of batch.failed) write.over.reject(error);
       this.#waiting.unshift(...batch.later);
+      entries = batch.planned.map(({ write }) => write);
       if (batch.planned.length > 0) await this.#send(batch);
     } catch (error) {
       for (const { over } of entries) over.reject(error);
@@ -113,7 +118,12 @@ export class WriteQueue {
       return;
     }
     this.#most = Math.min(MOST_WRITES, this.#most * 2);
-    await this.#target.show(updates);
+    try {
+      await this.#target.show(updates);
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notShown(error));
+      return;
+    }
     for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
   }
 
@@ -153,7 +163,15 @@ export class WriteQueue {
   }
 }
 
-function closing(): SluiceError {
+function notShown(error: unknown): SluiceError<UnknownOutcome> {
+  return new SluiceError('Unavailable', `the write was carried out, and cannot be read: ${messageOf(error)}`, {
+    cause: error,
+    details: { outcome: 'unknown' },
+  });
+}
+
+/** The error of writes that come too late. */
+export function closing(): SluiceError {
   return new SluiceError(
     'Unavailable',
     'the repository is being closed; nothing was written. Try again when it is open',
