@@ -70,8 +70,18 @@ export async function gitVersion(clock: Clock = systemClock): Promise<string | u
   }
 }
 
+/** Values of PATH that lead to a git that can be used: one is asked once, however many repositories are opened. */
+const usable = new Set<string | undefined>();
+
 /** Why the native engine cannot be used, or undefined. */
 async function nativeProblem(clock: Clock): Promise<string | undefined> {
+  if (usable.has(process.env.PATH)) return undefined;
+  const problem = await versionProblem(clock);
+  if (problem === undefined) usable.add(process.env.PATH);
+  return problem;
+}
+
+async function versionProblem(clock: Clock): Promise<string | undefined> {
   const version = await gitVersion(clock);
   if (version === undefined) return 'git was not found in PATH';
   const [major = 0, minor = 0] = version.split('.').map(Number);

@@ -28,6 +28,8 @@ export class RevisionTable {
   readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
 
   readonly #versions: RevisionVersions | undefined;
+  /** Names of revisions of earlier processes, by the repository, as long as it has not arrived. */
+  readonly #remembered = new Map<string, string[]>();
   /** Something became other than it was while nobody looked, and the watchers do not know yet. */
   #hasUntold = false;
 
@@ -38,6 +40,13 @@ export class RevisionTable {
     this.#owners = owners;
     this.#versions = versions;
     if (versions === undefined) log.expire(REVISION_TOPIC);
+    for (const name of versions?.names() ?? []) {
+      // The name of a repository is a DNS label.
+      const repository = name.split('.', 1)[0] ?? '';
+      const names = this.#remembered.get(repository);
+      if (names === undefined) this.#remembered.set(repository, [name]);
+      else names.push(name);
+    }
     this.#take(store.list().map((after) => ({ before: undefined, after })));
     for (const { repository } of store.repositories()) this.#arrive(repository);
     store.subscribe((changes) => this.#take(changes));
@@ -130,7 +139,8 @@ export class RevisionTable {
   }
 
   #arrive(repository: string): void {
-    this.forgetMissing((other) => other !== repository);
+    this.#forgetMissingOf(repository);
+    this.#tellUntold();
   }
 
   /**
@@ -138,12 +148,21 @@ export class RevisionTable {
    * nobody looked cannot be told as events, so that watchers list again.
    */
   forgetMissing(isAwaited: (repository: string) => boolean): void {
-    for (const name of this.#versions?.names() ?? []) {
-      // The name of a repository is a DNS label.
-      if (this.#byName.has(name) || isAwaited(name.split('.', 1)[0] ?? '')) continue;
+    for (const repository of [...this.#remembered.keys()])
+      if (!isAwaited(repository)) this.#forgetMissingOf(repository);
+    this.#tellUntold();
+  }
+
+  #forgetMissingOf(repository: string): void {
+    for (const name of this.#remembered.get(repository) ?? []) {
+      if (this.#byName.has(name)) continue;
       this.#versions?.delete(name);
       this.#hasUntold = true;
     }
+    this.#remembered.delete(repository);
+  }
+
+  #tellUntold(): void {
     if (this.#hasUntold) this.#log.expire(REVISION_TOPIC);
     this.#hasUntold = false;
   }
