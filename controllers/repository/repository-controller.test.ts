@@ -349,7 +349,7 @@ describe('remote repositories', () => {
       await client.create(repositoryKind, { metadata: { name: 'hanging' }, spec: { git: { repo } } });
       const local = await world.bare('local');
       await client.create(repositoryKind, { metadata: { name: 'local' }, spec: { git: { repo: local } } });
-      manager.addController(controllerOn(world, { deadline: 600, localInterval: 50 }));
+      manager.addController(controllerOn(world, { openingDeadline: 600, localInterval: 50 }));
       await manager.start();
       await world.push(local, { 'one/Kptfile': KPTFILE });
       await expect.poll(() => store.find('local.one.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');

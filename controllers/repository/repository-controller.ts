@@ -44,8 +44,13 @@ export interface RepositoryControllerOptions
   readonly remoteInterval?: number;
   /** Requests from outside of the objects. Default: none come. */
   readonly requests?: SyncRequests;
-  /** Milliseconds that opening or syncing one repository may take. Default 60,000. */
+  /** Milliseconds that syncing one repository may take. Default 60,000. */
   readonly deadline?: number;
+  /**
+   * Milliseconds that opening one may take. Default 11 minutes: a first fetch begins anew each time it is given up, so it gets the time
+   * that a fetch may take. A host that says nothing is given up within the minute.
+   */
+  readonly openingDeadline?: number;
   /** Milliseconds between two writes of an index cache. Default 30,000. */
   readonly saveInterval?: number;
   /** Milliseconds between two packings of objects and refs that nothing asks for before. Default 6 hours. */
@@ -61,7 +66,7 @@ export interface RepositoryControllerOptions
 /** Opens registered repositories in the store, keeps them up to date, and reports how they are. */
 export function repositoryController(options: RepositoryControllerOptions): ControllerOptions {
   const { store, clock, dataFolder, renderer, policyFor, dependentsOf } = options;
-  const { deadline = 60_000, random = Math.random } = options;
+  const { deadline = 60_000, openingDeadline = 660_000, random = Math.random } = options;
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
   const events = new TellOnce(recorder);
@@ -95,7 +100,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) return forget(key);
       pauses.check(object);
       const limit = new AbortController();
-      const cancel = clock.schedule(deadline, () => limit.abort());
+      const isOpen = open.get(keyText(key))?.isFor(object) === true;
+      const cancel = clock.schedule(isOpen ? deadline : openingDeadline, () => limit.abort());
       try {
         const signal = AbortSignal.any([context.signal, limit.signal]);
         const request = requests.take(key);
