@@ -27,6 +27,8 @@ export interface PushHistory {
   readonly pushes: number;
   /** In how many pushes each author has new commits. */
   readonly pushesOf: ReadonlyMap<string, number>;
+  /** How many new commits each author has in all pushes. */
+  readonly commitsOf: ReadonlyMap<string, number>;
 }
 
 /**
@@ -43,6 +45,7 @@ export async function replayPushes(
   const refs = new Map(before);
   const seen = new Set<string>();
   const pushesOf = new Map<string, number>();
+  const commitsOf = new Map<string, number>();
   const pushes = open.length;
   while (open.length > 0) {
     const next = open.findIndex((push) => push.every(({ ref, old }) => (refs.get(ref) ?? NONE) === old));
@@ -52,11 +55,19 @@ export async function replayPushes(
     for (const { ref, new: value } of push) {
       if (value === NONE) refs.delete(ref);
       else refs.set(ref, value);
-      for (const oid of newCommits(value, authors, seen)) inPush.add(authors.get(oid)?.author ?? '');
+      for (const oid of newCommits(value, authors, seen)) {
+        const author = authors.get(oid)?.author ?? '';
+        inPush.add(author);
+        countOne(commitsOf, author);
+      }
     }
-    for (const author of inPush) pushesOf.set(author, (pushesOf.get(author) ?? 0) + 1);
+    for (const author of inPush) countOne(pushesOf, author);
   }
-  return { refs, pushes, pushesOf };
+  return { refs, pushes, pushesOf, commitsOf };
+}
+
+function countOne(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 async function readPushes(file: string): Promise<Push[]> {

@@ -12,6 +12,8 @@ import { type Scratch, scratchRepository } from '../support/scratch-repository.t
 
 const SECONDS = process.env.SLUICE_SOAK === 'short' ? 20 : 600;
 const run = promisify(execFile);
+/** Commits that an operation makes where it is not one: a record, and beside it the change of the package. */
+const COMMITS: Readonly<Record<string, number>> = { create: 2, edit: 2 };
 
 /** What a writer says of one of its operations. */
 interface Said {
@@ -149,6 +151,10 @@ async function judge(
   const uids = new Map(rows.map((row) => [row.uid, row]));
   const files = await filesByUid(scratch, rows);
   const counts = { operations: begun.length, done: 0, failed: 0, unknown: 0, killed: 0 };
+  const deletions = Map.groupBy(
+    begun.filter(({ does }) => does === 'delete'),
+    ({ of }) => of,
+  );
   const lies: string[] = [];
   const hold = (holds: boolean, what: string) => {
     if (!holds) lies.push(what);
@@ -165,7 +171,11 @@ async function judge(
       hold(does !== 'edit' || content === undefined || content.has(`done-${id}.txt`), `${what}, its file is gone`);
     } else if (told?.says === 'failed') hold(pushes === 0, what);
     else hold(pushes <= 1, what);
+    hold((history.commitsOf.get(id) ?? 0) <= (COMMITS[does ?? ''] ?? 1), `${what}, and done twice in one`);
   }
+  // Whoever removes a draft leaves no name: where it is gone, somebody must not have been told that it failed.
+  for (const [of = '', tries] of deletions)
+    hold(uids.has(of) || tries.some(({ id }) => ends.get(id)?.says !== 'failed'), `${of} is gone, and nobody did it`);
   const codes = new Map<string, number>();
   for (const { says, code = '' } of said) if (says === 'failed') codes.set(code, (codes.get(code) ?? 0) + 1);
   const lives = writers.map((writer) => writer.lives).join(' and ');
@@ -173,7 +183,7 @@ async function judge(
     `${SECONDS} s: ${JSON.stringify(counts)}, failed: ${JSON.stringify(Object.fromEntries(codes))}, ${history.pushes} pushes, ${lives} lives, ${rows.length} revisions at the end`,
   );
   expect(lies).toEqual([]);
-  expect(counts.done).toBeGreaterThan(10);
+  expect(counts.done).toBeGreaterThan(0);
 }
 
 /** Names of the files of each revision that has a branch or tag of its own. */
