@@ -38,7 +38,7 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => strin
 
 /** Lines with which ssh frames and explains a changed key to somebody at a terminal, who has a file to edit. */
 const ALARM =
-  /^(?:@|IT IS POSSIBLE|Someone could|It is also|Please contact|Add correct|Offending| +remove with| +ssh-keygen).*\n?/gm;
+  /^(?:@|IT IS POSSIBLE|Someone could|It is also|Please contact|Add correct|Offending| +remove with| +ssh-keygen).*\r?\n?/gm;
 
 interface Place {
   readonly host: string;
