@@ -195,14 +195,20 @@ describe('the own client', () => {
       }
     });
 
-    test('of a pack that could not be taken make git try it', async () => {
+    test('of a pack that could not be taken make for another one, by what the remote has, and then git tries it', async () => {
       const body = report('unpack index-pack abnormal exit', 'ng refs/heads/a unpacker error');
-      let pushes = 0;
-      const matches: Fault['matches'] = (...request) => isPush(...request) && pushes++ === 0;
+      let pushes = 1;
+      const matches: Fault['matches'] = (...request) => isPush(...request) && pushes-- > 0;
       proxy.fault = { matches, swallowed: true, body, after: 'end' };
-      await repository.push(remote, [create('refs/heads/a', await commit())]);
-      expect(repository.remoteNote?.message).toContain('push by git, because the server could not unpack what was sent');
-      expect(refsOf(origin).has('refs/heads/a')).toBe(true);
+      const [next, last] = [await commit(), await commit()];
+      await repository.push(remote, [create('refs/heads/a', next)]);
+      expect(repository.remoteNote?.message).toContain('push by own client');
+      pushes = 2;
+      await repository.push(remote, [{ type: 'update', ref: 'refs/heads/a', old: next, new: last }]);
+      expect(repository.remoteNote?.message).toContain(
+        'push by git, because the server could not unpack what was sent',
+      );
+      expect(refsOf(origin).get('refs/heads/a')).toBe(last);
       // A clock that stands still would keep what the transfer by git left behind.
       proxy.fault = undefined;
     });

@@ -16,31 +16,38 @@ async function* inPieces(data: Buffer, cuts: readonly number[]): AsyncGenerator<
 }
 
 /** What comes through, and what of it had come before the service was told to begin. */
-async function read(pieces: AsyncIterable<Buffer>): Promise<{ text: string; before: string | undefined }> {
+async function read(
+  pieces: AsyncIterable<Buffer>,
+  keep = true,
+): Promise<{ text: string; before: string | undefined; kept: string }> {
   let text = '';
   let before: string | undefined;
-  const begin = () => {
+  let kept = '';
+  const begin = (advertisement: Buffer) => {
     before = text;
+    kept = advertisement.toString('latin1');
   };
-  for await (const piece of afterAdvertisement(pieces, begin)) text += Buffer.from(piece).toString('latin1');
-  return { text, before };
+  for await (const piece of afterAdvertisement(pieces, keep, begin)) text += Buffer.from(piece).toString('latin1');
+  return { text, before, kept };
 }
 
-test('however it is cut, what follows the first flush comes through, and nothing before it', async () => {
+test('however it is cut, what follows the first flush comes through, and what is before it is kept if wanted', async () => {
   const lines = fc.array(fc.string({ minLength: 1, maxLength: 20 }), { maxLength: 5 });
   const cuts = fc.array(fc.nat(200), { maxLength: 12 });
   await fc.assert(
-    fc.asyncProperty(lines, fc.string(), cuts, async (advertised, rest, at) => {
+    fc.asyncProperty(lines, fc.string(), cuts, fc.boolean(), async (advertised, rest, at, keep) => {
       const answer = Buffer.from(rest).toString('latin1');
-      const data = Buffer.concat([...advertised.map((line) => pktLine(line)), FLUSH, Buffer.from(rest)]);
-      expect(await read(inPieces(data, at))).toEqual({ text: answer, before: '' });
+      const advertisement = Buffer.concat([...advertised.map((line) => pktLine(line)), FLUSH]);
+      const data = Buffer.concat([advertisement, Buffer.from(rest)]);
+      const kept = keep ? advertisement.toString('latin1') : '';
+      expect(await read(inPieces(data, at), keep)).toEqual({ text: answer, before: '', kept });
     }),
   );
 });
 
 test('a delimiter does not end it', async () => {
   const data = Buffer.concat([pktLine('version 2'), Buffer.from('0001'), pktLine('a'), FLUSH, Buffer.from('rest')]);
-  expect(await read(inPieces(data, []))).toEqual({ text: 'rest', before: '' });
+  expect(await read(inPieces(data, []), false)).toEqual({ text: 'rest', before: '', kept: '' });
 });
 
 test.each([

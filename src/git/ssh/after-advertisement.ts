@@ -5,13 +5,15 @@ const LENGTH_DIGITS = 4;
 const LONGEST = 256 * 1024 * 1024;
 
 /**
- * What follows the advertisement with which a server begins, of which nothing is kept. `begin` is called when it is over, which is when
- * the server listens. Throws ProtocolError if it does not end.
+ * What follows the advertisement with which a server begins. `begin` is called when that is over, which is when the server listens,
+ * with its bytes if they are to be kept. Throws ProtocolError if it does not end.
  */
 export async function* afterAdvertisement(
   pieces: AsyncIterable<Uint8Array>,
-  begin: () => void,
+  keep: boolean,
+  begin: (advertisement: Buffer) => void,
 ): AsyncGenerator<Uint8Array> {
+  const kept: Uint8Array[] = [];
   let digits = '';
   let left = 0;
   let size = 0;
@@ -38,10 +40,11 @@ export async function* afterAdvertisement(
       digits = '';
       if (length === 0) {
         isOver = true;
-        begin();
+        begin(Buffer.concat(keep ? [...kept, piece.subarray(0, at)] : []));
         if (at < piece.length) yield piece.subarray(at);
       } else if (length > LENGTH_DIGITS) left = length - LENGTH_DIGITS;
     }
+    if (keep && !isOver) kept.push(piece);
   }
   if (!isOver) throw new ProtocolError('it ends before the service begins');
 }

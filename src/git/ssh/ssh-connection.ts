@@ -5,6 +5,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { collectStderr } from '../native/git-process.ts';
 import { remoteError } from '../native/remote-error.ts';
 import { readSshCredentials } from '../remote-credentials.ts';
+import { advertisedRefs } from '../transport/advertisement.ts';
 import type { Call } from '../transport/call.ts';
 import type { Connection, Exchange } from '../transport/connection.ts';
 import type { HttpFailure } from '../transport/http-error.ts';
@@ -25,6 +26,7 @@ const FLUSH = Buffer.from('0000');
 export class SshConnection implements Connection {
   readonly url: string;
   readonly compresses = false;
+  readonly advertisesFirst = true;
   readonly #address: SshAddress;
   readonly #running = new Set<ChildProcess>();
 
@@ -108,7 +110,11 @@ interface Sending {
 }
 
 /** What the server says: its advertisement, or what it answers behind that to what is sent. */
-function answerOf(child: ChildProcess, { body }: Exchange<unknown>, sending: Sending): AsyncIterable<Uint8Array> {
+function answerOf(
+  child: ChildProcess,
+  { body, checkRefs }: Exchange<unknown>,
+  sending: Sending,
+): AsyncIterable<Uint8Array> {
   const { stdin, stdout } = child;
   if (stdin === null || stdout === null) throw new SluiceError('Internal', 'ssh was started without pipes');
   // ssh may end before it has read everything; its exit and its words say why.
@@ -117,7 +123,8 @@ function answerOf(child: ChildProcess, { body }: Exchange<unknown>, sending: Sen
     stdin.end(FLUSH);
     return stdout;
   }
-  return afterAdvertisement(stdout, () => {
+  return afterAdvertisement(stdout, checkRefs !== undefined, (advertisement) => {
+    checkRefs?.(advertisedRefs(advertisement));
     sending.begun = true;
     const data = body();
     if (data instanceof Uint8Array) return void stdin.end(data);

@@ -102,6 +102,25 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
     expect(repository.remoteNote?.message).toContain(transport === 'auto' ? 'push by own client' : 'push by git');
   });
 
+  test('a remote that was put back to an older state loses nothing', async () => {
+    await repository.push(remote, [create('refs/heads/main'), create('refs/heads/draft', second)]);
+    execFileSync('git', ['-C', origin, 'update-ref', 'refs/heads/draft', first]);
+    execFileSync('git', ['-C', origin, 'gc', '--quiet', '--prune=now']);
+    const removal: RefUpdate = { type: 'delete', ref: 'refs/heads/draft', old: second };
+    const before = refsOf(origin);
+    const moved = { details: { kind: 'moved', ref: 'refs/heads/draft' } };
+    expect(await failure(repository.push(remote, [removal]))).toMatchObject(moved);
+    expect(await failure(repository.push(remote, [create('refs/heads/new'), removal]))).toMatchObject(moved);
+    expect(refsOf(origin)).toEqual(before);
+    const third = await repository.writeCommit(commitOf((await repository.readCommit(second)).tree, [second]));
+    await repository.push(remote, [create('refs/heads/new', third), { ...removal, old: first }]);
+    expect([...refsOf(origin)]).toEqual([
+      ['refs/heads/main', first],
+      ['refs/heads/new', third],
+    ]);
+    fsck(origin);
+  });
+
   test('a push is refused as a whole', async () => {
     await repository.push(remote, [create('refs/heads/main')]);
     hook('update', `case "$1" in *bad*) echo 'no bad names' >&2; exit 1;; esac`);

@@ -1,4 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Ref } from '../git-repository.ts';
+import { refOf } from './list-refs.ts';
 import { PktLineParser, textOf } from './pkt-line.ts';
 import { ProtocolError } from './protocol-error.ts';
 
@@ -44,6 +46,15 @@ export async function readReceiveCapabilities(
   }
   if (found === undefined) throw new ProtocolError('its advertisement names no capabilities');
   return found;
+}
+
+/** The refs that receive-pack advertises. */
+export function advertisedRefs(advertisement: Uint8Array): Ref[] {
+  const refs = new PktLineParser().push(advertisement).map((packet) => {
+    const line = typeof packet === 'string' ? '' : textOf(packet).split('\0', 1)[0];
+    return line === '' || line === undefined ? undefined : refOf(line);
+  });
+  return refs.filter((ref) => ref !== undefined);
 }
 
 /** Refuses (Unsupported) a repository whose object ids are not SHA-1. */

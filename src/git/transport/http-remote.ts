@@ -43,6 +43,11 @@ export class HttpRemote {
     return this.#getFirst;
   }
 
+  /** True if each push begins with the refs of the remote, so that `checkRefs` is called. */
+  get advertisesFirst(): boolean {
+    return this.#connection.advertisesFirst;
+  }
+
   /** Why refs and objects cannot be read by version 2 of the protocol; undefined if they can. */
   async readProblem(call: Call): Promise<string | undefined> {
     if (this.#uploads !== undefined || this.#readProblem !== undefined) return this.#readProblem;
@@ -99,14 +104,15 @@ export class HttpRemote {
   }
 
   /**
-   * Sends one atomic push. `pack` makes what follows the commands, anew for each try. The server's verdict is in the report; what is
-   * thrown has HttpFailure as details, which tells whether it may have been carried out.
+   * Sends one atomic push. `pack` makes what follows the commands, anew for each try; for `checkRefs` see Exchange. The server's
+   * verdict is in the report; what is thrown has HttpFailure as details, which tells whether it may have been carried out.
    */
   async push(
     call: Call,
     updates: readonly RefUpdate[],
     offered: Capabilities,
     pack: (() => Uint8Array | AsyncIterable<Uint8Array>) | undefined,
+    checkRefs: Exchange<PushReport>['checkRefs'],
   ): Promise<PushReport> {
     const { pushOptions = [] } = call.remote;
     checkPushOptions(this.#connection.url, pushOptions, offered);
@@ -117,6 +123,7 @@ export class HttpRemote {
         return await this.#connection.run(call, {
           service: 'git-receive-pack',
           body: () => withPack(commands, pack?.()),
+          checkRefs,
           read: (pieces) => readReport(pieces, updates, offered),
         });
       } catch (error) {

@@ -109,6 +109,83 @@ describe('the own client over HTTP', () => {
     expect(repository.remoteNote?.message).toContain('push by own client');
   });
 
+  describe('a remote that was put back to an older state', () => {
+    let lost: Oid;
+    /** Builds on what the remote lost, and is sent without anything that would tell so when it is unpacked. */
+    let onTop: Oid;
+
+    beforeEach(async () => {
+      lost = await commit({ b: 'b' }, [first]);
+      onTop = await commit({}, [lost]);
+      await repository.push(remote, [create('refs/heads/draft', first), create('refs/heads/x', lost)]);
+      await repository.push(remote, [{ type: 'update', ref: 'refs/heads/draft', old: first, new: lost }]);
+      git(origin, ['update-ref', '-d', 'refs/heads/x']);
+      git(origin, ['update-ref', 'refs/heads/draft', first]);
+      git(origin, ['gc', '--quiet', '--prune=now']);
+    });
+
+    test('keeps a ref that is to be removed and has another value now', async () => {
+      const before = refsOf(origin);
+      for (const more of [[], [create('refs/heads/y', onTop)], [create('refs/heads/y', first)]]) {
+        const removal: RefUpdate = { type: 'delete', ref: 'refs/heads/draft', old: lost };
+        expect(await failure(repository.push(remote, [...more, removal]))).toMatchObject({
+          details: { kind: 'moved', ref: 'refs/heads/draft' },
+        });
+        expect(refsOf(origin)).toEqual(before);
+      }
+      // The same where the refs can only be read by git.
+      server.behaviour.oldProtocol = true;
+      const other = await openRepository(path);
+      expect(await failure(other.push(remote, [{ type: 'delete', ref: 'refs/heads/draft', old: lost }]))).toMatchObject(
+        {
+          details: { kind: 'moved', ref: 'refs/heads/draft' },
+        },
+      );
+      expect(other.remoteNote?.message).toContain('push by git');
+      await other.close();
+      expect(refsOf(origin)).toEqual(before);
+    });
+
+    test('removes nothing before it has what comes in its place', async () => {
+      const before = posts('receive-pack');
+      await repository.push(remote, [
+        create('refs/heads/y', onTop),
+        { type: 'delete', ref: 'refs/heads/draft', old: first },
+      ]);
+      expect(posts('receive-pack')).toBe(before + 1);
+      expect([...refsOf(origin)]).toEqual([
+        ['refs/heads/main', first],
+        ['refs/heads/y', onTop],
+      ]);
+      fsck(origin);
+    });
+
+    test('gets the rest of what it carried out in part', async () => {
+      await repository.push(remote, [create('refs/heads/y', onTop), create('refs/heads/z', first)]);
+      expect(refsOf(origin).get('refs/heads/y')).toBe(onTop);
+      expect(refsOf(origin).get('refs/heads/z')).toBe(first);
+      expect(repository.remoteNote?.message).toContain('push by own client');
+      fsck(origin);
+    });
+
+    test('is told to have carried out a part if it does not take the rest', async () => {
+      await server.close();
+      server = await startGitServer({
+        root: folder.path,
+        hooks: { update: '#!/bin/sh\ntest "$1" != refs/heads/y\n' },
+      });
+      remote = { url: `${server.url}/origin.git` };
+      const other = await openRepository(path);
+      await other.fetch(remote, { refspecs: ['+refs/heads/main:refs/heads/main'] });
+      await other.transaction([create('refs/heads/seen', lost)]);
+      expect(
+        await failure(other.push(remote, [create('refs/heads/y', onTop), create('refs/heads/z', first)])),
+      ).toMatchObject({ code: 'Unsupported', details: { changed: ['refs/heads/z'] } });
+      expect(refsOf(origin).has('refs/heads/y')).toBe(false);
+      await other.close();
+    });
+  });
+
   test('whether a push whose answer was lost was carried out can be found out', async () => {
     const second = await commit({ b: 'b' }, [first]);
     const draft = create('refs/heads/draft', second);

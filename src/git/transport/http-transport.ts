@@ -3,7 +3,7 @@ import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
 import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
-import { ancestors, newValue } from '../ref-updates.ts';
+import { ancestors, expectedValue, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import type { Capabilities } from './advertisement.ts';
 import { type Call, withinCall } from './call.ts';
@@ -14,6 +14,7 @@ import { KnownTips } from './known-tips.ts';
 import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
 import { writePack } from './pack-writer.ts';
+import { isAsExpected, mustLookFirst, NotAsExpectedError, whatIsLeft } from './push-expectation.ts';
 import { lackingForPush, needsPack, type PushReport } from './receive-pack.ts';
 
 /** More at once than this is a job for git, which negotiates what both sides have. */
@@ -23,9 +24,17 @@ const TRIES = 3;
 /** Refs of this repository that git is given to end its walk at, where a pack is too large to be made in memory. */
 const MOST_ENDS = 50_000;
 
+const OTHER_REFS = 'the server has other refs than it was taken to have';
+
 /** What a transport did not do, because git does it better or only git can. The text says why. */
 export interface LeftToGit {
   readonly leftToGit: string;
+}
+
+/** A pack that is still to be made. */
+interface NewPack {
+  readonly taken: ReadonlySet<Oid>;
+  readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
 }
 
 interface News {
@@ -111,22 +120,36 @@ export class HttpTransport {
     return this.#within('push', 'push', remote, signal, async (call) => {
       const offered = await this.#offers(call);
       let commands = updates;
-      for (let attempt = 1; ; attempt += 1) {
-        const report = await this.#send(call, commands, offered);
-        const incomplete = incompleteness(report);
-        if (incomplete !== undefined) {
-          this.#known.clear();
-          return { leftToGit: incomplete };
+      let looked = false;
+      let inPart: SluiceError | undefined;
+      try {
+        for (let attempt = 1; ; attempt += 1) {
+          const report = await this.#send(call, commands, offered, looked);
+          if (report?.rejections.length === 0) {
+            this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
+            return 'done';
+          }
+          if (report !== undefined) inPart ??= this.#inPart(call, commands, report);
+          const incomplete = report === undefined ? OTHER_REFS : incompleteness(report);
+          let rest: 'done' | readonly RefUpdate[];
+          if (report !== undefined && incomplete === undefined) {
+            if (inPart !== undefined) throw inPart;
+            rest = await this.#rest(call, commands, report);
+            if (rest !== 'done' && attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
+          } else if (looked || (await this.#remote.readProblem(call)) !== undefined) {
+            if (inPart !== undefined) throw inPart;
+            this.#known.clear();
+            return { leftToGit: incomplete ?? OTHER_REFS };
+          } else {
+            rest = await this.#lookAgain(call, commands);
+            looked = true;
+          }
+          if (rest === 'done') return 'done';
+          commands = rest;
         }
-        if (report.rejections.length === 0) {
-          this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
-          return 'done';
-        }
-        this.#checkWhole(call, commands, report);
-        const rest = await this.#rest(call, commands, report);
-        if (rest === 'done') return 'done';
-        if (attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
-        commands = rest;
+      } catch (error) {
+        // Whatever came in the way of the rest: what counts is that a part was done.
+        throw inPart ?? error;
       }
     });
   }
@@ -158,13 +181,12 @@ export class HttpTransport {
     );
   }
 
-  #checkWhole({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): void {
+  #inPart({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): SluiceError | undefined {
     const refused = new Set(rejections.map(({ ref }) => ref));
     const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
     const inPart = carriedOutInPart(remote.url, changed, rejections);
-    if (inPart === undefined) return;
-    this.#remote.forgetPushCapabilities();
-    throw inPart;
+    if (inPart !== undefined) this.#remote.forgetPushCapabilities();
+    return inPart;
   }
 
   /** What would have to change here, by one listing of the remote. */
@@ -219,29 +241,75 @@ export class HttpTransport {
     }
   }
 
-  async #send(call: Call, updates: readonly RefUpdate[], offered: Capabilities): Promise<PushReport> {
-    const [pack] = await Promise.all([this.#packFor(updates), this.#local.flushObjects()]);
+  /** The server's verdict; undefined, with nothing sent, if the remote is not what the push was made for. `looked` if that is known. */
+  async #send(
+    call: Call,
+    updates: readonly RefUpdate[],
+    offered: Capabilities,
+    looked: boolean,
+  ): Promise<PushReport | undefined> {
+    const { taken, make } = await this.#packFor(updates);
+    const expect = (refs: readonly Ref[]) => {
+      if (!isAsExpected(updates, taken, refs)) throw new NotAsExpectedError(call.remote.url);
+    };
+    const checkRefs = !looked && mustLookFirst(updates) ? expect : undefined;
     try {
-      return await this.#remote.push(call, updates, offered, pack);
+      const look =
+        checkRefs === undefined || this.#remote.advertisesFirst ? undefined : this.#look(call, updates, taken);
+      const [pack] = await Promise.all([make(), this.#local.flushObjects(), look?.then(checkRefs)]);
+      return await this.#remote.push(call, updates, offered, pack, checkRefs);
     } catch (error) {
+      if (error instanceof NotAsExpectedError) return undefined;
       if (isSluiceError(error) && failureOf(error).mayBeDone) throw unknownOutcome(error);
       throw error;
     }
   }
 
-  async #packFor(updates: readonly RefUpdate[]): Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined> {
-    if (!needsPack(updates)) return undefined;
+  /** The remote's refs of a push, and those that are to have values which it is taken to have. */
+  async #look(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
+    if ((await this.#remote.readProblem(call)) !== undefined) return [];
+    const olds = new Set(updates.map(expectedValue));
+    const open = new Set([...taken].filter((oid) => !olds.has(oid)));
+    const holders = open.size === 0 ? [] : (await this.#local.listRefs([])).filter(({ oid }) => open.delete(oid));
+    return await this.#remote.listRefs(
+      call,
+      [...updates, ...holders.map(({ name: ref }) => ({ ref }))].map(({ ref }) => ref),
+    );
+  }
+
+  /** Takes in what the remote really has. Returns what is left to do then, or throws what is in the way. */
+  async #lookAgain(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
+    const refs = await this.#remote.listRefs(call, []);
+    this.#known.replace(refs.map(({ oid }) => oid));
+    return whatIsLeft(updates, refs);
+  }
+
+  /** What `make` makes the pack of, and the objects with all below them that it leaves out because the remote is taken to have them. */
+  async #packFor(updates: readonly RefUpdate[]): Promise<NewPack> {
+    const taken = new Set<Oid>();
+    if (!needsPack(updates)) return { taken, make: async () => undefined };
     const known = await this.#known.current();
-    const olds = new Set(updates.flatMap((update) => ('old' in update && update.old !== null ? [update.old] : [])));
+    const olds = new Set(updates.map(expectedValue));
     const tips = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
-    const objects = await collectNewObjects(this.#local, tips, (oid) => olds.has(oid) || known.has(oid));
-    if (objects !== undefined) {
-      const pack = await writePack(objects);
-      return () => pack;
-    }
-    const refs = (await this.#local.listRefs([])).filter(({ oid }) => known.has(oid)).slice(0, MOST_ENDS);
+    const isThere = (oid: Oid) => {
+      if (!olds.has(oid) && !known.has(oid)) return false;
+      taken.add(oid);
+      return true;
+    };
+    const objects = await collectNewObjects(this.#local, tips, isThere);
+    if (objects !== undefined)
+      return {
+        taken,
+        make: async () => {
+          const pack = await writePack(objects);
+          return () => pack;
+        },
+      };
+    // For what is removed a part must not be done: then git is told only of what is looked at.
+    const isEnd = mustLookFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
+    const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MOST_ENDS);
     const ends = [...new Set(refs.map(({ oid }) => oid))].filter((oid) => !tips.includes(oid));
-    return () => this.#local.streamPack(tips, ends);
+    return { taken, make: async () => () => this.#local.streamPack(tips, ends) };
   }
 
   /** What is left to do of a push that was refused; throws why it was. */
@@ -251,14 +319,9 @@ export class HttpTransport {
     if ((await this.#remote.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
     const names = updates.map(({ ref }) => ref);
     const refs = await this.#remote.listRefs(call, names);
-    const values = new Map(refs.map(({ name, oid }) => [name, oid]));
-    const isDone = (update: RefUpdate) => 'new' in update && values.get(update.ref) === update.new;
-    const isOver = (update: RefUpdate) =>
-      isDone(update) || (values.get(update.ref) ?? null) === newValue(update) || update.type === 'verify';
-    if (updates.some(isDone) && updates.every(isOver)) return 'done';
-    const open = updates.filter((update) => !isDone(update));
-    const conflict = compareWithRemote(open, refs);
-    if (conflict !== undefined) throw conflict;
+    const rest = whatIsLeft(updates, refs);
+    if (rest === 'done') return rest;
+    const open = rest.filter((update, index) => update === updates[index]);
     const folders = [...new Set(open.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
     const beside =
       folders.length === 0 || !isUnexplained(rejections)
@@ -266,9 +329,7 @@ export class HttpTransport {
         : compareWithRemote(open, await this.#remote.listRefs(call, [...names, ...folders]));
     if (beside !== undefined) throw beside;
     if (open.length === updates.length) throw refusal(rejections, updates, words);
-    return updates.map((update) =>
-      isDone(update) && 'new' in update ? { type: 'verify', ref: update.ref, old: update.new } : update,
-    );
+    return rest;
   }
 }
 

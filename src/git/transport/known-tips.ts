@@ -27,6 +27,11 @@ export class KnownTips {
     if (this.#oids.size > MOST) this.#oids = undefined;
   }
 
+  /** The guess was wrong; what the refs of the remote point to is the truth. */
+  replace(oids: Iterable<Oid>): void {
+    this.#oids = new Set(oids);
+  }
+
   /** Takes back everything: the guess was wrong. */
   clear(): void {
     this.#oids = undefined;

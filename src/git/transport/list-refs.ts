@@ -47,8 +47,8 @@ export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]
   return refs;
 }
 
-/** `<id> <name>`, and attributes that were not asked for. */
-function refOf(line: string): Ref | undefined {
+/** `<id> <name>`, and attributes that were not asked for; undefined for what is no ref, as HEAD. */
+export function refOf(line: string): Ref | undefined {
   if (line.startsWith('ERR ')) throw new ProtocolError(`it says: ${line.slice(4, 504)}`);
   const end = line.indexOf(' ', OID_LENGTH + 1);
   const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);

@@ -29,6 +29,7 @@ const LONGEST_WAIT = 10_000;
 export class SmartHttp implements Connection {
   readonly url: string;
   readonly compresses = true;
+  readonly advertisesFirst = false;
   readonly #clock: Clock;
   readonly #pool: ConnectionPool;
   readonly #origin: string;

@@ -1,0 +1,177 @@
+import { cp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+import { draft, outcomeOf } from '../support/shop.ts';
+
+const NAME = 'packages.shop.v1';
+
+type Transport = 'auto' | 'git';
+
+interface Story {
+  /** What the backup has. */
+  readonly before: readonly Step[];
+  /** What is done after it, and lost. */
+  readonly lost: readonly Step[];
+  /** What the first one who does not know of the restore tries. */
+  readonly next: Step;
+  /** As the backup has it. */
+  readonly lifecycle: string;
+}
+
+type Step = 'edit' | 'propose' | 'approve' | 'reject' | 'propose-deletion' | 'delete';
+
+const REPROPOSED = ['reject', 'edit', 'propose'] as const;
+const PROPOSED = { before: ['propose'], lifecycle: 'Proposed' } as const;
+const DRAFT = { before: [], lifecycle: 'Draft' } as const;
+const PUBLISHED = { before: ['propose', 'approve'], lifecycle: 'Published' } as const;
+
+const STORIES: Readonly<Record<string, Story>> = {
+  'an edit': { ...DRAFT, lost: ['edit'], next: 'edit' },
+  'a proposal': { ...DRAFT, lost: ['edit'], next: 'propose' },
+  'a deletion of a draft': { ...DRAFT, lost: ['edit'], next: 'delete' },
+  'an approval of what is a draft again': { ...DRAFT, lost: ['propose'], next: 'approve' },
+  'an approval of another proposal': { ...PROPOSED, lost: REPROPOSED, next: 'approve' },
+  'a rejection of another proposal': { ...PROPOSED, lost: REPROPOSED, next: 'reject' },
+  'a proposal to delete what is not published any more': {
+    ...PROPOSED,
+    lost: ['approve'],
+    next: 'propose-deletion',
+  },
+  'a deletion that nobody proposed any more': { ...PUBLISHED, lost: ['propose-deletion'], next: 'delete' },
+};
+
+describe.each(['auto', 'git'] as const)('a host that was put back to an older state (transport %s)', (transport) => {
+  test.each(Object.keys(STORIES))('loses nothing by %s', async (title) => {
+    const { before, lost, next, lifecycle } = STORIES[title] as Story;
+    await using host = await startHost(transport);
+    const { store, scratch } = host;
+    await draft(store);
+    for (const step of before) await take(store, step);
+    await host.backUp();
+    for (const step of lost) await take(store, step);
+    await host.restore();
+    const refs = await scratch.git('for-each-ref');
+    expect(await outcomeOf(take(store, next))).toMatch(/^Conflict: /);
+    expect(await scratch.git('for-each-ref')).toBe(refs);
+    // Whoever looks next sees what there is, as one does who never saw anything else.
+    const fresh = await host.connect('two');
+    expect(store.get(NAME)).toEqual(fresh.get(NAME));
+    expect(store.get(NAME).lifecycle).toBe(lifecycle);
+    await fresh.close();
+    for (const step of (['propose', 'approve'] as const).slice(before.length)) await take(store, step);
+    expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
+    await host.expectWhole();
+  });
+
+  test('is followed by the next sync, and new work starts from there', async () => {
+    await using host = await startHost(transport);
+    const { store } = host;
+    await draft(store);
+    await take(store, 'propose');
+    await host.backUp();
+    await take(store, 'approve');
+    await draft(store, 'web');
+    await host.restore();
+    await store.repository('packages').sync();
+    expect(store.get(NAME).lifecycle).toBe('Proposed');
+    expect(store.find('packages.web.v1')).toBeUndefined();
+    await draft(store, 'web');
+    await take(store, 'approve');
+    const fresh = await host.connect('two');
+    expect(store.list()).toEqual(fresh.list());
+    await fresh.close();
+    await host.expectWhole();
+  });
+
+  test('takes a draft that begins at what it lost, as a whole', async () => {
+    await using host = await startHost(transport);
+    const { store } = host;
+    await draft(store);
+    await take(store, 'propose');
+    await host.backUp();
+    await take(store, 'approve');
+    await host.restore();
+    // The main branch that it begins at is gone there.
+    await draft(store, 'web');
+    const fresh = await host.connect('two');
+    await store.repository('packages').sync();
+    expect(store.list()).toEqual(fresh.list());
+    expect(store.get('packages.web.v1').lifecycle).toBe('Draft');
+    expect(store.get(NAME).lifecycle).toBe('Proposed');
+    await fresh.close();
+    await host.expectWhole();
+  });
+});
+
+let edits = 0;
+
+async function take(store: RevisionStore, step: Step): Promise<void> {
+  if (step !== 'edit') await store.transition(NAME, { action: step }, anna);
+  else await store.change(NAME, { files: new Map([['a.yaml', Buffer.from(`a: ${++edits}\n`)]]) }, anna);
+}
+
+interface Host extends AsyncDisposable {
+  readonly scratch: Scratch;
+  readonly store: RevisionStore;
+  /** Another process. */
+  connect(process: string): Promise<RevisionStore>;
+  backUp(): Promise<void>;
+  restore(): Promise<void>;
+  expectWhole(): Promise<void>;
+}
+
+async function startHost(transport: Transport): Promise<Host> {
+  const scratch = await scratchRepository();
+  const server = await startGitServer({ root: scratch.folder });
+  const backup = `${scratch.path}.backup`;
+  const connect = (process: string) => open(scratch, server, transport, process);
+  const store = await connect('one');
+  return {
+    ...{ scratch, store, connect },
+    backUp: () => cp(scratch.path, backup, { recursive: true }),
+    async restore() {
+      await rm(scratch.path, { recursive: true });
+      await cp(backup, scratch.path, { recursive: true });
+    },
+    async expectWhole() {
+      expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+    },
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      await server.close();
+      await scratch[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function open(
+  scratch: Scratch,
+  server: GitServer,
+  transport: Transport,
+  process: string,
+): Promise<RevisionStore> {
+  const object = repositoryKind.complete({
+    apiVersion: 'config.porch.kpt.dev/v1alpha1',
+    kind: 'Repository',
+    metadata: { name: 'packages', namespace: 'default' },
+    spec: { git: { repo: `${server.url}/packages.git` } },
+  });
+  const store = new RevisionStore();
+  const repository = await openPackageRepository(object, {
+    dataFolder: join(scratch.folder, process),
+    clock: systemClock,
+    git: { transport },
+    policyFor: () => DEFAULT_POLICY,
+    dependentsOf: () => [],
+    onChange: (changes) => store.announce(changes),
+  });
+  store.add(repository);
+  return store;
+}
