@@ -118,8 +118,8 @@ async function createBranch(
 }
 
 /**
- * Some hosts take branches and tags only. One ref is created and removed to find out, once for each mirror; records that exist
- * already answer for free.
+ * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that told nothing;
+ * records that exist already answer for free.
  */
 async function recordPrefixFor(git: GitRepository, remote: GitRemote, signal?: AbortSignal): Promise<string> {
   if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
@@ -135,23 +135,30 @@ async function recordPrefixFor(git: GitRepository, remote: GitRemote, signal?: A
   return prefix;
 }
 
-/** Where the remote takes records; undefined if it takes no push at all from us, which whoever writes will be told. */
+/**
+ * Where the remote takes records. Undefined if that cannot be said now: a refusal alone may be a hook that refuses everything for a
+ * while, and says something about the name only where a branch is taken.
+ */
 async function probe(
   git: GitRepository,
   remote: GitRemote,
   oid: string,
   signal?: AbortSignal,
 ): Promise<string | undefined> {
-  const ref = `${RECORD_REFS}probe-${randomUUID()}`;
-  try {
-    await git.push(remote, [{ type: 'create', ref, new: oid }], signal);
-  } catch (error) {
-    if (isSluiceError(error, 'Conflict')) return RECORD_BRANCHES;
-    if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
-    return undefined;
+  for (const prefix of [RECORD_REFS, RECORD_BRANCHES]) {
+    const ref = `${prefix}probe-${randomUUID()}`;
+    try {
+      await git.push(remote, [{ type: 'create', ref, new: oid }], signal);
+    } catch (error) {
+      if (isSluiceError(error, 'Conflict')) continue;
+      if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
+      // Whoever writes will be told.
+      return undefined;
+    }
+    await git.push(remote, [{ type: 'delete', ref, old: oid }], signal);
+    return prefix;
   }
-  await git.push(remote, [{ type: 'delete', ref, old: oid }], signal);
-  return RECORD_REFS;
+  return undefined;
 }
 
 async function readNote(file: string): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -117,6 +117,40 @@ test('a host that refuses other refs than branches and tags gets the records as 
   expect((await connect(scratch, readOnly, 'three')).get(NAME).lifecycle).toBe('Published');
   await readOnly.close();
   await other.close();
+  await server.close();
+});
+
+test('a hook that refuses everything for a while does not put the records into branches', async () => {
+  await using scratch = await scratchRepository();
+  const closed = join(scratch.folder, 'closed');
+  const server = await startGitServer({
+    root: scratch.folder,
+    hooks: { 'pre-receive': `#!/bin/sh\n! test -e '${closed}'\n` },
+  });
+  await writeFile(closed, '');
+  const first = await connect(scratch, server);
+  await first.close();
+  await rm(closed);
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const refs = await scratch.git('for-each-ref', '--format=%(refname)');
+  expect(refs).toContain('refs/sluice/records/');
+  expect(refs).not.toContain('sluice-records');
+  expect(refs).not.toContain('probe');
+  await store.close();
+  await server.close();
+});
+
+test('a host that hides other refs than branches and tags gets the records as branches', async () => {
+  await using scratch = await scratchRepository();
+  await scratch.git('config', 'receive.hideRefs', 'refs/sluice');
+  const server = await startGitServer({ root: scratch.folder });
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const refs = await scratch.git('for-each-ref', '--format=%(refname)');
+  expect(refs).toContain('refs/heads/sluice-records/');
+  expect(refs).not.toContain('probe');
+  await store.close();
   await server.close();
 });
 
