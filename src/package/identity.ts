@@ -21,7 +21,8 @@ const DOTTED_WORKSPACE = /\.(v[0-9.]*[0-9])$/;
 
 /** The object name of a revision: `<repository>.<path segments>.<package>.<workspace>`. */
 export function revisionName(key: RevisionKey): string {
-  return `${key.repository}.${key.package.replaceAll('/', '.')}.${key.workspace}`;
+  // Joined, a text is one piece of memory.
+  return [key.repository, key.package.replaceAll('/', '.'), key.workspace].join('.');
 }
 
 /** The deterministic id of a revision: UUID version 5 (RFC 9562) over group, kind, namespace and name, as Porch computes it. */

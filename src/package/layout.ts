@@ -30,7 +30,7 @@ export type RefMeaning =
 
 const DRAFTS = 'refs/heads/drafts/';
 const PROPOSED = 'refs/heads/proposed/';
-const DELETION_PROPOSED = 'refs/heads/deletionProposed/';
+export const DELETION_PROPOSED = 'refs/heads/deletionProposed/';
 const TAGS = 'refs/tags/';
 
 /** Folder of a package in the repository's tree. */

@@ -1,15 +1,17 @@
 import type { Clock } from '../foundation/clock.ts';
 import { Slots } from '../foundation/slots.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { DamageError } from '../git/errors.ts';
+import { DamageError, isUnknownOutcome } from '../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../git/git-repository.ts';
 import type { Face, RequestContext } from '../resource/request-context.ts';
 import { type SyncScope, TrackedRefs } from './commit/tracked-refs.ts';
-import { MOST_WRITES, WriteQueue } from './commit/write-queue.ts';
+import { closing, MOST_WRITES, WriteQueue } from './commit/write-queue.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
-import { FactCache, loadFactCache, saveFactCache } from './index/fact-cache.ts';
+import type { Origin } from './index/candidate.ts';
+import { FactCache } from './index/fact-cache.ts';
+import { loadFactCache, saveFactCache } from './index/fact-file.ts';
 import { type IndexChange, RevisionIndex } from './index/revision-index.ts';
 import type { RepositoryLayout } from './layout.ts';
 import type { PackageRevision } from './package-revision.ts';
@@ -78,8 +80,8 @@ export class PackageRepository implements Workbench {
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
   readonly #cache: FactCache;
-  /** How many facts the cache file knows of. */
-  #savedFacts: number;
+  /** What had been read when the cache file was written. */
+  #savedReads = 0;
   #closed = false;
   #emptyTree: Promise<Oid> | undefined;
 
@@ -95,9 +97,8 @@ export class PackageRepository implements Workbench {
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
     this.#cache = cache;
-    this.#savedFacts = cache.size;
     this.#options = options;
-    this.index = new RevisionIndex({ ...options, repository: options.name, cache });
+    this.index = new RevisionIndex({ ...originOf(options), git: options.git, cache });
     this.#refs = new TrackedRefs({
       ...{
         repository: options.name,
@@ -117,7 +118,8 @@ export class PackageRepository implements Workbench {
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
   static async open(options: PackageRepositoryOptions): Promise<PackageRepository> {
-    const loaded = options.cacheFile === undefined ? undefined : await loadFactCache(options.cacheFile);
+    const { cacheFile } = options;
+    const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
     await repository.refresh();
     return repository;
@@ -248,16 +250,17 @@ export class PackageRepository implements Workbench {
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
   async saveCache(): Promise<void> {
-    const { size } = this.#cache;
-    if (this.#options.cacheFile === undefined || size === this.#savedFacts) return;
-    await saveFactCache(this.#options.cacheFile, await this.index.liveFacts());
-    this.#savedFacts = size;
+    const { reads } = this.#cache;
+    const { cacheFile } = this.#options;
+    if (cacheFile === undefined || reads === this.#savedReads) return;
+    await saveFactCache(cacheFile, await this.index.liveFacts(), originOf(this.#options));
+    this.#savedReads = reads;
   }
 
   /** Nobody hears of changes from here on, also not of those that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#queue.close();
+    await this.#queue.close(this.clock);
     try {
       await this.saveCache();
     } finally {
@@ -289,6 +292,9 @@ export class PackageRepository implements Workbench {
     this.#busy.set(name, { face, over: over.promise });
     try {
       return await section();
+    } catch (error) {
+      // Whatever came in its way.
+      throw this.#closed && !isUnknownOutcome(error) ? closing() : error;
     } finally {
       this.#busy.delete(name);
       over.resolve();
@@ -301,6 +307,10 @@ export class PackageRepository implements Workbench {
     const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
     return own === undefined ? this.index.get(name) : own.after;
   }
+}
+
+function originOf({ name, namespace, layout }: PackageRepositoryOptions): Origin {
+  return { repository: name, namespace, layout };
 }
 
 /** The plan of an update with a lifecycle step, which always has one. */

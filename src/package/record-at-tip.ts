@@ -121,7 +121,8 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes
 
 /** The revision as it was at another commit, as far as reading its package goes. */
 function earlier(revision: PackageRevision, { commit, tree, kptfileBlob, kptfile }: Point): PackageRevision {
-  return { ...revision, etag: revision.etag, commit, kptfile, tip: { ...revision.tip, tree, kptfileBlob } };
+  const { etag, outOfBand } = revision;
+  return { ...revision, etag, outOfBand, commit, kptfile, tip: { ...revision.tip, tree, kptfileBlob } };
 }
 
 /** Undefined where the history is cut off. */

@@ -1,19 +1,30 @@
 import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../commit-message.ts';
-import { isRevisionKey, type RevisionKey, revisionName, revisionUid } from '../identity.ts';
+import { isRevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { judgePublication } from '../kernel/publication.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../layout.ts';
-import { type CommitInfo, isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import type { FolderFact } from './fact-cache.ts';
+import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import type { FolderFact, ShownFact } from './fact-cache.ts';
+import type { Place } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';
+import { LazyJson } from './lazy-json.ts';
+import { type CommitText, TipFact } from './tip-fact.ts';
 
 /** A revision as the ref that shows it says; its record and what depends on other revisions of the package come on top. */
 export interface Candidate
-  extends Omit<PackageRevision, 'latest' | 'etag' | 'record' | 'recordOid' | 'hides' | 'kptfile' | 'problem'> {
+  extends Omit<
+    PackageRevision,
+    'latest' | 'etag' | 'record' | 'recordOid' | 'hides' | 'kptfile' | 'problem' | 'tip' | 'outOfBand'
+  > {
   readonly fact: KptfileFact;
+  readonly tip: TipFact;
+  /** Of a tag; what is wrong with a placeholder depends on others. */
+  readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
+
+export type OutOfBand = NonNullable<PackageRevision['outOfBand']>;
 
 export type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
 
@@ -27,63 +38,104 @@ export interface Origin {
 const LIFECYCLE_OF = { draft: 'Draft', proposed: 'Proposed', published: 'Published' } as const;
 const NO_FACTS = parseCommitMessage('');
 
+/** A ref that shows a revision, and where that lies. */
+export interface Shown extends Place {
+  readonly ref: string;
+  readonly meaning: RevisionRef;
+}
+
 /** What a branch or tag shows; undefined for a tag on a commit without this package, of which many repositories have some. */
 export function refCandidate(
   origin: Origin,
-  { ref, oid, meaning }: { readonly ref: string; readonly oid: Oid; readonly meaning: RevisionRef },
-  info: CommitInfo,
+  shown: Shown,
+  tip: TipFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate | undefined {
-  if (meaning.kind === 'published' && info.kptfileBlob === undefined) return undefined;
-  const path = packagePath(origin.layout, meaning.package);
-  const workspace =
-    meaning.kind === 'published' ? workspaceOf(meaning.version, path, info.facts.annotations) : meaning.workspace;
-  const candidate = {
-    ...identify(origin, meaning.package, workspace),
-    lifecycle: LIFECYCLE_OF[meaning.kind],
-    revision: meaning.kind === 'published' ? meaning.revision : 0,
-    ...{ ref, refOid: oid, commit: info.oid, path, tip: info },
-    fact: info.kptfileBlob === undefined ? KptfileFact.NONE : (kptfileOf(info.kptfileBlob) ?? KptfileFact.LOST),
-    outOfBand: undefined,
-  };
-  return meaning.kind === 'published' ? { ...candidate, outOfBand: judgeTag(candidate, meaning.version) } : candidate;
+  const { meaning, path } = shown;
+  if (meaning.kind !== 'published') return candidateOf(origin, shown, tip, meaning.workspace, kptfileOf);
+  if (tip.kptfileBlob === undefined) return undefined;
+  const workspace = workspaceOf(meaning.version, path, tip.info.facts.annotations);
+  const candidate = candidateOf(origin, shown, tip, workspace, kptfileOf);
+  const outOfBand = judgeTag(candidate, meaning.version);
+  return outOfBand === undefined ? candidate : { ...candidate, outOfBand: LazyJson.of(outOfBand) };
 }
 
-/** A package on the main branch, whose head is `info`. */
+/** What a ref shows that showed the same to an earlier process. */
+export function knownCandidate(
+  origin: Origin,
+  shown: Shown,
+  { tip, workspace, uid, outOfBand }: ShownFact,
+  kptfileOf: (blob: Oid) => KptfileFact | undefined,
+): Candidate {
+  return candidateOf(origin, shown, tip, workspace, kptfileOf, uid, outOfBand);
+}
+
+function candidateOf(
+  origin: Origin,
+  { ref, oid, path, meaning }: Shown,
+  tip: TipFact,
+  workspace: string,
+  kptfileOf: (blob: Oid) => KptfileFact | undefined,
+  uid?: string,
+  outOfBand?: Candidate['outOfBand'],
+): Candidate {
+  const key = { repository: origin.repository, package: meaning.package, workspace };
+  const name = revisionName(key);
+  return {
+    key,
+    name,
+    uid: uid ?? revisionUid(name, origin.namespace),
+    lifecycle: LIFECYCLE_OF[meaning.kind],
+    revision: meaning.kind === 'published' ? meaning.revision : 0,
+    ref,
+    refOid: oid,
+    commit: tip.oid === oid ? oid : tip.oid,
+    path,
+    tip,
+    fact: tip.kptfileBlob === undefined ? KptfileFact.NONE : (kptfileOf(tip.kptfileBlob) ?? KptfileFact.LOST),
+    outOfBand,
+  };
+}
+
+/** What placeholders know of the head of the main branch: nothing that it says of a package, which may be another one. */
+export function headText({ text }: TipFact): LazyJson<CommitText> {
+  return LazyJson.of({ ...text.value, facts: NO_FACTS });
+}
+
+/** A package on the main branch, whose head is `head`. */
 export function placeholderCandidate(
   origin: Origin,
   folder: FolderFact,
-  info: CommitInfo,
+  head: Oid,
+  text: LazyJson<CommitText>,
   fact: KptfileFact | undefined,
 ): Candidate {
+  const key = { repository: origin.repository, package: folder.path, workspace: origin.layout.branch };
+  const name = revisionName(key);
   return {
-    ...identify(origin, folder.path, origin.layout.branch),
+    key,
+    name,
+    uid: folder.uid ?? revisionUid(name, origin.namespace),
     lifecycle: 'Published',
     revision: -1,
     ref: mainRef(origin.layout),
-    refOid: info.oid,
-    commit: info.oid,
+    refOid: head,
+    commit: head,
     path: packagePath(origin.layout, folder.path),
+    tip: new TipFact(head, folder.tree, folder.kptfileBlob, text),
     fact: fact ?? KptfileFact.LOST,
-    // What the head commit says is about the package that was published last, which may be another one.
-    tip: { ...info, facts: NO_FACTS, kptfileBlob: folder.kptfileBlob, tree: folder.tree },
     outOfBand: undefined,
   };
 }
 
-function identify(origin: Origin, packageName: string, workspace: string): Pick<Candidate, 'key' | 'name' | 'uid'> {
-  const key: RevisionKey = { repository: origin.repository, package: packageName, workspace };
-  const name = revisionName(key);
-  return { key, name, uid: revisionUid(name, origin.namespace) };
-}
-
 /** Why a tag did not come through the kernel; undefined if it did. */
-function judgeTag(candidate: Candidate, version: string): Candidate['outOfBand'] {
-  const { fact, path, tip } = candidate;
+function judgeTag(candidate: Candidate, version: string): OutOfBand | undefined {
+  const { fact, path } = candidate;
+  const { parents, facts, subject } = candidate.tip.info;
   const judgement = judgePublication({
-    parents: tip.parents.length,
-    commit: tip.facts,
-    subject: tip.subject,
+    parents: parents.length,
+    commit: facts,
+    subject,
     path,
     version,
     // Only an approval with a record is judged by them.
@@ -98,7 +150,7 @@ function judgeTag(candidate: Candidate, version: string): Candidate['outOfBand']
 }
 
 /** The main branch should hold what was published last. `newest` is the highest revision of the package. */
-export function judgePlaceholder(placeholder: Candidate, newest: Candidate | undefined): Candidate['outOfBand'] {
+export function judgePlaceholder(placeholder: Candidate, newest: Candidate | undefined): OutOfBand | undefined {
   if (newest === undefined) {
     return {
       reason: 'NotPublished',

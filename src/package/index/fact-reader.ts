@@ -5,10 +5,11 @@ import { inSlices } from '../../git/in-slices.ts';
 import { targetOfTag } from '../../git/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
-import type { CommitInfo } from '../package-revision.ts';
 import { parseRecord, type RevisionRecord } from '../record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
+import { LazyJson } from './lazy-json.ts';
+import { type CommitText, TipFact } from './tip-fact.ts';
 
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
 const SLICE = 128;
@@ -40,7 +41,7 @@ export class FactReader {
     const missing: Place[] = [];
     const blobs = new Set<Oid>();
     await inSlices(places, (place) => {
-      const known = this.commit(place);
+      const known = this.tip(place);
       if (known === undefined) missing.push(place);
       else if (known.kptfileBlob !== undefined) blobs.add(known.kptfileBlob);
     });
@@ -75,8 +76,8 @@ export class FactReader {
   }
 
   /** What is in the cache; undefined where there is no commit. */
-  commit(place: Place): CommitInfo | undefined {
-    return this.#cache.commits.get(commitKey(place));
+  tip(place: Place): TipFact | undefined {
+    return this.#cache.tips.get(specificationOf(place));
   }
 
   /** `folderOf` says where the folder of a place is read; undefined for one that is not there. */
@@ -97,7 +98,8 @@ export class FactReader {
       const folder = objects.get(folderOf(place) ?? '');
       const tree = folder?.type === 'tree' ? folder : undefined;
       const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
-      this.#cache.commits.set(commitKey(place), { ...commit, tree: tree?.oid, kptfileBlob });
+      this.#cache.tips.set(specificationOf(place), new TipFact(commit.oid, tree?.oid, kptfileBlob, commit.text));
+      this.#cache.reads += 1;
       if (kptfileBlob !== undefined) blobs.push(kptfileBlob);
     }
     await this.#readKptfiles(blobs);
@@ -130,6 +132,7 @@ export class FactReader {
       const object = objects[position];
       if (object?.type === 'blob') {
         this.#cache.kptfiles.set(blob, KptfileFact.read(object.data));
+        this.#cache.reads += 1;
       } else if ((await this.#git.statObjects([blob]))[0]?.type === 'blob') {
         this.#cache.kptfiles.set(blob, KptfileFact.ofProblem('the file is too large to be read'));
       }
@@ -157,13 +160,8 @@ export class FactReader {
     await inBatches(missing, async (slice) => {
       const objects = await this.#read(slice);
       for (const [position, oid] of slice.entries()) this.#cache.records.set(oid, readRecord(objects[position]));
+      this.#cache.reads += slice.length;
     });
-  }
-
-  /** The tree of a folder in a commit; undefined if there is none. */
-  async treeOf(commit: Oid, directory: string): Promise<Oid | undefined> {
-    const [stat] = await this.#git.statObjects([`${commit}:${directory}`]);
-    return stat?.type === 'tree' ? stat.oid : undefined;
   }
 
   /** The Kptfile directly in each folder, or else its tree; undefined for a tree that is not there. */
@@ -178,6 +176,7 @@ export class FactReader {
       const picked = pick(object, KPTFILE);
       const kptfile = picked && kptfileAmong(picked);
       if (kptfile !== undefined) this.#cache.folders.set(tree, kptfile);
+      this.#cache.reads += 1;
       return { kptfile, tree: picked !== undefined && kptfile === undefined ? object : undefined };
     });
   }
@@ -217,21 +216,23 @@ function addTo(groups: Map<Oid, Place[]>, place: Place): void {
   else group.push(place);
 }
 
-/** What is kept of a commit whatever the folder. */
-type CommitFact = Omit<CommitInfo, 'tree' | 'kptfileBlob'>;
+interface CommitFact {
+  readonly oid: Oid;
+  readonly text: LazyJson<CommitText>;
+}
 
 function describe(commit: GitObject): CommitFact | undefined {
   try {
     const decoded = parseCommit(commit.data, commit.oid);
     const newline = decoded.message.indexOf('\n');
-    return {
-      oid: commit.oid,
+    const text = {
       time: decoded.committer.time,
       author: decoded.author.name,
       parents: decoded.parents,
       subject: newline === -1 ? decoded.message : decoded.message.slice(0, newline),
       facts: parseCommitMessage(decoded.message),
     };
+    return { oid: commit.oid, text: LazyJson.of<CommitText>(text) };
   } catch {
     // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
     return undefined;
@@ -246,11 +247,6 @@ function readRecord(object: GitObject | undefined): RevisionRecord | null {
     // An unreadable record counts as missing, which never opens a gate.
     return null;
   }
-}
-
-/** Where the cache keeps what a commit says about a folder. */
-export function commitKey(place: Place): string {
-  return specificationOf(place);
 }
 
 /**

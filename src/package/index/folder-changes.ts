@@ -21,7 +21,7 @@ interface Differing {
  */
 export async function folderChanges(
   reader: FactReader,
-  known: ReadonlyMap<string, FolderFact>,
+  known: ReadonlyMap<string, unknown>,
   before: Oid | undefined,
   after: Oid | undefined,
 ): Promise<Map<string, FolderFact | undefined>> {

@@ -5,11 +5,15 @@ import type { RevisionKey } from '../identity.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { type CommitInfo, isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
-import type { Candidate } from './candidate.ts';
+import type { Candidate, OutOfBand } from './candidate.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
+import type { LazyJson } from './lazy-json.ts';
+import type { TipFact } from './tip-fact.ts';
 
 /** What a revision is besides what its ref shows. */
-type Completion = Pick<PackageRevision, 'lifecycle' | 'latest' | 'record' | 'recordOid' | 'outOfBand' | 'hides'>;
+interface Completion extends Pick<PackageRevision, 'lifecycle' | 'latest' | 'record' | 'recordOid' | 'hides'> {
+  readonly outOfBand: LazyJson<OutOfBand> | undefined;
+}
 
 /** A row of the index. What most rows are never asked for is made when somebody asks. */
 export class IndexedRevision implements PackageRevision {
@@ -24,12 +28,12 @@ export class IndexedRevision implements PackageRevision {
   readonly commit: Oid;
   readonly path: string;
   readonly problem: string | undefined;
-  readonly tip: CommitInfo;
   readonly record: RevisionRecord | undefined;
   readonly recordOid: Oid | undefined;
-  readonly outOfBand: PackageRevision['outOfBand'];
   readonly hides: readonly string[];
+  readonly #outOfBand: LazyJson<OutOfBand> | undefined;
   readonly #fact: KptfileFact;
+  readonly #tip: TipFact;
   #etag: string | undefined;
 
   constructor(candidate: Candidate, completion: Completion) {
@@ -44,16 +48,24 @@ export class IndexedRevision implements PackageRevision {
     this.commit = candidate.commit;
     this.path = candidate.path;
     this.problem = candidate.fact.problem;
-    this.tip = candidate.tip;
     this.record = completion.record;
     this.recordOid = completion.recordOid;
-    this.outOfBand = completion.outOfBand;
+    this.#outOfBand = completion.outOfBand;
     this.hides = completion.hides;
     this.#fact = candidate.fact;
+    this.#tip = candidate.tip;
+  }
+
+  get outOfBand(): OutOfBand | undefined {
+    return this.#outOfBand?.value;
   }
 
   get kptfile(): Kptfile | undefined {
     return this.#fact.kptfile;
+  }
+
+  get tip(): CommitInfo {
+    return this.#tip.info;
   }
 
   get etag(): string {
@@ -61,7 +73,7 @@ export class IndexedRevision implements PackageRevision {
       [
         ...[this.name, this.ref],
         // Every publication moves the main branch; the placeholders of other packages must not change by that.
-        isPlaceholder(this) ? this.tip.tree : this.refOid,
+        isPlaceholder(this) ? this.#tip.tree : this.refOid,
         ...[this.recordOid, this.lifecycle, this.latest, this.outOfBand?.message],
         ...this.hides,
       ].join('\n'),

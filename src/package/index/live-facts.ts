@@ -2,24 +2,28 @@ import type { Oid } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
 import type { Candidate } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
-import { commitKey, type Place } from './fact-reader.ts';
+import type { TipFact } from './tip-fact.ts';
 
-/** The part of a cache that present revisions and the packages on the main branch are made of. */
+/** What a cache has to hold for a fast restart: what present revisions and the packages on the main branch are made of. */
 export async function liveFacts(
   cache: FactCache,
-  candidates: Iterable<Candidate>,
-  recordOf: (uid: string) => Oid | undefined,
-  main: { readonly head: Oid | undefined; readonly directory: string; readonly folders: Iterable<FolderFact> },
+  candidates: readonly Candidate[],
+  records: readonly Oid[],
+  main: { readonly tip: TipFact; readonly placeholders: readonly Candidate[] } | undefined,
 ): Promise<FactCache> {
   const live = new FactCache();
-  const keep = (place: Place) => copy(cache.commits, live.commits, commitKey(place));
-  if (main.head !== undefined) keep({ oid: main.head, path: main.directory });
-  await inSlices(main.folders, ({ tree, kptfileBlob }) => live.folders.set(tree, kptfileBlob));
-  await inSlices(candidates, ({ refOid, path, tip, uid }) => {
-    keep({ oid: refOid, path });
+  await inSlices(candidates, ({ ref, refOid, uid, key, outOfBand, tip }) => {
+    live.shown.set(ref, { oid: refOid, uid, workspace: key.workspace, outOfBand, tip });
     copy(cache.kptfiles, live.kptfiles, tip.kptfileBlob);
-    copy(cache.records, live.records, recordOf(uid));
   });
+  const folders = new Map<string, FolderFact>();
+  await inSlices(main?.placeholders ?? [], ({ key, uid, tip: { tree, kptfileBlob } }) => {
+    if (tree === undefined || kptfileBlob === undefined) return;
+    folders.set(key.package, { path: key.package, tree, kptfileBlob, uid });
+    copy(cache.kptfiles, live.kptfiles, kptfileBlob);
+  });
+  live.main = main && { tip: main.tip, folders };
+  await inSlices(records, (oid) => copy(cache.records, live.records, oid));
   return live;
 }
 

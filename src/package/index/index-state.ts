@@ -1,0 +1,258 @@
+import type { Oid, RefChange } from '../../git/git-repository.ts';
+import { inSlices } from '../../git/in-slices.ts';
+import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.ts';
+import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import type { RevisionRecord } from '../record.ts';
+import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
+import { IndexedRevision } from './indexed-revision.ts';
+import { LazyJson } from './lazy-json.ts';
+import { PackageFolders } from './package-folders.ts';
+import type { TipFact } from './tip-fact.ts';
+
+export interface IndexChange {
+  readonly before: PackageRevision | undefined;
+  readonly after: PackageRevision | undefined;
+}
+
+/** What ref changes come to, read from Git before anything is changed. */
+export interface News {
+  readonly refs: readonly RefChange[];
+  /** What refs that show revisions show now. */
+  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
+  /** Set if the main branch moved. */
+  readonly main: MainNews | undefined;
+  /** Packages that are concerned by other changes: of records and marks. */
+  readonly packages: ReadonlySet<string>;
+}
+
+/** What became of the packages on the main branch, by package; undefined for those that are gone. */
+export interface MainNews {
+  readonly tip: TipFact | undefined;
+  readonly candidates: ReadonlyMap<string, Candidate | undefined>;
+}
+
+/** What is asked of the surroundings of a state. */
+interface Surroundings {
+  readonly layout: RepositoryLayout;
+  /** What a record commit says, as far as it was read. */
+  recordAt(oid: Oid): RevisionRecord | undefined;
+}
+
+const NONE: readonly string[] = [];
+
+/** The refs of a repository and the revisions that they come to. */
+export class IndexState {
+  readonly refs = new Map<string, Oid>();
+  readonly rows = new Map<string, PackageRevision>();
+  /** Revisions by the ref that shows them. */
+  readonly candidates = new Map<string, Candidate>();
+  readonly namesByPackage = new Map<string, readonly string[]>();
+  readonly packages = new PackageFolders();
+  readonly #surroundings: Surroundings;
+  /** The head of the main branch. */
+  #mainTip: TipFact | undefined;
+  readonly #placeholders = new Map<string, Candidate>();
+  /** Refs that show revisions of a package. */
+  readonly #refsByPackage = new Map<string, Set<string>>();
+  /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
+  readonly #byUid = new Map<string, readonly Candidate[]>();
+  /** Numbers of refs; most repositories have none of one kind, so that they need not be looked for. */
+  #records = 0;
+  #marks = 0;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** The same once more, which can be changed while others look at this one. */
+  async copy(): Promise<IndexState> {
+    const copy = new IndexState(this.#surroundings);
+    copy.#mainTip = this.#mainTip;
+    copy.#records = this.#records;
+    copy.#marks = this.#marks;
+    await copyEntries(this.refs, copy.refs);
+    await copyEntries(this.rows, copy.rows);
+    await copyEntries(this.candidates, copy.candidates);
+    await copyEntries(this.namesByPackage, copy.namesByPackage);
+    await copyEntries(this.#placeholders, copy.#placeholders);
+    await copyEntries(this.#byUid, copy.#byUid);
+    await copyEntries(this.#refsByPackage, copy.#refsByPackage, (refs) => new Set(refs));
+    await inSlices(this.namesByPackage.keys(), (name) => copy.packages.add(name));
+    return copy;
+  }
+
+  claimants(uid: string): readonly Candidate[] {
+    return this.#byUid.get(uid) ?? [];
+  }
+
+  get hasRecords(): boolean {
+    return this.#records > 0;
+  }
+
+  /** The head of the main branch; undefined if it was not read. */
+  get mainTip(): TipFact | undefined {
+    return this.#mainTip;
+  }
+
+  /** Packages on the main branch, by package. */
+  get placeholders(): ReadonlyMap<string, Candidate> {
+    return this.#placeholders;
+  }
+
+  /** The news that bring back what is there now, where others are taken in first. */
+  inverse({ refs, candidates, main, packages }: News): News {
+    const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
+      new Map(Array.from(keys, (key) => [key, values.get(key)]));
+    return {
+      refs: refs.map(({ name, after }) => ({ name, before: after, after: this.refs.get(name) })),
+      candidates: known(candidates.keys(), this.candidates),
+      main: main && {
+        tip: this.#mainTip,
+        candidates: known(main.candidates.keys(), this.#placeholders),
+      },
+      packages,
+    };
+  }
+
+  /** From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. */
+  *takeIn({ refs, candidates, main, packages }: News): Generator<void, IndexChange[]> {
+    const touched = new Set(packages);
+    for (const { name, after } of refs) {
+      this.#setRef(name, after);
+      yield;
+    }
+    for (const [ref, candidate] of candidates) {
+      this.#replace(this.candidates.get(ref), candidate, touched);
+      if (candidate === undefined) this.candidates.delete(ref);
+      else this.candidates.set(ref, candidate);
+      yield;
+    }
+    if (main !== undefined) {
+      this.#mainTip = main.tip;
+      for (const [packageName, candidate] of main.candidates) {
+        this.#replace(this.#placeholders.get(packageName), candidate, touched);
+        if (candidate === undefined) this.#placeholders.delete(packageName);
+        else this.#placeholders.set(packageName, candidate);
+        yield;
+      }
+    }
+    return yield* this.#assemble(touched);
+  }
+
+  #setRef(name: string, oid: Oid | undefined): void {
+    const more = Number(oid !== undefined) - Number(this.refs.has(name));
+    if (more !== 0 && name.startsWith(this.#surroundings.layout.recordPrefix)) this.#records += more;
+    else if (more !== 0 && name.startsWith(DELETION_PROPOSED)) this.#marks += more;
+    if (oid === undefined) this.refs.delete(name);
+    else this.refs.set(name, oid);
+  }
+
+  /** One candidate takes the place of another; all packages that claim an id of theirs are touched. */
+  #replace(before: Candidate | undefined, after: Candidate | undefined, touched: Set<string>): void {
+    if (before !== undefined) {
+      const others = (this.#byUid.get(before.uid) ?? []).filter((other) => other !== before);
+      for (const { key } of [before, ...others]) touched.add(key.package);
+      if (others.length > 0) this.#byUid.set(before.uid, others);
+      else this.#byUid.delete(before.uid);
+      if (!isPlaceholder(before)) dropFrom(this.#refsByPackage, before.key.package, before.ref);
+    }
+    if (after !== undefined) {
+      const others = this.#byUid.get(after.uid);
+      const claimants = others === undefined ? [after] : [...others, after];
+      for (const { key } of claimants) touched.add(key.package);
+      this.#byUid.set(after.uid, claimants);
+      if (!isPlaceholder(after)) addTo(this.#refsByPackage, after.key.package, after.ref);
+    }
+  }
+
+  /** Puts the revisions of packages together and says which of them changed. */
+  *#assemble(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
+    const changes: IndexChange[] = [];
+    const shown = new Map<string, Candidate[]>();
+    for (const packageName of packages) {
+      const candidates = this.#shown(packageName);
+      shown.set(packageName, candidates);
+      const names = new Set(candidates.map(({ name }) => name));
+      for (const name of this.namesByPackage.get(packageName) ?? []) {
+        const row = this.rows.get(name);
+        if (row === undefined || names.has(name)) continue;
+        this.rows.delete(name);
+        changes.push({ before: row, after: undefined });
+      }
+      if (names.size > 0) this.namesByPackage.set(packageName, [...names]);
+      else this.namesByPackage.delete(packageName);
+      if (names.size > 0) this.packages.add(packageName);
+      else this.packages.delete(packageName);
+      yield;
+    }
+    for (const candidates of shown.values()) {
+      const newest = newestOf(candidates);
+      for (const candidate of candidates) {
+        const row = this.#complete(candidate, newest);
+        const known = this.rows.get(row.name);
+        if (known !== undefined && known.etag === row.etag) continue;
+        this.rows.set(row.name, row);
+        changes.push({ before: known, after: row });
+      }
+      yield;
+    }
+    return changes;
+  }
+
+  #shown(packageName: string): Candidate[] {
+    const refs = this.#refsByPackage.get(packageName) ?? [];
+    const placeholder = this.#placeholders.get(packageName);
+    const candidates = Array.from(refs, (ref) => this.candidates.get(ref) ?? []).flat();
+    if (placeholder !== undefined) candidates.push(placeholder);
+    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? []) === candidate);
+  }
+
+  #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
+    const latest = candidate === newest;
+    const { layout, recordAt } = this.#surroundings;
+    const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, candidate.uid));
+    const record = recordOid === undefined ? undefined : recordAt(recordOid);
+    const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
+    const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
+    const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : undefined;
+    const outOfBand = fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
+    const claims = this.#byUid.get(candidate.uid) ?? [];
+    const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
+    return new IndexedRevision(candidate, { lifecycle, latest, record, recordOid, outOfBand, hides });
+  }
+
+  #isMarked(candidate: Candidate): boolean {
+    if (this.#marks === 0) return false;
+    const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
+    const mark = this.refs.get(`${DELETION_PROPOSED}${candidate.path}/${version}`);
+    // A mark that is left over from an earlier revision of this number says nothing about this one.
+    return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
+  }
+}
+
+/** The highest published revision. */
+function newestOf(candidates: readonly Candidate[]): Candidate | undefined {
+  let newest: Candidate | undefined;
+  for (const candidate of candidates) if (candidate.revision > (newest?.revision ?? 0)) newest = candidate;
+  return newest;
+}
+
+function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const known = sets.get(key);
+  if (known === undefined) sets.set(key, new Set([value]));
+  else known.add(value);
+}
+
+function dropFrom(sets: Map<string, Set<string>>, key: string, value: string): void {
+  const known = sets.get(key);
+  known?.delete(value);
+  if (known?.size === 0) sets.delete(key);
+}
+
+async function copyEntries<Key, Value>(
+  from: ReadonlyMap<Key, Value>,
+  to: Map<Key, Value>,
+  copyOf: (value: Value) => Value = (value) => value,
+): Promise<void> {
+  await inSlices(from, ([key, value]) => to.set(key, copyOf(value)));
+}

@@ -1,0 +1,37 @@
+/**
+ * A value kept as the bytes of its JSON, a quarter of the size of the objects and outside of what is searched for garbage. It is made
+ * anew for whoever asks: most of tens of thousands are looked at by nobody.
+ */
+export class LazyJson<Value extends object> {
+  readonly #bytes: Buffer;
+  readonly #start: number;
+  readonly #end: number;
+  /** What whoever asked last may still hold. */
+  #made: WeakRef<Value> | undefined;
+
+  /** The JSON is in one line. It stays a part of `bytes`, which must not change. */
+  constructor(bytes: Buffer, start: number, end: number) {
+    this.#bytes = bytes;
+    this.#start = start;
+    this.#end = end;
+  }
+
+  static of<Value extends object>(value: Value): LazyJson<Value> {
+    const bytes = Buffer.from(JSON.stringify(value));
+    return new LazyJson(bytes, 0, bytes.length);
+  }
+
+  /** The same object for all who hold it at a time. */
+  get value(): Value {
+    let value = this.#made?.deref();
+    if (value === undefined) {
+      value = JSON.parse(this.text) as Value;
+      this.#made = new WeakRef(value);
+    }
+    return value;
+  }
+
+  get text(): string {
+    return this.#bytes.toString('utf8', this.#start, this.#end);
+  }
+}

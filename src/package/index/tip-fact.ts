@@ -1,0 +1,30 @@
+import type { Oid } from '../../git/git-repository.ts';
+import type { CommitInfo } from '../package-revision.ts';
+import { LazyJson } from './lazy-json.ts';
+
+/** What is kept of a commit whatever the folder. */
+export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob'>;
+
+/** A commit and what it holds in one folder; what its message says is kept as text. */
+export class TipFact {
+  readonly oid: Oid;
+  readonly tree: Oid | undefined;
+  readonly kptfileBlob: Oid | undefined;
+  readonly text: LazyJson<CommitText>;
+
+  constructor(oid: Oid, tree: Oid | undefined, kptfileBlob: Oid | undefined, text: LazyJson<CommitText>) {
+    this.oid = oid;
+    this.tree = tree;
+    this.kptfileBlob = kptfileBlob;
+    this.text = text;
+  }
+
+  static of({ oid, tree, kptfileBlob, ...text }: CommitInfo): TipFact {
+    return new TipFact(oid, tree, kptfileBlob, LazyJson.of(text));
+  }
+
+  get info(): CommitInfo {
+    const { oid, tree, kptfileBlob } = this;
+    return { ...this.text.value, oid, tree, kptfileBlob };
+  }
+}
