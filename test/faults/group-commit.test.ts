@@ -177,6 +177,26 @@ test('the same step of another process does not make a request look done whose a
   await expectSame(one, world);
 }, 60_000);
 
+test('writes of a repository that is being closed are done, or told that they are not', async () => {
+  await using world = await start();
+  const store = await world.connect('one');
+  const before = world.pushes();
+  world.server.behaviour.delayMs = 300;
+  const results = Promise.all(names(300).map((name) => outcomeOf(draft(store, name))));
+  while (world.pushes() < before + 2) await delay(5);
+  await store.close();
+  world.server.behaviour.delayMs = undefined;
+  const told = await results;
+  const fresh = await world.scratch.open();
+  for (const [position, name] of names(300).entries()) {
+    const there = fresh.store.find(`packages.${name}.v1`) !== undefined;
+    // One that takes long is not waited for.
+    const words = there ? /^succeeded$|was carried out|is not known/ : /the repository is being closed|is not known/;
+    expect(told[position]).toMatch(words);
+  }
+  expect(told).toContain('succeeded');
+}, 60_000);
+
 test('two processes that publish at once both get all of theirs onto main', async () => {
   await using world = await start();
   const one = await world.connect('one');

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
@@ -205,10 +206,11 @@ test('what still waits when the repository is closed is told so, and not carried
   const first = create(queue, 0);
   while (remote.requests.length < 1) await setImmediate();
   const waiting = [create(queue, 1), publish(queue, 2)];
-  queue.close();
+  const closed = queue.close(new ManualClock());
   const results = await Promise.allSettled([first, ...waiting, create(queue, 3)]);
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
   expect(remote.requests).toHaveLength(1);
+  await closed;
 });
 
 test('what is left of a request that is refused while the repository is closed is told so', async () => {
@@ -220,7 +222,7 @@ test('what is left of a request that is refused while the repository is closed i
   while (remote.requests.length < 1) await setImmediate();
   const rest = Array.from({ length: 8 }, (_, number) => create(queue, number + 1));
   await first;
-  remote.meanwhile.set(2, () => queue.close());
+  remote.meanwhile.set(2, () => void queue.close(new ManualClock()));
   const results = await Promise.allSettled(rest);
   expect(results.map((result) => result.status === 'rejected' && result.reason.message)).toEqual(
     rest.map(() => expect.stringContaining('being closed')),

@@ -1,3 +1,4 @@
+import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
@@ -26,6 +27,8 @@ export interface WriteTarget extends RefView {
  */
 export const MOST_WRITES = 64;
 const MOST_WAITING = 10_000;
+/** So long, in milliseconds, closing waits for the request that is under way. */
+const CLOSE_PATIENCE = 2000;
 /** A write that loses the race for the main branch is planned anew this often. */
 const MAIN_RETRIES = 8;
 
@@ -46,7 +49,8 @@ export class WriteQueue {
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most = MOST_WRITES;
-  #running = false;
+  /** Set while there are writes. */
+  #run: Promise<void> | undefined;
   #closed = false;
 
   constructor(target: WriteTarget) {
@@ -62,26 +66,34 @@ export class WriteQueue {
       );
     const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
     this.#waiting.push(entry);
-    if (!this.#running) {
-      this.#running = true;
-      void this.#run();
-    }
+    this.#run ??= this.#rounds();
     return entry.over.promise;
   }
 
-  /** Whatever still waits is not carried out; the request that is under way may be. */
-  close(): void {
+  /**
+   * Whatever still waits is not carried out. Resolves when the request that is under way is over, or after some seconds: what hangs is
+   * told that its outcome is not known when the connection is closed.
+   */
+  async close(clock: Clock): Promise<void> {
     this.#closed = true;
+    this.#drop();
+    const late = Promise.withResolvers<void>();
+    const cancel = clock.schedule(CLOSE_PATIENCE, late.resolve);
+    await Promise.race([this.#run, late.promise]);
+    cancel();
+  }
+
+  #drop(): void {
     for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closing());
   }
 
-  async #run(): Promise<void> {
+  async #rounds(): Promise<void> {
     while (this.#waiting.length > 0 || this.#groups.length > 0) {
       await this.#target.alone(() => this.#round());
       // What is left of a request that was under way when it was closed.
-      if (this.#closed) this.close();
+      if (this.#closed) this.#drop();
     }
-    this.#running = false;
+    this.#run = undefined;
   }
 
   /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
