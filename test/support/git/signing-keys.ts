@@ -53,6 +53,8 @@ export function gpgKey(
 /** Verification against a public key that was made elsewhere. */
 export function gpgVerifier(folder: string, publicKey: string): Verify {
   const home = gpgHome(folder);
+  // Public keys need no agent, which would go on running.
+  writeFileSync(join(home, 'gpg.conf'), 'no-autostart\n');
   gpg(home, ['--batch', '--import'], publicKey);
   return gpgVerify(home);
 }
