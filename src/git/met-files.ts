@@ -14,20 +14,23 @@ interface Met {
  */
 export class MetFiles {
   readonly #runningTime: () => number;
+  readonly #identity: (file: BigIntStats) => string;
   readonly #met = new Map<string, Met>();
 
-  /** `runningTime` in milliseconds from any start. */
-  constructor(runningTime: () => number = () => performance.now()) {
+  /** `runningTime` in milliseconds from any start; `identity` says by what a file is told from another of its name. */
+  constructor(runningTime: () => number = () => performance.now(), identity = byChange) {
     this.#runningTime = runningTime;
+    this.#identity = identity;
   }
 
   /** Milliseconds since this process met the very same file first; 0 for one it meets now, undefined if there is none. */
   async age(path: string): Promise<number | undefined> {
-    const found = await identityOf(path);
-    if (found === undefined) {
+    const file = await statIfPresent(path);
+    if (file === undefined) {
       this.#met.delete(path);
       return undefined;
     }
+    const found = this.#identity(file);
     const now = this.#runningTime();
     const met = this.#met.get(path);
     if (met?.identity === found) return now - met.since;
@@ -40,13 +43,15 @@ export class MetFiles {
   }
 }
 
-async function identityOf(path: string): Promise<string | undefined> {
-  let found: BigIntStats;
+function byChange({ ino, ctimeNs }: BigIntStats): string {
+  return `${ino}:${ctimeNs}`;
+}
+
+async function statIfPresent(path: string): Promise<BigIntStats | undefined> {
   try {
-    found = await stat(path, { bigint: true });
+    return await stat(path, { bigint: true });
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
   }
-  return `${found.ino}:${found.ctimeNs}`;
 }

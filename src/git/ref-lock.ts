@@ -1,19 +1,21 @@
-import { closeSync, mkdirSync, openSync, rmdirSync, rmSync } from 'node:fs';
+import { closeSync, linkSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { errnoOf, isMissing } from './file-system.ts';
 import { ancestors, locked } from './ref-updates.ts';
 
 const ATTEMPTS = 5;
+const NO_LINK = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EACCES']);
 
 /**
- * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. Like all
- * here it waits for no disk, so that handing it to another thread would take several times as long.
+ * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. Of many,
+ * the later ones can be a `linkTo` the first: a busy disk takes many times as long for a file of its own. Like all here it waits for
+ * no disk, so that handing it to another thread would take several times as long.
  */
-export function lockRef(gitDir: string, ref: string): void {
+export function lockRef(gitDir: string, ref: string, linkTo?: string): void {
   const path = join(gitDir, `${ref}.lock`);
   for (let attempt = 1; ; attempt += 1) {
     try {
-      closeSync(openSync(path, 'wx'));
+      create(path, linkTo === undefined ? undefined : join(gitDir, `${linkTo}.lock`));
       return;
     } catch (error) {
       if (errnoOf(error) === 'EEXIST') throw locked(ref);
@@ -24,8 +26,25 @@ export function lockRef(gitDir: string, ref: string): void {
   }
 }
 
+function create(path: string, linkTo: string | undefined): void {
+  if (linkTo !== undefined) {
+    try {
+      linkSync(linkTo, path);
+      return;
+    } catch (error) {
+      // A file system without links, or no more to this file.
+      if (!NO_LINK.has(errnoOf(error) ?? '')) throw error;
+    }
+  }
+  closeSync(openSync(path, 'wx'));
+}
+
 export function unlockRef(gitDir: string, ref: string): void {
-  rmSync(join(gitDir, `${ref}.lock`), { force: true });
+  try {
+    unlinkSync(join(gitDir, `${ref}.lock`));
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
 }
 
 /** Removes the folders above refs that are empty now, so that a ref can take their name. */

@@ -71,7 +71,7 @@ export class RefTransaction {
     try {
       await inSlices(updates, ({ ref }) => {
         this.#expectFolders(ref);
-        lockRef(gitDir, ref);
+        lockRef(gitDir, ref, taken[0]);
         taken.push(ref);
       });
       await task();

@@ -10,7 +10,8 @@ import { MetFiles } from './met-files.ts';
 export class StaleLocks {
   readonly #gitDir: string;
   readonly #staleAfter: number;
-  readonly #met = new MetFiles();
+  /** Locks of one transaction may be links to one file, whose time of change tells of each that is removed. */
+  readonly #met = new MetFiles(undefined, ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`);
 
   constructor(gitDir: string, staleAfter: number) {
     this.#gitDir = gitDir;
