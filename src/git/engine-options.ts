@@ -39,4 +39,6 @@ export interface EngineOptions {
   readonly transport?: 'auto' | 'git' | undefined;
   /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
   readonly packRefsFrom?: number | undefined;
+  /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
+  readonly durable?: boolean | undefined;
 }

@@ -46,10 +46,12 @@ function nextNumber(): number {
  */
 export class LooseObjectWriter {
   readonly #objects: string;
+  readonly #durable: boolean;
   readonly #folders = new SyncedFolders();
 
-  constructor(gitDir: string) {
+  constructor(gitDir: string, durable = true) {
     this.#objects = join(gitDir, 'objects');
+    this.#durable = durable;
   }
 
   /**
@@ -96,7 +98,7 @@ export class LooseObjectWriter {
     if (file === undefined) return;
     renameSync(file, this.#path(oid));
     files.delete(oid);
-    this.#folders.add(this.#folder(oid));
+    if (this.#durable) this.#folders.add(this.#folder(oid));
   }
 
   async #writeTemporary({ oid, type, data }: NewObject): Promise<string> {
@@ -112,7 +114,7 @@ export class LooseObjectWriter {
       // What is small is copied by the system at once; what is not may have to wait for the disk.
       if (compressed.length > BACKGROUND_BYTES) await writeInBackground(descriptor, compressed);
       else writeFileSync(descriptor, compressed);
-      await sync(descriptor);
+      if (this.#durable) await sync(descriptor);
     } catch (error) {
       await removeFile(file);
       throw error;
@@ -130,7 +132,7 @@ export class LooseObjectWriter {
       } catch (error) {
         if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
         await mkdir(this.#folder(oid), { recursive: true });
-        this.#folders.add(this.#objects);
+        if (this.#durable) this.#folders.add(this.#objects);
       }
     }
   }

@@ -29,3 +29,17 @@ test('a repository that is kept here is made when it is opened first, for its ow
     await expect(openLocation({ url, mirrorPath, hostedFolder })).rejects.toThrow(/use sluice:\/\/\/web\.git/);
   await expect(openLocation({ url: 'sluice:///web.git', mirrorPath })).rejects.toMatchObject({ code: 'InvalidInput' });
 });
+
+test('only what can be fetched again may be lost on a crash of the machine', async () => {
+  const local = { url: 'sluice:///web.git', mirrorPath: join(folder, 'none'), hostedFolder: join(folder, 'hosted') };
+  const elsewhere = { url: 'https://git.example/web.git', mirrorPath: join(folder, 'mirror') };
+  for (const [options, durable] of [
+    [{ ...local, repairsMirror: true }, true],
+    [elsewhere, true],
+    [{ ...elsewhere, repairsMirror: true }, false],
+  ] as const) {
+    const { git } = await openLocation(options);
+    expect(git.capabilities.durable).toBe(durable);
+    await git.close();
+  }
+});

@@ -14,6 +14,11 @@ export interface LocationOptions {
   readonly mirrorPath: string;
   readonly credentials?: () => Promise<GitCredentials>;
   readonly repository?: RepositoryOptions;
+  /**
+   * True for who has a damaged mirror made whole (`GitRepository.repair`). It need not outlive a crash of the machine then, and waits
+   * for no disk.
+   */
+  readonly repairsMirror?: boolean;
 }
 
 export interface OpenLocation {
@@ -32,7 +37,10 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
     return { git: await openRepository(path, options.repository), remote: undefined };
   }
   await mkdir(dirname(options.mirrorPath), { recursive: true });
-  const git = await openMirror(options.mirrorPath, options.repository);
+  const git = await openMirror(options.mirrorPath, {
+    ...options.repository,
+    durable: options.repairsMirror !== true,
+  });
   const remote = {
     url: options.url,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),

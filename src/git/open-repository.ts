@@ -18,6 +18,8 @@ export interface RepositoryOptions {
   readonly transport?: 'auto' | 'git';
   /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
   readonly packRefsFrom?: number;
+  /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
+  readonly durable?: boolean;
 }
 
 /** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
@@ -39,6 +41,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     allowInsecureHttp: options.allowInsecureHttp,
     transport: options.transport,
     packRefsFrom: options.packRefsFrom,
+    durable: options.durable,
   };
   const engine = options.engine ?? 'auto';
   const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);

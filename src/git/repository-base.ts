@@ -52,7 +52,7 @@ export abstract class RepositoryBase {
   constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
     this.path = path;
     this.refFiles = new RefFiles(path);
-    const writer = new LooseObjectWriter(path);
+    const writer = new LooseObjectWriter(path, options.durable);
     const stage = new StagedObjects(options.clock);
     this.#source = new StagedSource(stage, source);
     this.#objects = new ObjectAccess(this.#source, async (oid) => writer.has(oid));

@@ -50,6 +50,7 @@ export async function openPackageRepository(
     url: spec.repo,
     mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
     hostedFolder: hostedFolder(options.dataFolder),
+    repairsMirror: true,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
     ...(options.git === undefined ? {} : { repository: options.git }),
   });

@@ -19,13 +19,7 @@ import { IsomorphicSource } from './isomorphic-source.ts';
  */
 export class IsomorphicRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'isomorphic-git';
-  readonly capabilities: GitCapabilities = {
-    sharedRefs: false,
-    fetch: false,
-    atomicPush: false,
-    durable: true,
-    maintain: false,
-  };
+  readonly capabilities: GitCapabilities;
   readonly engineNote: string;
   readonly #source: IsomorphicSource;
   readonly #transactions: RefTransaction;
@@ -33,9 +27,11 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   constructor(path: string, options: EngineOptions, engineNote: string) {
     const source = new IsomorphicSource(path);
     super(path, source, options);
+    const durable = options.durable ?? true;
+    this.capabilities = { sharedRefs: false, fetch: false, atomicPush: false, durable, maintain: false };
     this.engineNote = engineNote;
     this.#source = source;
-    this.#transactions = new RefTransaction(this.refFiles, source);
+    this.#transactions = new RefTransaction(this.refFiles, source, durable);
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {

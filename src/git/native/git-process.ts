@@ -21,6 +21,9 @@ const SETTINGS = [
   'submodule.recurse=false',
 ] as const;
 
+/** For a repository of which nothing need outlive a crash of the machine. */
+export const NOT_DURABLE: readonly string[] = ['core.fsync=none'];
+
 /** Nothing of the caller's environment but PATH and, for HTTP, proxies: no system or user configuration, no prompt, no replaced objects. */
 function environment(allowedProtocol: string): NodeJS.ProcessEnv {
   return {

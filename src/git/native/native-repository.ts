@@ -41,13 +41,7 @@ const PACK_REFS_FROM = 16;
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'native';
-  readonly capabilities: GitCapabilities = {
-    sharedRefs: true,
-    fetch: true,
-    atomicPush: true,
-    durable: true,
-    maintain: true,
-  };
+  readonly capabilities: GitCapabilities;
   readonly #catFile: CatFile;
   readonly #updateRef: UpdateRef;
   readonly #refFolders: RefFolders;
@@ -60,21 +54,24 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
 
   constructor(path: string, options: EngineOptions) {
     const { clock, timeouts } = options;
-    const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle };
+    const durable = options.durable ?? true;
+    const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle, durable };
     const catFile = new CatFile(kept);
     const source: ObjectSource = {
       readObjects: (specifications) => catFile.contents(specifications),
       statObjects: (specifications) => catFile.info(specifications),
     };
-    const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => indexPack(path, pack, clock, signal);
+    const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
+      indexPack(path, pack, clock, signal, durable);
     super(path, source, options, async (objects) =>
       take(Readable.from([await writePack(objects)]), AbortSignal.timeout(timeouts.fetch)),
     );
+    this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
     this.#options = options;
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
     this.#refFolders = new RefFolders(path);
-    this.#refTransaction = new RefTransaction(this.refFiles, source);
+    this.#refTransaction = new RefTransaction(this.refFiles, source, durable);
     const listRefs = (prefixes: readonly string[]) => this.listRefs(prefixes);
     const local = {
       listRefs,
@@ -91,7 +88,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   protected async applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
     if (this.#canPack(updates) && (await this.#pack(updates))) return;
     await this.#updateRef.run(updates);
-    await this.#refFolders.sync(updates);
+    if (this.capabilities.durable) await this.#refFolders.sync(updates);
   }
 
   /** False for what only git does: refs with a log, and refs that it never packs. */

@@ -9,7 +9,7 @@ import { diskFull, expectRoom, saysDiskFull } from '../disk-room.ts';
 import { syncFolder } from '../file-system.ts';
 import type { Oid } from '../git-repository.ts';
 import { cleanText } from '../remote-url.ts';
-import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from './git-process.ts';
 
 /** The largest pack that is taken in, in bytes. */
 const LARGEST_PACK = 16 * 1024 ** 3;
@@ -24,27 +24,28 @@ export async function indexPack(
   pack: AsyncIterable<Uint8Array>,
   clock: Clock,
   signal: AbortSignal,
+  durable = true,
 ): Promise<void> {
   signal.throwIfAborted();
   expectRoom(gitDir);
   // A folder of its own, named as Git names them: index-pack leaves what it wrote behind when it is ended.
   const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
   try {
-    const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal);
-    await moveIn(folder, join(gitDir, 'objects', 'pack'), name);
+    const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal, durable);
+    await moveIn(folder, join(gitDir, 'objects', 'pack'), name, durable);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
 /** Moves a pack and what belongs to it to where Git finds it: the index last, by which it is found. */
-async function moveIn(from: string, to: string, name: string): Promise<void> {
+async function moveIn(from: string, to: string, name: string, durable: boolean): Promise<void> {
   const endings = (await readdir(from))
     .map((file) => extname(file))
     .sort((a, b) => Number(a === '.idx') - Number(b === '.idx'));
   await mkdir(to, { recursive: true });
   for (const ending of endings) await rename(join(from, `in${ending}`), join(to, `pack-${name}${ending}`));
-  await syncFolder(to);
+  if (durable) await syncFolder(to);
 }
 
 /** Writes a pack and its index into files; returns the id of the pack. */
@@ -54,9 +55,11 @@ async function writeIndexed(
   pack: AsyncIterable<Uint8Array>,
   clock: Clock,
   signal: AbortSignal,
+  durable: boolean,
 ): Promise<string> {
   const child = spawnGit({
     gitDir,
+    settings: durable ? [] : NOT_DURABLE,
     // The last option makes it follow every link, and exit with 1 where some lead out of the pack, as they do in a thin one.
     arguments: [
       'index-pack',

@@ -126,6 +126,33 @@ describe('a damaged mirror', () => {
     fsck(path);
   });
 
+  test('that lost on a crash of the machine what never reached the disk is made whole', async () => {
+    await mirror.close();
+    const options = { durable: false, packRefsFrom: 3 };
+    mirror = await openRepository(path, options);
+    expect(mirror.capabilities.durable).toBe(false);
+    const own = await ownCommit();
+    await mirror.transaction([{ type: 'delete', ref: 'refs/heads/own', old: own }]);
+    // By git, which makes files, and by a new packed-refs.
+    await mirror.transaction([{ type: 'create', ref: 'refs/heads/one', new: own }]);
+    await mirror.transaction([1, 2, 3].map((n) => ({ type: 'create', ref: `refs/heads/many/${n}`, new: own })));
+    const written = [own, ...(await mirror.listFiles(`${own}:`)).map(({ oid }) => oid)];
+    await mirror.close();
+    truncateSync(join(path, 'refs/heads/one'), 0);
+    writeFileSync(join(path, 'packed-refs'), Buffer.alloc(statSync(join(path, 'packed-refs')).size));
+    for (const oid of written) truncateSync(looseObject(oid), 0);
+    mirror = await openRepository(path, options);
+    await expect(readAll()).rejects.toBeInstanceOf(DamageError);
+    await mirror.repair(remote(), REFSPECS);
+    await mirror.fetch(remote(), REFSPECS);
+    await readAll();
+    fsck(path);
+    expect(refsOf(path)).toEqual(refsOf(origin));
+    // What is written now is not taken for what was lost.
+    await mirror.transaction([{ type: 'create', ref: 'refs/heads/own', new: await ownCommit() }]);
+    await readAll();
+  });
+
   test('keeps what is on its way to the remote, and serves readers meanwhile', async () => {
     rmSync(only('.idx'));
     const own = await mirror.resolveRef('refs/heads/own');

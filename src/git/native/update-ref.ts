@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
-import { cannotStart, collectStderr, endGroup, killGroup, spawnGit } from './git-process.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from './git-process.ts';
 import { idleProcesses, type KeepsProcess } from './idle-processes.ts';
 import { updateRefError } from './update-ref-error.ts';
 
@@ -23,6 +23,7 @@ interface UpdateRefOptions {
   readonly clock: Clock;
   readonly timeout: number;
   readonly idleTimeout: number;
+  readonly durable: boolean;
 }
 
 /**
@@ -112,7 +113,11 @@ export class UpdateRef implements KeepsProcess {
   }
 
   #start(): Process {
-    const child = spawnGit({ gitDir: this.#options.gitDir, arguments: ['update-ref', '--no-deref', '--stdin', '-z'] });
+    const child = spawnGit({
+      gitDir: this.#options.gitDir,
+      settings: this.#options.durable ? [] : NOT_DURABLE,
+      arguments: ['update-ref', '--no-deref', '--stdin', '-z'],
+    });
     const process = { child, stderr: collectStderr(child), transactions: 0 };
     child.stdin?.on('error', () => {
       // EPIPE: the process has ended; "close" follows and decides.
