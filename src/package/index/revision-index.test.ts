@@ -99,3 +99,29 @@ test('packages of one commit are read together as they are read alone, whatever 
     expect(tips(published(alone.index.all()))).toEqual(tips(published(together.values())));
   }
 });
+
+test('many changes are seen all or not at all', async () => {
+  await using scratch = await scratchRepository();
+  await using at = await open(scratch.path);
+  const old = await commitFiles(at.git, { 'shop/Kptfile': KPTFILE }, 0, { branch: 'drafts/shop/v0' });
+  const now = await commitFiles(at.git, { 'shop/Kptfile': KPTFILE }, 1, { branch: 'drafts/shop/v0' });
+  const names = Array.from({ length: 3000 }, (_, number) => `refs/heads/drafts/shop/v${number}`);
+  await at.index.apply(names.map((name) => ({ name, before: undefined, after: old })));
+  let over = false;
+  const applied = at.index.apply(names.map((name) => ({ name, before: old, after: now }))).finally(() => {
+    over = true;
+  });
+  let looks = 0;
+  while (!over) {
+    const seen = new Set([
+      ...names.map((name) => at.index.ref(name)),
+      ...Array.from(at.index.all(), (row) => row.commit),
+    ]);
+    expect(seen.size).toBe(1);
+    looks += 1;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(looks).toBeGreaterThan(2);
+  expect(await applied).toHaveLength(3000);
+  expect(new Set(Array.from(at.index.all(), (row) => row.commit))).toEqual(new Set([now]));
+});
