@@ -26,6 +26,7 @@ import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
+import { canonicalAddress } from './repository-address.ts';
 import { conflictingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
@@ -81,6 +82,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const claimed = new Set<string>();
   /** Those that wait for another one to go. */
   const inConflict = new Map<string, ObjectKey>();
+  /** Canonical addresses by what the objects name, forgotten whenever one of them is to be opened anew. */
+  const addresses = new Map<string, Promise<string>>();
 
   return {
     name: 'repository',
@@ -114,7 +117,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         else events.tell(object, 'Warning', 'Error', problem);
         return { requeueAfter: state.nextLook(object), reason: 'the next look at the repository' };
       } catch (error) {
-        if (!open.has(keyText(key))) claimed.delete(keyText(key));
+        if (!open.has(keyText(key))) {
+          claimed.delete(keyText(key));
+          addresses.clear();
+        }
         // It is the process that ends; nothing is wrong with the repository.
         if (context.signal.aborted) throw error;
         const cause = limit.signal.aborted ? tooSlow(object, error) : error;
@@ -136,7 +142,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (known?.isFor(object) === true) return known;
     if (known !== undefined) await forget(keyOf(object));
     const { items } = await client.list(repositoryKind);
-    const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))));
+    const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
     if (other !== undefined) {
       inConflict.set(key, keyOf(object));
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
@@ -201,8 +207,16 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     recorder.record(about, finding.inBand ? 'Normal' : 'Warning', reason, finding.message);
   }
 
+  /** Each is looked up once, not for every pair of repositories. */
+  function addressOf(address: string): Promise<string> {
+    const known = addresses.get(address) ?? canonicalAddress(address);
+    addresses.set(address, known);
+    return known;
+  }
+
   async function forget(key: ObjectKey): Promise<void> {
     const state = open.get(keyText(key));
+    addresses.clear();
     open.delete(keyText(key));
     claimed.delete(keyText(key));
     inConflict.delete(keyText(key));
