@@ -35,8 +35,8 @@ import { packRefs } from './pack-refs.ts';
 import { repairMirror } from './repair-mirror.ts';
 import { UpdateRef } from './update-ref.ts';
 
-/** From so many updates on, writing packed-refs anew takes less time than a file and a sync for each ref. */
-const PACK_REFS_FROM = 16;
+/** From so many updates on, writing packed-refs anew takes less time than a file and a sync for each ref, also at 30,000 refs. */
+const PACK_REFS_FROM = 64;
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
 export class NativeRepository extends RepositoryBase implements GitRepository {
