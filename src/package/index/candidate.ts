@@ -54,9 +54,10 @@ export function refCandidate(
   const { meaning, path } = shown;
   if (meaning.kind !== 'published') return candidateOf(origin, shown, tip, meaning.workspace, kptfileOf);
   if (tip.kptfileBlob === undefined) return undefined;
-  const workspace = workspaceOf(meaning.version, path, tip.info.facts.annotations);
+  const info = tip.text.value;
+  const workspace = workspaceOf(meaning.version, path, info.facts.annotations);
   const candidate = candidateOf(origin, shown, tip, workspace, kptfileOf);
-  const outOfBand = judgeTag(candidate, meaning.version);
+  const outOfBand = judgeTag(candidate, info, meaning.version);
   return outOfBand === undefined ? candidate : { ...candidate, outOfBand: LazyJson.of(outOfBand) };
 }
 
@@ -129,9 +130,9 @@ export function placeholderCandidate(
 }
 
 /** Why a tag did not come through the kernel; undefined if it did. */
-function judgeTag(candidate: Candidate, version: string): OutOfBand | undefined {
+function judgeTag(candidate: Candidate, info: CommitText, version: string): OutOfBand | undefined {
   const { fact, path } = candidate;
-  const { parents, facts, subject } = candidate.tip.info;
+  const { parents, facts, subject } = info;
   const judgement = judgePublication({
     parents: parents.length,
     commit: facts,

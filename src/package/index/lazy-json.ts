@@ -1,3 +1,8 @@
+/** New texts are written one after the other into blocks; few enough into one that what is still in use keeps little else. */
+const BLOCK = 16 * 1024;
+let block = Buffer.alloc(0);
+let used = 0;
+
 /**
  * A value kept as the bytes of its JSON, a quarter of the size of the objects and outside of what is searched for garbage. It is made
  * anew for whoever asks: most of tens of thousands are looked at by nobody.
@@ -17,8 +22,16 @@ export class LazyJson<Value extends object> {
   }
 
   static of<Value extends object>(value: Value): LazyJson<Value> {
-    const bytes = Buffer.from(JSON.stringify(value));
-    return new LazyJson(bytes, 0, bytes.length);
+    const text = JSON.stringify(value);
+    const length = Buffer.byteLength(text);
+    if (length > BLOCK / 4) return new LazyJson(Buffer.from(text), 0, length);
+    if (used + length > block.length) {
+      block = Buffer.allocUnsafeSlow(BLOCK);
+      used = 0;
+    }
+    const start = used;
+    used += block.write(text, start);
+    return new LazyJson(block, start, used);
   }
 
   /** The same object for all who hold it at a time. */
