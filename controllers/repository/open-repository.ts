@@ -2,6 +2,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
+import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/remote-settings.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { signingSecret } from '../signing.ts';
@@ -164,7 +165,15 @@ export class OpenRepository {
 
 function wantedOf(object: Repository): string {
   const { metadata, spec } = object;
-  return JSON.stringify([metadata.uid, spec.type, spec.deployment ?? false, spec.git, signingSecret(object)]);
+  const annotations = [TRANSPORT_ANNOTATION, PUSH_OPTIONS_ANNOTATION].map((name) => metadata.annotations?.[name]);
+  return JSON.stringify([
+    metadata.uid,
+    spec.type,
+    spec.deployment ?? false,
+    spec.git,
+    signingSecret(object),
+    ...annotations,
+  ]);
 }
 
 function requestOf({ metadata }: Repository): string | undefined {

@@ -13,6 +13,8 @@ export interface LocationOptions {
   /** Where the mirror of a remote repository is kept. */
   readonly mirrorPath: string;
   readonly credentials?: () => Promise<GitCredentials>;
+  /** See GitRemote. */
+  readonly pushOptions?: readonly string[];
   readonly repository?: RepositoryOptions;
   /**
    * True for who has a damaged mirror made whole (`GitRepository.repair`). It need not outlive a crash of the machine then, and waits
@@ -44,6 +46,7 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
   const remote = {
     url: options.url,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
+    ...(options.pushOptions === undefined ? {} : { pushOptions: options.pushOptions }),
   };
   return { git, remote };
 }

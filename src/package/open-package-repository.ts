@@ -13,6 +13,7 @@ import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
 import { MIRROR_REFSPECS } from './mirror-refspecs.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
+import { remoteSettings } from './remote-settings.ts';
 
 /** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
 export function hostedFolder(dataFolder: string): string {
@@ -46,13 +47,15 @@ export async function openPackageRepository(
   }
   const directory = spec.directory === '/' ? '' : spec.directory;
   const location = `${name}-${createHash('sha256').update(`${namespace}/${name} ${spec.repo}`).digest('hex').slice(0, 8)}`;
+  const { transport, pushOptions } = remoteSettings(object);
   const { git, remote } = await openLocation({
     url: spec.repo,
     mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
     hostedFolder: hostedFolder(options.dataFolder),
     repairsMirror: true,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
-    ...(options.git === undefined ? {} : { repository: options.git }),
+    repository: transport === 'git' ? { ...options.git, transport } : (options.git ?? {}),
+    pushOptions,
   });
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const read = async () => {

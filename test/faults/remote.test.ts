@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
@@ -15,11 +15,16 @@ const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
 
 /** A store on a repository behind the server, as one process sees it. */
-async function connect(scratch: Scratch, server: GitServer, process = 'one'): Promise<RevisionStore> {
+async function connect(
+  scratch: Scratch,
+  server: GitServer,
+  process = 'one',
+  annotations: Record<string, string> = {},
+): Promise<RevisionStore> {
   const object = repositoryKind.complete({
     apiVersion: 'config.porch.kpt.dev/v1alpha1',
     kind: 'Repository',
-    metadata: { name: 'packages', namespace: 'default' },
+    metadata: { name: 'packages', namespace: 'default', annotations },
     spec: { git: { repo: `${server.url}/packages.git` } },
   });
   const store = new RevisionStore();
@@ -214,3 +219,23 @@ test('a push by plain git over the same server is taken in', async () => {
   await store.close();
   await server.close();
 });
+
+test.each(['auto', 'git'])(
+  'what a repository asks for is done: transport %s, and options of its pushes',
+  async (transport) => {
+    await using scratch = await scratchRepository();
+    await scratch.git('config', 'receive.advertisePushOptions', 'true');
+    const heard = join(scratch.folder, 'heard');
+    const hook = `#!/bin/sh\necho "$GIT_PUSH_OPTION_COUNT $GIT_PUSH_OPTION_0" >> '${heard}'\n`;
+    const server = await startGitServer({ root: scratch.folder, hooks: { 'pre-receive': hook } });
+    const asked = { 'sluice.dev/transport': transport, 'sluice.dev/push-options': 'ci.skip' };
+    const store = await connect(scratch, server, 'one', asked);
+    await rm(heard, { force: true });
+    await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
+    expect(await readFile(heard, 'utf8')).toBe('1 ci.skip\n');
+    const { message } = store.repository('packages').git.remoteNote ?? {};
+    expect(message).toContain(transport === 'git' ? 'push by git, because it was asked for' : 'push by own client');
+    await store.close();
+    await server.close();
+  },
+);
