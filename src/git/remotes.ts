@@ -6,8 +6,8 @@ import { checkRefPrefix } from './ref-name.ts';
 import { checkRefUpdates, expectedValue, moved, newValue } from './ref-updates.ts';
 import { checkRefspecs } from './refspec.ts';
 import { checkRemoteUrl } from './remote-url.ts';
-import { HttpTransport, type LeftToGit } from './transport/http-transport.ts';
 import type { LocalRepository } from './transport/local-repository.ts';
+import { type LeftToGit, OwnClient } from './transport/own-client.ts';
 
 /** What GitHub takes at once where it has rules for pushes. A group of writes stays far below; see MOST_WRITES. */
 const MOST_UPDATES = 1_000;
@@ -32,7 +32,7 @@ export class Remotes {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
   readonly #git: GitTransport;
-  readonly #http = new Map<string, HttpTransport>();
+  readonly #clients = new Map<string, OwnClient>();
   readonly #ways = new Map<string, Partial<Record<Job, Way>>>();
 
   constructor(options: EngineOptions, local: LocalRepository, git: GitTransport) {
@@ -59,17 +59,17 @@ export class Remotes {
    * pushes is only noted: it may be meant for reading. Throws what hinders fetching.
    */
   async probe(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
-    const { http, why } = this.#way(remote);
-    if (http === undefined) {
+    const { client, why } = this.#way(remote);
+    if (client === undefined) {
       for (const job of JOBS) this.#noteGit(remote, job, why);
       return;
     }
-    const problem = await http.fetchProblem(remote, signal);
-    if (problem === undefined) this.#noteOwn(remote, 'fetch', http);
+    const problem = await client.fetchProblem(remote, signal);
+    if (problem === undefined) this.#noteOwn(remote, 'fetch', client);
     else this.#noteGit(remote, 'fetch', problem);
     try {
-      await http.checkPush(remote, signal);
-      this.#noteOwn(remote, 'push', http);
+      await client.checkPush(remote, signal);
+      this.#noteOwn(remote, 'push', client);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
       if (LASTING.has(error.code)) this.#noteNobody(remote, 'push', error.message);
@@ -84,7 +84,7 @@ export class Remotes {
     return await this.#do(
       remote,
       'fetch',
-      (http) => http.fetch(remote, options),
+      (client) => client.fetch(remote, options),
       () => alone(() => this.#git.fetch(remote, { ...options, refspecs: everything })),
     );
   }
@@ -94,7 +94,7 @@ export class Remotes {
     return await this.#do(
       remote,
       'fetch',
-      (http) => http.list(remote, prefixes, signal),
+      (client) => client.list(remote, prefixes, signal),
       () => this.#git.list(remote, prefixes, signal),
     );
   }
@@ -113,7 +113,7 @@ export class Remotes {
     await this.#do<unknown>(
       remote,
       'push',
-      (http) => http.push(remote, sent, signal),
+      (client) => client.push(remote, sent, signal),
       async () => {
         await this.#local.flushObjects();
         await this.#git.push(remote, sent, signal);
@@ -145,22 +145,22 @@ export class Remotes {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#http.values()].map((transport) => transport.close()));
-    this.#http.clear();
+    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    this.#clients.clear();
   }
 
   /** Does a job by the own client where that can, else by git, and notes which of both did it. */
   async #do<Result>(
     remote: GitRemote,
     job: Job,
-    byOwn: (http: HttpTransport) => Promise<Result | LeftToGit>,
+    byOwn: (client: OwnClient) => Promise<Result | LeftToGit>,
     byGit: () => Promise<Result>,
   ): Promise<Result> {
-    const { http, why } = this.#way(remote);
-    if (http !== undefined) {
-      const result = await this.#noting(remote, job, () => byOwn(http));
+    const { client, why } = this.#way(remote);
+    if (client !== undefined) {
+      const result = await this.#noting(remote, job, () => byOwn(client));
       if (!isLeftToGit(result)) {
-        this.#noteOwn(remote, job, http);
+        this.#noteOwn(remote, job, client);
         return result;
       }
       this.#noteGit(remote, job, result.leftToGit);
@@ -169,16 +169,16 @@ export class Remotes {
   }
 
   /** The own client, or why there is none for a remote. */
-  #way(remote: GitRemote): { readonly http: HttpTransport | undefined; readonly why: string } {
+  #way(remote: GitRemote): { readonly client: OwnClient | undefined; readonly why: string } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    if (protocol === 'file') return { http: undefined, why: 'the remote is on this machine' };
-    if (this.#options.transport === 'git') return { http: undefined, why: 'it was asked for' };
-    let http = this.#http.get(url);
-    if (http === undefined) {
-      http = new HttpTransport(url, this.#options, this.#local);
-      this.#http.set(url, http);
+    if (protocol === 'file') return { client: undefined, why: 'the remote is on this machine' };
+    if (this.#options.transport === 'git') return { client: undefined, why: 'it was asked for' };
+    let client = this.#clients.get(url);
+    if (client === undefined) {
+      client = new OwnClient(url, this.#options, this.#local);
+      this.#clients.set(url, client);
     }
-    return { http, why: '' };
+    return { client, why: '' };
   }
 
   /** Notes that a job cannot be done at all. */
@@ -191,8 +191,8 @@ export class Remotes {
     }
   }
 
-  #noteOwn(remote: GitRemote, job: Job, http: HttpTransport): void {
-    this.#note(remote, job, { by: 'own client', how: `by ${job === 'push' ? http.pushNote : 'own client'}` });
+  #noteOwn(remote: GitRemote, job: Job, client: OwnClient): void {
+    this.#note(remote, job, { by: 'own client', how: `by ${job === 'push' ? client.pushNote : 'own client'}` });
   }
 
   #noteGit(remote: GitRemote, job: Job, why: string): void {

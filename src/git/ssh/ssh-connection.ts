@@ -8,8 +8,8 @@ import { readSshCredentials } from '../remote-credentials.ts';
 import { advertisedRefs } from '../transport/advertisement.ts';
 import type { Call } from '../transport/call.ts';
 import type { Connection, Exchange } from '../transport/connection.ts';
-import type { HttpFailure } from '../transport/http-error.ts';
 import { ProtocolError } from '../transport/protocol-error.ts';
+import type { RequestFailure } from '../transport/request-failure.ts';
 import { afterAdvertisement } from './after-advertisement.ts';
 import { readSshAddress, type SshAddress } from './ssh-address.ts';
 import { withSshConfig } from './ssh-config.ts';
@@ -21,7 +21,7 @@ const FLUSH = Buffer.from('0000');
  * Git's services of one repository over ssh: a process of `ssh` for each exchange. The server begins with its advertisement; what is
  * asked is sent when that has been read, so that a connection that fails before has done nothing for certain.
  *
- * Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
+ * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
  */
 export class SshConnection implements Connection {
   readonly url: string;
@@ -70,7 +70,7 @@ export class SshConnection implements Connection {
       const isOver = child.stdout?.readableEnded === true;
       if (!isOver) stop();
       const notStarted = await ended;
-      const details: HttpFailure = { mayBeDone: sending.begun && exchange.service === 'git-receive-pack' };
+      const details: RequestFailure = { mayBeDone: sending.begun && exchange.service === 'git-receive-pack' };
       if (signal.aborted) throw withDetails(signal.reason, details);
       if (notStarted !== undefined) throw withDetails(remoteError(this.url, 'cannot run ssh'), details);
       if (sending.failure !== undefined) throw withDetails(sending.failure, details);
@@ -141,7 +141,7 @@ function failed({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== 0 || signalCode !== null;
 }
 
-function withDetails(error: unknown, details: HttpFailure): SluiceError {
+function withDetails(error: unknown, details: RequestFailure): SluiceError {
   const code = isSluiceError(error) ? error.code : 'Unavailable';
   return new SluiceError(code, messageOf(error), { cause: error, details });
 }

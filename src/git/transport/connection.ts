@@ -18,7 +18,7 @@ export interface Exchange<Result> {
 }
 
 /**
- * The way to the services of one repository. Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`.
+ * The way to the services of one repository. Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`.
  * No message holds a secret.
  */
 export interface Connection {

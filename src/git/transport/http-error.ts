@@ -1,15 +1,6 @@
-import { type ErrorCode, isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type ErrorCode, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { cleanText } from '../remote-url.ts';
-
-/** What is known of a request that failed. */
-export interface HttpFailure {
-  /** The status of the answer, if there was one. */
-  readonly status?: number | undefined;
-  /** False if the server has certainly changed nothing for this request. */
-  readonly mayBeDone: boolean;
-  /** Seconds after which the server wants to be asked again. */
-  readonly retryAfter?: number | undefined;
-}
+import type { RequestFailure } from './request-failure.ts';
 
 /** What is known of an answer with a status that is no success. */
 interface Refusal {
@@ -56,7 +47,7 @@ export function statusError(url: string, status: number, refusal: Refusal): Slui
   const later = retryAfter === undefined ? '' : `, and wants to be asked again in ${retryAfter} s`;
   // A gateway may have lost the answer of a server that did its work. What refuses outright, or asks to come again, did nothing.
   const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
-  const details: HttpFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
+  const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
   return new SluiceError(
     code,
     `remote ${url} ${meaning} (HTTP ${status})${later}${words === '' ? '' : `. It says: ${words}`}`,
@@ -84,23 +75,17 @@ export function connectionError(url: string, error: unknown, changesRefs: boolea
   const code = codeOf(error);
   const badCertificate = BAD_CERTIFICATES[code];
   if (badCertificate !== undefined) {
-    const details: HttpFailure = { mayBeDone: false };
+    const details: RequestFailure = { mayBeDone: false };
     const message = `remote ${url} cannot be trusted: its certificate ${badCertificate}`;
     return new SluiceError('Refused', message, { cause: error, details });
   }
-  const details: HttpFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
+  const details: RequestFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
   const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
   const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
   return new SluiceError(late ? 'Timeout' : 'Unavailable', `remote ${url} cannot be used now: ${why}`, {
     cause: error,
     details,
   });
-}
-
-/** What is known of a request that failed. */
-export function failureOf(error: unknown): HttpFailure {
-  const details = isSluiceError(error) ? (error.details as Partial<HttpFailure> | undefined) : undefined;
-  return { mayBeDone: details?.mayBeDone ?? false, status: details?.status, retryAfter: details?.retryAfter };
 }
 
 /** The code of an error, or of the first below it that has one: several addresses of one name fail together. */

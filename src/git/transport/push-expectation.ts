@@ -2,12 +2,12 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, Ref, RefUpdate } from '../git-repository.ts';
 import { compareWithRemote } from '../push-conflict.ts';
 import { expectedValue, newValue } from '../ref-updates.ts';
-import type { HttpFailure } from './http-error.ts';
+import type { RequestFailure } from './request-failure.ts';
 
 /** The remote is not what a push was made for; nothing was sent. */
 export class NotAsExpectedError extends SluiceError {
   constructor(url: string) {
-    const details: HttpFailure = { mayBeDone: false };
+    const details: RequestFailure = { mayBeDone: false };
     super('Conflict', `remote ${url} is not as it is taken to be`, { details });
   }
 }

@@ -7,8 +7,9 @@ import { firstText, unpacked } from './answer-body.ts';
 import type { Call } from './call.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { connectionError, failureOf, type HttpFailure, statusError } from './http-error.ts';
+import { connectionError, statusError } from './http-error.ts';
 import { ProtocolError } from './protocol-error.ts';
+import { failureOf, type RequestFailure } from './request-failure.ts';
 import { retryAfterOf } from './retry-after.ts';
 
 /** The server answers, but not in Git's smart HTTP protocol. */
@@ -24,7 +25,7 @@ const LONGEST_WAIT = 10_000;
  * the credentials are asked for once more, and the request is sent again if they are others; after 429 or 503 with a Retry-After
  * that is short enough it is sent again then.
  *
- * Errors: SluiceError with HttpFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
+ * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
  */
 export class SmartHttp implements Connection {
   readonly url: string;
@@ -80,7 +81,7 @@ export class SmartHttp implements Connection {
   #explained(error: unknown, exchange: Exchange<unknown>, signal: AbortSignal): unknown {
     if (signal.aborted && isSluiceError(signal.reason)) {
       const { code, message } = signal.reason;
-      const details: HttpFailure = { mayBeDone: changesRefs(exchange) };
+      const details: RequestFailure = { mayBeDone: changesRefs(exchange) };
       return new SluiceError(code, message, { details });
     }
     if (isSluiceError(error) || error instanceof ProtocolError) return error;

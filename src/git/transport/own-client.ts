@@ -8,14 +8,14 @@ import { checkRefspecs } from '../refspec.ts';
 import type { Capabilities } from './advertisement.ts';
 import { type Call, withinCall } from './call.ts';
 import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
-import { failureOf } from './http-error.ts';
-import { HttpRemote } from './http-remote.ts';
 import { KnownTips } from './known-tips.ts';
 import type { LocalRepository } from './local-repository.ts';
 import { collectNewObjects } from './new-objects.ts';
 import { writePack } from './pack-writer.ts';
 import { isAsExpected, mustLookFirst, NotAsExpectedError, whatIsLeft } from './push-expectation.ts';
 import { lackingForPush, needsPack, type PushReport } from './receive-pack.ts';
+import { RemoteServer } from './remote-server.ts';
+import { failureOf } from './request-failure.ts';
 
 /** More at once than this is a job for git, which negotiates what both sides have. */
 const MOST_WANTS = 1_000;
@@ -26,7 +26,7 @@ const MOST_ENDS = 50_000;
 
 const OTHER_REFS = 'the server has other refs than it was taken to have';
 
-/** What a transport did not do, because git does it better or only git can. The text says why. */
+/** What the own client did not do, because git does it better or only git can. The text says why. */
 export interface LeftToGit {
   readonly leftToGit: string;
 }
@@ -43,30 +43,33 @@ interface News {
   readonly updates: readonly RefUpdate[];
 }
 
-/** Fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol allows. */
-export class HttpTransport {
+/**
+ * The client of this house for one remote: fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol
+ * allows.
+ */
+export class OwnClient {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
-  readonly #remote: HttpRemote;
+  readonly #server: RemoteServer;
   readonly #known: KnownTips;
 
   /** `url` has been checked. */
   constructor(url: string, options: EngineOptions, local: LocalRepository) {
     this.#options = options;
     this.#local = local;
-    this.#remote = new HttpRemote(url, options);
+    this.#server = new RemoteServer(url, options);
     this.#known = new KnownTips(() => local.listRefs([]));
   }
 
   /** In which way pushes are sent, for people. */
   get pushNote(): string {
-    return this.#remote.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
+    return this.#server.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
   }
 
   /** Why git has to fetch and to list; undefined if it has not to. */
   fetchProblem(remote: GitRemote, signal: AbortSignal | undefined): Promise<string | undefined> {
     return this.#within('asking for what it can do', 'listRemote', remote, signal, (call) =>
-      this.#remote.readProblem(call),
+      this.#server.readProblem(call),
     );
   }
 
@@ -77,9 +80,9 @@ export class HttpTransport {
 
   list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | LeftToGit> {
     return this.#within('listing refs', 'listRemote', remote, signal, async (call) => {
-      const problem = await this.#remote.readProblem(call);
+      const problem = await this.#server.readProblem(call);
       if (problem !== undefined) return { leftToGit: problem };
-      const refs = await this.#remote.listRefs(call, prefixes);
+      const refs = await this.#server.listRefs(call, prefixes);
       this.#known.add(refs.map(({ oid }) => oid));
       return refs
         .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
@@ -94,7 +97,7 @@ export class HttpTransport {
     const rest = mappingsOf(later?.refspecs ?? []);
     if (first === undefined || rest === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
     return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
-      const problem = await this.#remote.readProblem(call);
+      const problem = await this.#server.readProblem(call);
       if (problem !== undefined) return { leftToGit: problem };
       for (let attempt = 1; ; attempt += 1) {
         try {
@@ -136,7 +139,7 @@ export class HttpTransport {
             if (inPart !== undefined) throw inPart;
             rest = await this.#rest(call, commands, report);
             if (rest !== 'done' && attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
-          } else if (looked || (await this.#remote.readProblem(call)) !== undefined) {
+          } else if (looked || (await this.#server.readProblem(call)) !== undefined) {
             if (inPart !== undefined) throw inPart;
             this.#known.clear();
             return { leftToGit: incomplete ?? OTHER_REFS };
@@ -155,7 +158,7 @@ export class HttpTransport {
   }
 
   close(): Promise<void> {
-    return this.#remote.close();
+    return this.#server.close();
   }
 
   #within<Result>(
@@ -170,11 +173,11 @@ export class HttpTransport {
   }
 
   async #offers(call: Call): Promise<Capabilities> {
-    const offered = await this.#remote.pushCapabilities(call);
+    const offered = await this.#server.pushCapabilities(call);
     const lacking = lackingForPush(offered);
     if (lacking === undefined) return offered;
     // Asked for anew the next time: a server can be mended.
-    this.#remote.forgetPushCapabilities();
+    this.#server.forgetPushCapabilities();
     throw new SluiceError(
       'Unsupported',
       `remote ${call.remote.url} cannot be pushed to: ${lacking}, and a push must be all or nothing`,
@@ -185,7 +188,7 @@ export class HttpTransport {
     const refused = new Set(rejections.map(({ ref }) => ref));
     const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
     const inPart = carriedOutInPart(remote.url, changed, rejections);
-    if (inPart !== undefined) this.#remote.forgetPushCapabilities();
+    if (inPart !== undefined) this.#server.forgetPushCapabilities();
     return inPart;
   }
 
@@ -193,7 +196,7 @@ export class HttpTransport {
   async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<News> {
     const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
     const [theirs, all] = await Promise.all([
-      this.#remote.listRefs(call, prefixesOf(mappings)),
+      this.#server.listRefs(call, prefixesOf(mappings)),
       this.#local.listRefs(side.prefixes),
     ]);
     this.#known.add(theirs.map(({ oid }) => oid));
@@ -211,7 +214,7 @@ export class HttpTransport {
       return { leftToGit: 'there is much to fetch' };
     if (wants.length > 0) {
       const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
-      await this.#remote.fetchPack(call, wants, havesFor(updates, ours), take);
+      await this.#server.fetchPack(call, wants, havesFor(updates, ours), take);
       const [still] = await this.#absent(updates);
       if (still !== undefined)
         throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${still} and does not send it`);
@@ -255,9 +258,9 @@ export class HttpTransport {
     const checkRefs = !looked && mustLookFirst(updates) ? expect : undefined;
     try {
       const look =
-        checkRefs === undefined || this.#remote.advertisesFirst ? undefined : this.#look(call, updates, taken);
+        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#look(call, updates, taken);
       const [pack] = await Promise.all([make(), this.#local.flushObjects(), look?.then(checkRefs)]);
-      return await this.#remote.push(call, updates, offered, pack, checkRefs);
+      return await this.#server.push(call, updates, offered, pack, checkRefs);
     } catch (error) {
       if (error instanceof NotAsExpectedError) return undefined;
       if (isSluiceError(error) && failureOf(error).mayBeDone) throw unknownOutcome(error);
@@ -267,11 +270,11 @@ export class HttpTransport {
 
   /** The remote's refs of a push, and those that are to have values which it is taken to have. */
   async #look(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
-    if ((await this.#remote.readProblem(call)) !== undefined) return [];
+    if ((await this.#server.readProblem(call)) !== undefined) return [];
     const olds = new Set(updates.map(expectedValue));
     const open = new Set([...taken].filter((oid) => !olds.has(oid)));
     const holders = open.size === 0 ? [] : (await this.#local.listRefs([])).filter(({ oid }) => open.delete(oid));
-    return await this.#remote.listRefs(
+    return await this.#server.listRefs(
       call,
       [...updates, ...holders.map(({ name: ref }) => ({ ref }))].map(({ ref }) => ref),
     );
@@ -279,7 +282,7 @@ export class HttpTransport {
 
   /** Takes in what the remote really has. Returns what is left to do then, or throws what is in the way. */
   async #lookAgain(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
-    const refs = await this.#remote.listRefs(call, []);
+    const refs = await this.#server.listRefs(call, []);
     this.#known.replace(refs.map(({ oid }) => oid));
     return whatIsLeft(updates, refs);
   }
@@ -316,9 +319,9 @@ export class HttpTransport {
   async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
     const { rejections, words } = report;
     // Asked first in any case: a server may name a rule before it looks at values, and a rule may refuse what is done already.
-    if ((await this.#remote.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
+    if ((await this.#server.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
     const names = updates.map(({ ref }) => ref);
-    const refs = await this.#remote.listRefs(call, names);
+    const refs = await this.#server.listRefs(call, names);
     const rest = whatIsLeft(updates, refs);
     if (rest === 'done') return rest;
     const open = rest.filter((update, index) => update === updates[index]);
@@ -326,7 +329,7 @@ export class HttpTransport {
     const beside =
       folders.length === 0 || !isUnexplained(rejections)
         ? undefined
-        : compareWithRemote(open, await this.#remote.listRefs(call, [...names, ...folders]));
+        : compareWithRemote(open, await this.#server.listRefs(call, [...names, ...folders]));
     if (beside !== undefined) throw beside;
     if (open.length === updates.length) throw refusal(rejections, updates, words);
     return rest;

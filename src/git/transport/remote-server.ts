@@ -13,10 +13,10 @@ import {
 import type { Call } from './call.ts';
 import type { Connection, Exchange, Service } from './connection.ts';
 import { encodeFetch, readPack } from './fetch-pack.ts';
-import { failureOf, type HttpFailure } from './http-error.ts';
 import { encodeListRefs, readRefs } from './list-refs.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { checkPushOptions, encodePush, type PushReport, readReport } from './receive-pack.ts';
+import { failureOf, type RequestFailure } from './request-failure.ts';
 import { NotSmartError, SmartHttp } from './smart-http.ts';
 
 /** Requests from here on are worth compressing; packs are compressed already. */
@@ -26,8 +26,8 @@ const WANTS_GET = new Set([400, 404, 405, 412, 428]);
 
 const compress = promisify(gzip);
 
-/** One remote repository over HTTP or ssh, and what is known of its server: that is asked for once and kept. */
-export class HttpRemote {
+/** The server of one remote, over HTTP or ssh, and what it offers: that is asked for once and kept. */
+export class RemoteServer {
   readonly #connection: Connection;
   #uploads: Capabilities | undefined;
   #readProblem: string | undefined;
@@ -105,7 +105,7 @@ export class HttpRemote {
 
   /**
    * Sends one atomic push. `pack` makes what follows the commands, anew for each try; for `checkRefs` see Exchange. The server's
-   * verdict is in the report; what is thrown has HttpFailure as details, which tells whether it may have been carried out.
+   * verdict is in the report; what is thrown has RequestFailure as details, which tells whether it may have been carried out.
    */
   async push(
     call: Call,
@@ -179,7 +179,7 @@ export class HttpRemote {
 
   #explained(error: unknown, mayBeDone = false): unknown {
     if (!(error instanceof ProtocolError)) return error;
-    const details: HttpFailure = { mayBeDone };
+    const details: RequestFailure = { mayBeDone };
     return new SluiceError(
       'Unavailable',
       `remote ${this.#connection.url} gives an answer that cannot be used: ${error.message}`,
