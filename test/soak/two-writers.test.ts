@@ -36,6 +36,7 @@ class Writer {
   readonly #idle = Promise.withResolvers<void>();
   #child: ChildProcess | undefined;
   #mayEnd = false;
+  #stopped = false;
   lives = 0;
 
   constructor(name: string, folder: string, url: string) {
@@ -48,7 +49,7 @@ class Writer {
   }
 
   async run(): Promise<void> {
-    for (let code: number | null = null; code !== 0; ) {
+    for (let code: number | null = null; code !== 0 && !this.#stopped; ) {
       this.lives += 1;
       const left = Math.max(0, (this.#until - Date.now()) / 1000);
       const child = spawn(process.execPath, [...this.#arguments, `${left}`], { stdio: 'pipe' });
@@ -73,6 +74,12 @@ class Writer {
 
   kill(): void {
     this.#child?.kill('SIGKILL');
+  }
+
+  /** Ends it for good. */
+  stop(): void {
+    this.#stopped = true;
+    this.kill();
   }
 
   /** Lets it say what is there. */
@@ -109,10 +116,12 @@ test(
     const log = join(scratch.folder, 'pushes.log');
     const server = await startGitServer({ root: scratch.folder, hooks: { 'post-receive': pushLogHook(log) } });
     const end = new AbortController();
+    let writers: Writer[] = [];
     try {
       const url = `${server.url}/packages.git`;
-      const writers = ['one', 'two'].map((name) => new Writer(name, join(scratch.folder, name), url));
-      const troubled = trouble(server, writers, end.signal);
+      writers = ['one', 'two'].map((name) => new Writer(name, join(scratch.folder, name), url));
+      // What they began is brought to its end in peace.
+      const troubled = trouble(server, writers, AbortSignal.any([end.signal, AbortSignal.timeout(SECONDS * 1000)]));
       const over = Promise.all(writers.map((writer) => writer.run()));
       await Promise.race([over, Promise.all(writers.map((writer) => writer.idle))]);
       end.abort();
@@ -122,6 +131,7 @@ test(
       await judge(scratch, log, before, writers);
     } finally {
       end.abort();
+      for (const writer of writers) writer.stop();
       await server.close();
     }
   },
