@@ -1,12 +1,9 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
 import { type GitServer, type GitServerOptions, startGitServer } from '../support/git/git-server.ts';
+import { openStore } from '../support/open-store.ts';
 import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 import { draft, outcomeOf } from '../support/shop.ts';
 
@@ -23,27 +20,13 @@ async function start(options: Omit<GitServerOptions, 'root'> = {}): Promise<Worl
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder, ...options });
   const stores: RevisionStore[] = [];
-  const object = repositoryKind.complete({
-    apiVersion: 'config.porch.kpt.dev/v1alpha1',
-    kind: 'Repository',
-    metadata: { name: 'packages', namespace: 'default' },
-    spec: { git: { repo: `${server.url}/packages.git` } },
-  });
   return {
     scratch,
     server,
     async connect(process, transport = 'auto') {
-      const store = new RevisionStore();
-      store.add(
-        await openPackageRepository(object, {
-          dataFolder: join(scratch.folder, process),
-          clock: systemClock,
-          git: { transport, timeouts: { push: 5000, fetch: 60_000, listRemote: 5000 } },
-          policyFor: () => DEFAULT_POLICY,
-          dependentsOf: () => [],
-          onChange: (changes) => store.announce(changes),
-        }),
-      );
+      const store = await openStore(`${server.url}/packages.git`, join(scratch.folder, process), {
+        git: { transport, timeouts: { push: 5000, fetch: 60_000, listRemote: 5000 } },
+      });
       stores.push(store);
       return store;
     },

@@ -3,15 +3,11 @@
 // Arguments: name of the writer, folder of its data, address of the repository, seconds.
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import type { RequestContext } from '../../src/resource/request-context.ts';
+import { openStore } from '../support/open-store.ts';
 
 const [writer = '', folder = '', url = '', seconds = '0'] = process.argv.slice(2);
 const PACKAGES = 8;
@@ -19,20 +15,8 @@ const TASKS = 6;
 const end = Date.now() + Number(seconds) * 1000;
 let operations = 0;
 
-const object = repositoryKind.complete({
-  metadata: { name: 'packages', namespace: 'default' },
-  spec: { git: { repo: url } },
-});
-const store = new RevisionStore();
-const options = {
-  dataFolder: folder,
-  clock: systemClock,
-  git: { timeouts: { push: 5000, fetch: 5000, listRemote: 5000 } },
-  policyFor: () => DEFAULT_POLICY,
-  dependentsOf: () => [],
-  onChange: (changes: Parameters<RevisionStore['announce']>[0]) => store.announce(changes),
-};
-store.add(await untilAnswered(() => openPackageRepository(object, options)));
+const git = { timeouts: { push: 5000, fetch: 5000, listRemote: 5000 } };
+const store = await untilAnswered(() => openStore(url, folder, { git }));
 const repository = store.repository('packages');
 await Promise.all([...Array.from({ length: TASKS }, work), keepUp()]);
 say({ says: 'idle' });

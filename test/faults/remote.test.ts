@@ -1,13 +1,10 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { openStore } from '../support/open-store.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 import { outcomeOf } from '../support/shop.ts';
 
@@ -15,31 +12,17 @@ const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
 
 /** A store on a repository behind the server, as one process sees it. */
-async function connect(
+function connect(
   scratch: Scratch,
   server: GitServer,
   process = 'one',
   annotations: Record<string, string> = {},
 ): Promise<RevisionStore> {
-  const object = repositoryKind.complete({
-    apiVersion: 'config.porch.kpt.dev/v1alpha1',
-    kind: 'Repository',
-    metadata: { name: 'packages', namespace: 'default', annotations },
-    spec: { git: { repo: `${server.url}/packages.git` } },
+  return openStore(`${server.url}/packages.git`, join(scratch.folder, process), {
+    annotations,
+    credentials: async () => ({ basic: credentials }),
+    git: { timeouts: { push: 1500, fetch: 1500, listRemote: 1500 } },
   });
-  const store = new RevisionStore();
-  store.add(
-    await openPackageRepository(object, {
-      dataFolder: join(scratch.folder, process),
-      clock: systemClock,
-      credentials: async () => ({ basic: credentials }),
-      git: { timeouts: { push: 1500, fetch: 1500, listRemote: 1500 } },
-      policyFor: () => DEFAULT_POLICY,
-      dependentsOf: () => [],
-      onChange: (changes) => store.announce(changes),
-    }),
-  );
-  return store;
 }
 
 async function proposed(store: RevisionStore): Promise<void> {

@@ -1,12 +1,9 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
+import { startGitServer } from '../support/git/git-server.ts';
+import { openStore } from '../support/open-store.ts';
 import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 import { draft, outcomeOf } from '../support/shop.ts';
 
@@ -131,7 +128,8 @@ async function startHost(transport: Transport): Promise<Host> {
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const backup = `${scratch.path}.backup`;
-  const connect = (process: string) => open(scratch, server, transport, process);
+  const connect = (process: string) =>
+    openStore(`${server.url}/packages.git`, join(scratch.folder, process), { git: { transport } });
   const store = await connect('one');
   return {
     ...{ scratch, store, connect },
@@ -149,29 +147,4 @@ async function startHost(transport: Transport): Promise<Host> {
       await scratch[Symbol.asyncDispose]();
     },
   };
-}
-
-async function open(
-  scratch: Scratch,
-  server: GitServer,
-  transport: Transport,
-  process: string,
-): Promise<RevisionStore> {
-  const object = repositoryKind.complete({
-    apiVersion: 'config.porch.kpt.dev/v1alpha1',
-    kind: 'Repository',
-    metadata: { name: 'packages', namespace: 'default' },
-    spec: { git: { repo: `${server.url}/packages.git` } },
-  });
-  const store = new RevisionStore();
-  const repository = await openPackageRepository(object, {
-    dataFolder: join(scratch.folder, process),
-    clock: systemClock,
-    git: { transport },
-    policyFor: () => DEFAULT_POLICY,
-    dependentsOf: () => [],
-    onChange: (changes) => store.announce(changes),
-  });
-  store.add(repository);
-  return store;
 }

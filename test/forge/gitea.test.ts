@@ -2,12 +2,8 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { systemClock } from '../../src/foundation/clock.ts';
 import { EMPTY_TREE } from '../../src/git/git-repository.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { openStore } from '../support/open-store.ts';
 import { anna } from '../support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../support/shop.ts';
 import { Gitea, OWNER } from './support/gitea.ts';
@@ -30,24 +26,11 @@ async function connect(
 ) {
   const dataFolder = await mkdtemp(join(tmpdir(), 'sluice-forge-'));
   opened.push(() => rm(dataFolder, { recursive: true, force: true }));
-  const object = repositoryKind.complete({
-    apiVersion: 'config.porch.kpt.dev/v1alpha1',
-    kind: 'Repository',
-    metadata: { name: 'packages', namespace: 'default' },
-    spec: { git: { repo: gitea.addressOf(repository), ...more } },
+  const store = await openStore(gitea.addressOf(repository), dataFolder, {
+    credentials: async () => ({ basic: { username, password: token() } }),
+    ...more,
   });
-  const store = new RevisionStore();
   opened.push(() => store.close());
-  store.add(
-    await openPackageRepository(object, {
-      dataFolder,
-      clock: systemClock,
-      credentials: async () => ({ basic: { username, password: token() } }),
-      policyFor: () => DEFAULT_POLICY,
-      dependentsOf: () => [],
-      onChange: (changes) => store.announce(changes),
-    }),
-  );
   return store;
 }
 

@@ -1,0 +1,31 @@
+import { systemClock } from '../../src/foundation/clock.ts';
+import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+
+export interface StoreOptions extends Pick<OpenOptions, 'credentials' | 'git'> {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly createBranch?: boolean;
+}
+
+/** A store with the repository `packages` of an address, as a process sees it that has this data folder to itself. */
+export async function openStore(
+  repo: string,
+  dataFolder: string,
+  { annotations = {}, createBranch = false, ...options }: StoreOptions = {},
+): Promise<RevisionStore> {
+  const object = repositoryKind.complete({
+    metadata: { name: 'packages', namespace: 'default', annotations },
+    spec: { git: { repo, createBranch } },
+  });
+  const store = new RevisionStore();
+  store.add(
+    await openPackageRepository(object, {
+      ...{ dataFolder, clock: systemClock, policyFor: () => DEFAULT_POLICY, dependentsOf: () => [] },
+      onChange: (changes) => store.announce(changes),
+      ...options,
+    }),
+  );
+  return store;
+}
