@@ -12,7 +12,7 @@ import { ANNA, type Fixture, fixture } from '../test/support/fixture.ts';
 import { fsck, git, refsOf, temporaryFolder } from '../test/support/git/git-cli.ts';
 import { startGitServer } from '../test/support/git/git-server.ts';
 import { gpgVerifier, isInstalled, sshKey, type Verify } from '../test/support/git/signing-keys.ts';
-import { repositoryController } from './repository/repository-controller.ts';
+import { repositoryControllerOf } from '../test/support/repository-controller.ts';
 
 const BERTA = { ...ANNA, actor: { name: 'berta' } };
 const keys = temporaryFolder();
@@ -32,12 +32,12 @@ async function openPgpKey(expires?: number): Promise<{ privateKey: string; publi
 describe('signed repositories', () => {
   let clock: ManualClock;
   let world: Fixture;
-  let controller: ReturnType<typeof repositoryController>;
+  let controller: ReturnType<typeof repositoryControllerOf>;
   let path: string;
   beforeEach(async () => {
     clock = new ManualClock(Date.parse('2026-01-01T00:01:00Z'));
     world = await fixture(clock);
-    controller = controllerIn(world);
+    controller = repositoryControllerOf(world);
     path = await world.bare('apps');
   });
   afterEach(() => world[Symbol.asyncDispose]());
@@ -169,7 +169,7 @@ describe('signed repositories', () => {
     const { name } = await world.draft('apps/web/w1');
     await world.publish(name);
     await using other = await fixture(clock);
-    const theirs = controllerIn(other);
+    const theirs = repositoryControllerOf(other);
     await other.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo: path } } });
     await theirs.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
     expect(other.store.get(name)).toMatchObject({ lifecycle: 'Published', revision: 1, outOfBand: undefined });
@@ -257,13 +257,3 @@ describe('signed repositories', () => {
     expect(git(path, ['tag', '--list'])).toBe('web/v2');
   });
 });
-
-function controllerIn(world: Fixture): ReturnType<typeof repositoryController> {
-  const { client, store, clock, folder, policyFor } = world;
-  return repositoryController({
-    ...{ client, store, clock, policyFor, dataFolder: `${folder}/data` },
-    dependentsOf: (revision) => store.dependentsOf(revision),
-    random: () => 0.5,
-    recorder: world.recorder('controller:repository'),
-  });
-}

@@ -8,7 +8,7 @@ import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { fsck } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
-import { repositoryController } from './repository-controller.ts';
+import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -43,15 +43,7 @@ afterEach(async () => {
   await server.close();
 });
 
-function startController(): ControllerOptions {
-  const { client, store, policyFor } = world;
-  return repositoryController({
-    ...{ client, store, clock, policyFor, dataFolder: data, remoteInterval: 1000 },
-    dependentsOf: (revision) => store.dependentsOf(revision),
-    random: () => 0.5,
-    recorder: world.recorder('controller:repository'),
-  });
-}
+const startController = () => repositoryControllerOf(world, { remoteInterval: 1000 });
 const reconcile = () => controller.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
 const repository = () => world.store.repository('apps');
 const mirror = () => join(data, 'git', readdirSync(join(data, 'git'))[0] ?? '');

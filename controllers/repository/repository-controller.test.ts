@@ -12,22 +12,11 @@ import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { secretKind } from '../../src/resource/kinds/secret.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';
+import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
 import { SYNC_ANNOTATION } from './open-repository.ts';
-import { type RepositoryControllerOptions, repositoryController } from './repository-controller.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
-
-function controllerOn(world: Fixture, options: Partial<RepositoryControllerOptions> = {}): ControllerOptions {
-  const { client, store, clock, folder, policyFor } = world;
-  return repositoryController({
-    ...{ client, store, clock, policyFor, dataFolder: join(folder, 'data') },
-    dependentsOf: (revision) => store.dependentsOf(revision),
-    random: () => 0.5,
-    recorder: world.recorder('controller:repository'),
-    ...options,
-  });
-}
 
 async function statusOf(world: Fixture, name: string) {
   const { status } = await world.client.get(repositoryKind, { name });
@@ -42,7 +31,7 @@ describe('repository controller', () => {
   beforeEach(async () => {
     clock = new ManualClock();
     world = await fixture(clock);
-    controller = controllerOn(world);
+    controller = repositoryControllerOf(world);
   });
   afterEach(() => world[Symbol.asyncDispose]());
 
@@ -93,7 +82,7 @@ describe('repository controller', () => {
   });
 
   test('a sync can be asked for by annotation and by runOnceAt', async () => {
-    controller = controllerOn(world, { localInterval: 3_600_000 });
+    controller = repositoryControllerOf(world, { localInterval: 3_600_000 });
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');
@@ -244,7 +233,7 @@ describe('repository controller', () => {
     await reconcile('apps');
     await using elsewhere = await fixture(clock);
     await elsewhere.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo } } });
-    await controllerOn(elsewhere).reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+    await repositoryControllerOf(elsewhere).reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
     const look = async () => {
       clock.advance(1000);
       await reconcile('apps');
@@ -284,7 +273,7 @@ describe('repository controller', () => {
   });
 
   test('the index cache is saved from time to time and on close', async () => {
-    controller = controllerOn(world, { saveInterval: 5000 });
+    controller = repositoryControllerOf(world, { saveInterval: 5000 });
     const repo = await world.bare('apps');
     await create('apps', { repo });
     await reconcile('apps');
@@ -311,7 +300,7 @@ describe('remote repositories', () => {
       const { client } = world;
       const git = { repo: `${server.url}/apps.git`, secretRef: { name: 'apps-auth' } };
       await client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git } });
-      const controller = controllerOn(world, { remoteInterval: 0 });
+      const controller = repositoryControllerOf(world, { remoteInterval: 0 });
       const reconcile = () => controller.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
       await expect(reconcile()).rejects.toThrow(
         'Secret default/apps-auth, which Repository default/apps refers to, does not exist',
@@ -349,7 +338,7 @@ describe('remote repositories', () => {
       await client.create(repositoryKind, { metadata: { name: 'hanging' }, spec: { git: { repo } } });
       const local = await world.bare('local');
       await client.create(repositoryKind, { metadata: { name: 'local' }, spec: { git: { repo: local } } });
-      manager.addController(controllerOn(world, { openingDeadline: 600, localInterval: 50 }));
+      manager.addController(repositoryControllerOf(world, { openingDeadline: 600, localInterval: 50 }));
       await manager.start();
       await world.push(local, { 'one/Kptfile': KPTFILE });
       await expect.poll(() => store.find('local.one.main')?.lifecycle, { timeout: 10_000 }).toBe('Published');

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
@@ -8,7 +8,7 @@ import { repositoryKind, TRANSPORT_CONDITION } from '../../src/resource/kinds/re
 import { type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
-import { repositoryController } from './repository-controller.ts';
+import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
@@ -37,13 +37,7 @@ describe('a remote repository', () => {
     repo = await world.bare('apps');
     server = await startGitServer({ root: dirname(repo) });
     requests = new SyncRequests(clock);
-    controller = repositoryController({
-      ...{ client: world.client, store: world.store, clock, policyFor: world.policyFor, requests },
-      dataFolder: join(world.folder, 'data'),
-      dependentsOf: (revision) => world.store.dependentsOf(revision),
-      random: () => 0.5,
-      recorder: world.recorder('controller:repository'),
-    });
+    controller = repositoryControllerOf(world, { requests });
     const spec = { git: { repo: `${server.url}/apps.git` } };
     await world.client.create(repositoryKind, { metadata: { name: 'apps' }, spec });
   });
@@ -104,7 +98,7 @@ describe('a remote repository', () => {
     expect(world.store.find('apps.one.v2')).toBeDefined();
   });
 
-  test('a delivery that asks for nothing is noted, and asks the host nothing', async () => {
+  test('a message that asks for nothing is noted, and asks the host nothing', async () => {
     await reconcile();
     requests.add(KEY, undefined);
     expect(await asked(reconcile)).toBe(0);
@@ -177,15 +171,8 @@ test('what is asked for while a sync runs leads to one more, however often', asy
   const server = await startGitServer({ root: dirname(repo) });
   try {
     const requests = new SyncRequests(world.clock);
-    const { client, store, clock, policyFor, manager } = world;
-    manager.addController(
-      repositoryController({
-        ...{ client, store, clock, policyFor, requests },
-        dataFolder: join(world.folder, 'data'),
-        dependentsOf: (revision) => store.dependentsOf(revision),
-        recorder: world.recorder('controller:repository'),
-      }),
-    );
+    const { client, manager } = world;
+    manager.addController(repositoryControllerOf(world, { requests }));
     const spec = { git: { repo: `${server.url}/apps.git` } };
     await client.create(repositoryKind, { metadata: { name: 'apps' }, spec });
     await manager.start();

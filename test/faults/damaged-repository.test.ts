@@ -1,13 +1,13 @@
 import { chmodSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { repositoryController } from '../../controllers/repository/repository-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { findCondition } from '../../src/resource/condition.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { type Fixture, fixture } from '../support/fixture.ts';
 import { git } from '../support/git/git-cli.ts';
+import { repositoryControllerOf } from '../support/repository-controller.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
@@ -27,12 +27,7 @@ beforeEach(async () => {
     'two/b.yaml': 'b: 1\n',
   });
   await world.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo: path } } });
-  const { client, store, policyFor } = world;
-  controller = repositoryController({
-    ...{ client, store, clock, policyFor, dataFolder: join(world.folder, 'data') },
-    dependentsOf: (revision) => store.dependentsOf(revision),
-    recorder: world.recorder('controller:repository'),
-  });
+  controller = repositoryControllerOf(world);
   await reconcile();
 });
 afterEach(() => world[Symbol.asyncDispose]());

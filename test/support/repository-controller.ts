@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import {
+  type RepositoryControllerOptions,
+  repositoryController,
+} from '../../controllers/repository/repository-controller.ts';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import type { Fixture } from './fixture.ts';
+
+/** The repository controller of a fixture, with its data in `data` and without jitter. */
+export function repositoryControllerOf(
+  world: Fixture,
+  options: Partial<RepositoryControllerOptions> = {},
+): ControllerOptions {
+  const { client, store, clock, folder, policyFor } = world;
+  return repositoryController({
+    ...{ client, store, clock, policyFor, dataFolder: join(folder, 'data') },
+    dependentsOf: (revision) => store.dependentsOf(revision),
+    random: () => 0.5,
+    recorder: world.recorder('controller:repository'),
+    ...options,
+  });
+}
