@@ -27,7 +27,7 @@ const SLOWER = 1.5;
 
 /**
  * How often a repository is polled: soon again where somebody is at work, seldom where nothing happens. A webhook is relied on from its
- * first delivery until a poll finds what it did not tell. Jitter keeps many repositories from being polled in step.
+ * first message until a poll finds what it did not tell. Jitter keeps many repositories from being polled in step.
  */
 export class PollPace {
   readonly #intervals: PollIntervals;

@@ -52,7 +52,7 @@ async function push(branch: string, files: Readonly<Record<string, string>>, to 
 }
 
 /** What GitHub would send after a push. */
-function deliver(branch: string, secret = SECRET, repository = 'apps'): Promise<Response> {
+function send(branch: string, secret = SECRET, repository = 'apps'): Promise<Response> {
   const body = JSON.stringify({ ref: `refs/heads/${branch}`, repository: { full_name: 'team/apps' } });
   const signature = createHmac('sha256', secret).update(body).digest('hex');
   return fetch(`${hooks}/webhooks/git/default/${repository}`, {
@@ -73,7 +73,7 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
   const reg = await cli.run('repo', 'reg', `${server.url}/apps.git`, '--webhook-secret-file', file);
   expect(reg).toMatchObject({ code: 0, stdout: 'apps created\n' });
   expect(reg.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
-  expect(await deliver('main')).toMatchObject({ status: 202 });
+  expect(await send('main')).toMatchObject({ status: 202 });
   await expect.poll(async () => (await cli.run('repo', 'get', '-o', 'wide')).stdout).toMatch(/ OwnClient +\d+s /);
 
   // The command is loaded once; its users have it loaded, too.
@@ -82,7 +82,7 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
   for (const workspace of ['w1', 'w2', 'w3']) {
     await push(`drafts/app/${workspace}`, { 'app/Kptfile': KPTFILE, 'app/x.yaml': `${workspace}\n` });
     const pushed = performance.now();
-    expect(await deliver(`drafts/app/${workspace}`)).toMatchObject({ status: 202 });
+    expect(await send(`drafts/app/${workspace}`)).toMatchObject({ status: 202 });
     await expect
       .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: 4000, interval: 5 })
       .toContain(`apps.app.${workspace}`);
@@ -112,8 +112,8 @@ test('the hook that the documentation shows does the same for a bare repository'
 
 test('the address for webhooks refuses all else, and tells nobody which repositories there are', async () => {
   const answers = await Promise.all([
-    deliver('main', 'not the secret, not the secret'),
-    deliver('main', SECRET, 'unknown'),
+    send('main', 'not the secret, not the secret'),
+    send('main', SECRET, 'unknown'),
     fetch(`${hooks}/api/v1/namespaces/default/secrets`),
     fetch(`${hooks}/livez/ping`),
   ]);

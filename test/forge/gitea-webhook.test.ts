@@ -40,13 +40,13 @@ async function receive(secret: string, repository: string) {
     metadata: { ...metadata, annotations: { 'sluice.dev/webhook-secret': 'webhook' } },
     spec: { git: { repo: gitea.addressOf(repository) } },
   });
-  const deliveries: string[] = [];
+  const messages: string[] = [];
   const statuses: number[] = [];
   const warnings: string[] = [];
   const endpoint = new WebhookEndpoint({
     client,
     clock: systemClock,
-    onDelivery: ({ name }, scope) => deliveries.push(`${name} ${scope}`),
+    onMessage: ({ name }, scope) => messages.push(`${name} ${scope}`),
   });
   listener = await serveWebhooks({
     address: { host: '127.0.0.1', port: 0, tls: false },
@@ -56,7 +56,7 @@ async function receive(secret: string, repository: string) {
     warn: (subject, message) => warnings.push(`${subject}: ${message}`),
   });
   const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
-  return { url, deliveries, statuses, warnings };
+  return { url, messages, statuses, warnings };
 }
 
 /** Has the forge send what is pushed to a repository. */
@@ -86,10 +86,10 @@ async function push(repository: string, branch: string): Promise<void> {
 describe.skipIf(missing !== '')(`webhooks of Gitea${missing === '' ? '' : ` (${missing})`}`, () => {
   test('are signed so that the endpoint takes them for genuine', async () => {
     await gitea.createRepository('hooked');
-    const { url, deliveries, statuses, warnings } = await receive('a-word', 'hooked');
+    const { url, messages, statuses, warnings } = await receive('a-word', 'hooked');
     await register('hooked', url, 'a-word');
     await push('hooked', 'drafts/shop/v1');
-    await vi.waitFor(() => expect(deliveries).toContain('packages branches'), WAITS);
+    await vi.waitFor(() => expect(messages).toContain('packages branches'), WAITS);
     expect(new Set(statuses)).toEqual(new Set([202]));
     expect(warnings).toEqual([]);
   });
@@ -101,12 +101,12 @@ describe.skipIf(missing !== '')(`webhooks of Gitea${missing === '' ? '' : ` (${m
   ] as const)('are not taken for genuine when they come %s', async (how, secret, form) => {
     const repository = `foreign-${how.length}`;
     await gitea.createRepository(repository);
-    const { url, deliveries, statuses, warnings } = await receive('a-word', repository);
+    const { url, messages, statuses, warnings } = await receive('a-word', repository);
     await register(repository, url, secret, form);
     await push(repository, 'drafts/shop/v1');
     await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(0), WAITS);
     expect(new Set(statuses)).toEqual(new Set([401]));
-    expect(deliveries).toEqual([]);
+    expect(messages).toEqual([]);
     expect(warnings).toEqual([]);
   });
 });

@@ -7,7 +7,7 @@ import { putSecret, readSecretFile } from './put-secret.ts';
 /** Secrets that a registration makes for webhooks are named like this. */
 export const WEBHOOK_SECRET_SUFFIX = '-webhook';
 
-/** Shorter ones can be guessed by who has seen one delivery. */
+/** Shorter ones can be guessed by who has seen one message. */
 const SHORTEST = 16;
 
 /** Reads the secret of a webhook; undefined if no file is given. Throws InvalidInput if it is too short. */

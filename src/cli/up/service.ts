@@ -127,7 +127,7 @@ export class Service {
     const endpoint = new WebhookEndpoint({
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
-      onDelivery: (repository, scope) => this.#requests.add(repository, scope),
+      onMessage: (repository, scope) => this.#requests.add(repository, scope),
     });
     if (serve !== undefined) await this.#serve(serve, endpoint.handle);
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);

@@ -23,7 +23,7 @@ interface Proof {
 }
 
 /**
- * Judges whether a delivery comes from somebody who knows one of the secrets, while its body passes by: it need not be kept. Every
+ * Judges whether a message comes from somebody who knows one of the secrets, while its body passes by: it need not be kept. Every
  * proof that the headers hold must be right, and at least one must be there:
  * - `X-Hub-Signature-256` (GitHub), `X-Gitea-Signature`, `X-Forgejo-Signature`, `X-Gogs-Signature`: HMAC-SHA256 of the body;
  * - `X-Gitlab-Token`: the secret itself;

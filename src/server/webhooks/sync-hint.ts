@@ -11,7 +11,7 @@ const EVENTS_OF_REFS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What a genuine delivery is worth looking at: undefined for an event that moves no ref. `body` is undefined if it was too long to
+ * What a genuine message is worth looking at: undefined for an event that moves no ref. `body` is undefined if it was too long to
  * keep. What it says decides only how much is looked at: whatever is unclear means everything.
  */
 export function syncHint(headers: IncomingHttpHeaders, body: Buffer | undefined): HintedScope | undefined {

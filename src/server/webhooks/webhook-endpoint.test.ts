@@ -27,7 +27,7 @@ beforeEach(async () => {
   const client = new RegistryClient(server.registry, { name: 'admin' }, 'api');
   endpoint = new WebhookEndpoint({
     ...{ client, clock },
-    onDelivery: ({ namespace, name }, scope) => heard.push(`${namespace}/${name} ${scope}`),
+    onMessage: ({ namespace, name }, scope) => heard.push(`${namespace}/${name} ${scope}`),
   });
   const repository = (name: string, secret?: string) =>
     client.create(repositoryKind, {
@@ -69,7 +69,7 @@ async function said(answer: Promise<Response>): Promise<string> {
   return JSON.stringify([status, headers, rest.text]);
 }
 
-test('a delivery tells what to look at, and one that comes again does nothing', async () => {
+test('a message tells what to look at, and one that comes again does nothing', async () => {
   const push = (ref: string) => JSON.stringify({ ref, after: 'x' });
   const send = (body: string, headers: Record<string, string> = {}) =>
     post('apps', body, { 'X-GitHub-Event': 'push', ...signed(body), ...headers }).then((answer) => answer.text());

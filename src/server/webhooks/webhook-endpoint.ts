@@ -7,7 +7,7 @@ import { keyText, type ObjectKey } from '../../resource/object.ts';
 import { methodNotAllowed } from '../dispatch.ts';
 import type { PathHandler } from '../exchange.ts';
 import { type Answer, textAnswer } from '../http/answer.ts';
-import { SeenDeliveries } from './seen-deliveries.ts';
+import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { type HintedScope, syncHint } from './sync-hint.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -17,8 +17,8 @@ export interface WebhookOptions {
   /** Reads Repositories and Secrets. */
   readonly client: Client;
   readonly clock: Clock;
-  /** Told of each genuine delivery; without a scope if it says nothing of refs. Must be cheap however often it is called. */
-  readonly onDelivery: (repository: ObjectKey, scope: HintedScope | undefined) => void;
+  /** Told of each genuine message; without a scope if it says nothing of refs. Must be cheap however often it is called. */
+  readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
 }
 
 /** The most that GitHub sends. A body is not kept while it is verified. */
@@ -32,14 +32,14 @@ const MAX_IN_FLIGHT = 64;
 const PATIENCE = 1000;
 const MAX_SEEN = 10_000;
 
-const DELIVERY_HEADERS = [
+const ID_HEADERS = [
   ...['x-github-delivery', 'x-gitea-delivery', 'x-forgejo-delivery', 'x-gogs-delivery'],
   ...['idempotency-key', 'x-gitlab-event-uuid', 'webhook-id', 'webhook-timestamp', 'x-sluice-timestamp'],
 ];
 
 /**
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a forge tells that something was pushed. Whoever asks needs no account but the
- * secret of the repository's webhook (see `SignatureCheck`). A delivery is a hint to look at the repository and nothing more: what
+ * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository and nothing more: what
  * is there is read from the repository itself. A repository that is not there, one without a webhook and a wrong signature are
  * answered alike, with Unauthenticated, and only once the whole body was there.
  */
@@ -47,14 +47,14 @@ export class WebhookEndpoint {
   readonly #options: WebhookOptions;
   /** When each request that is being received began, oldest first. */
   readonly #inFlight = new Map<IncomingMessage, number>();
-  readonly #seen: SeenDeliveries;
+  readonly #seen: SeenMessages;
   /** Stands in where there is no secret, so that no signature is right and each is judged. */
   readonly #nobodys = randomBytes(32).toString('base64');
 
   constructor(options: WebhookOptions) {
     this.#options = options;
     // A signed time may lie as far ahead as behind.
-    this.#seen = new SeenDeliveries(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
+    this.#seen = new SeenMessages(options.clock, 2 * REPLAY_WINDOW, MAX_SEEN);
   }
 
   readonly handle: PathHandler = async ({ path, request }) => {
@@ -84,7 +84,7 @@ export class WebhookEndpoint {
   }
 
   async #receive(repository: ObjectKey, request: IncomingMessage): Promise<Answer> {
-    const { client, clock, onDelivery } = this.#options;
+    const { client, clock, onMessage } = this.#options;
     const { headers } = request;
     const secrets = await webhookSecrets(client, repository);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#nobodys] : secrets, clock.now());
@@ -94,16 +94,16 @@ export class WebhookEndpoint {
       digest.update(chunk);
     });
     if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
-    const id = deliveryId(repository, headers, digest.digest('base64'));
+    const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textAnswer(202, 'text/plain; charset=utf-8', 'seen before\n');
-    onDelivery(repository, syncHint(headers, body));
+    onMessage(repository, syncHint(headers, body));
     return textAnswer(202, 'text/plain; charset=utf-8', 'accepted\n');
   }
 }
 
-/** The same for a delivery that is sent again, and for no other: content alone may come twice, as when a branch goes to and fro. */
-function deliveryId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
-  const parts = [keyText(repository), bodyDigest, ...DELIVERY_HEADERS.map((name) => String(headers[name] ?? ''))];
+/** The same for a message that is sent again, and for no other: content alone may come twice, as when a branch goes to and fro. */
+function messageId(repository: ObjectKey, headers: IncomingHttpHeaders, bodyDigest: string): string {
+  const parts = [keyText(repository), bodyDigest, ...ID_HEADERS.map((name) => String(headers[name] ?? ''))];
   return createHash('sha256').update(JSON.stringify(parts)).digest('base64');
 }
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { SeenDeliveries } from './seen-deliveries.ts';
+import { SeenMessages } from './seen-messages.ts';
 
-test('deliveries are remembered for a time, and at most so many', () => {
+test('messages are remembered for a time, and at most so many', () => {
   const clock = new ManualClock();
-  const seen = new SeenDeliveries(clock, 1000, 3);
+  const seen = new SeenMessages(clock, 1000, 3);
   expect([seen.add('a'), seen.add('a'), seen.add('b')]).toEqual([true, false, true]);
   clock.advance(999);
   expect(seen.add('a')).toBe(false);
@@ -17,7 +17,7 @@ test('deliveries are remembered for a time, and at most so many', () => {
 
 test('a clock that is set back forgets what seems to lie ahead', () => {
   const now = { value: 1_000_000 };
-  const seen = new SeenDeliveries({ now: () => now.value, schedule: () => () => undefined }, 1000, 10);
+  const seen = new SeenMessages({ now: () => now.value, schedule: () => () => undefined }, 1000, 10);
   seen.add('a');
   now.value -= 500_000;
   expect([seen.add('a'), seen.add('a')]).toEqual([true, false]);

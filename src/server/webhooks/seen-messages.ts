@@ -1,7 +1,7 @@
 import type { Clock } from '../../foundation/clock.ts';
 
-/** Remembers deliveries for a while, and at most so many of them: beyond that the oldest is forgotten. */
-export class SeenDeliveries {
+/** Remembers messages for a while, and at most so many of them: beyond that the oldest is forgotten. */
+export class SeenMessages {
   readonly #clock: Clock;
   readonly #milliseconds: number;
   readonly #limit: number;
