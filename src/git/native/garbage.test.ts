@@ -150,6 +150,25 @@ describe('objects that no ref leads to', () => {
     fsck(path);
   });
 
+  test('that the commit graph names are taken out of it before they go', async () => {
+    const gone = await commit(root, 'gone soon');
+    await repository.transaction([{ type: 'create', ref: 'refs/heads/gone', new: gone }]);
+    await rounds(1);
+    expect(files('objects/info/commit-graphs')).toContain('commit-graph-chain');
+    await repository.transaction([{ type: 'delete', ref: 'refs/heads/gone', old: gone }]);
+    // Enough that is new for garbage to be looked for.
+    await repository.writeBlob(randomBytes(8 * 1024 * 1024));
+    await repository.transaction([]);
+    // What was garbage before goes first.
+    for (let life = 0; life < 4; life += 1) {
+      clock.advance(15 * DAY);
+      await rounds(3);
+    }
+    expect(isThere(gone)).toBe(false);
+    git(path, ['commit-graph', 'verify']);
+    fsck(path);
+  });
+
   test('that were half moved when the process was killed are dealt with', async () => {
     await rounds(2);
     const [pack = ''] = files('objects/pack').filter((name) => name.endsWith('.mtimes'));

@@ -5,6 +5,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { diskUse, statOf } from '../disk-use.ts';
 import { isMissing, readFolder, removeFile, syncFolder } from '../file-system.ts';
 import type { MetFiles } from '../met-files.ts';
+import { dropCommitGraph } from './commit-graph.ts';
 import { runGit } from './git-process.ts';
 
 export interface GarbageOptions {
@@ -106,6 +107,7 @@ async function putAside(options: GarbageOptions, packs: readonly Pack[]): Promis
     const modified = (await statOf(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
     if (seen === 0 || seen < pause || clock.now() - modified < dropAfter) return;
   }
+  await dropCommitGraph(gitDir);
   await mkdir(join(gitDir, ASIDE), { recursive: true });
   await move(packs, folder, join(gitDir, ASIDE));
   await expectComplete(options, packs);

@@ -27,6 +27,7 @@ import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { writePack } from '../transport/pack-writer.ts';
 import { CatFile } from './cat-file.ts';
+import { dropCommitGraph, writeCommitGraph } from './commit-graph.ts';
 import { dropGarbage } from './garbage.ts';
 import { GitTransport } from './git-transport.ts';
 import { isLeftAlone, packObjects, sweepTemporaryFiles } from './maintenance.ts';
@@ -154,6 +155,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     await sweepTemporaryFiles(this.path, clock, this.#met, pause);
     if (dropAfter !== undefined)
       await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });
+    await writeCommitGraph(this.path, clock, timeout, signal);
     // A process that is kept open holds on to the packs that are gone.
     this.#catFile.renew();
   }
@@ -169,6 +171,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       }
     };
     const repaired = await repairMirror({ gitDir: this.path, clock, timeouts, signal: options.signal, fetchInto });
+    await dropCommitGraph(this.path);
     this.#catFile.renew();
     this.#updateRef.renew();
     this.forgetDamage();
