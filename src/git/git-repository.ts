@@ -71,10 +71,10 @@ export interface GitRepository {
 
   /**
    * Brings all objects that were written so far to the disk, then changes refs all-or-nothing; each change states what it expects.
-   * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws RefConflictError, with nothing changed, if an
-   * expectation does not hold, a ref is locked, or names collide (`a/b` against `a/b/c`, also where one of them is deleted in the
-   * same transaction). New values come before removals on disk: should the machine stop between the two, both are there. After
-   * Timeout or Unavailable the outcome is not known: read the refs again.
+   * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws
+   * RefConflictError, with nothing changed, if an expectation does not hold, a ref is locked, or names collide (`a/b` against
+   * `a/b/c`, also where one of them is deleted in the same transaction). New values come before removals on disk: should the machine
+   * stop between the two, both are there. After Timeout or Unavailable the outcome is not known: read the refs again.
    */
   transaction(updates: readonly RefUpdate[]): Promise<void>;
 
@@ -121,7 +121,10 @@ export interface GitRepository {
   repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair>;
   /** What the objects take on disk. */
   diskUse(): Promise<DiskUse>;
-  /** Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository afterwards is an error. */
+  /**
+   * Waits for transactions that were started, drops objects that none of them needed, and ends child processes. Using the repository
+   * afterwards is an error.
+   */
   close(): Promise<void>;
 }
 
