@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
+import { type Burst, burst } from './burst.ts';
 import { startServer } from './git-server-process.ts';
 import { git, kptfile, manifest, packageName, synthesize } from './synthetic-repository.ts';
 import { median, milliseconds, printTable, ratio } from './table.ts';
@@ -12,6 +13,8 @@ const SIZES = [1_000, 10_000, 30_000];
 const REVISIONS = 3;
 const DRAFTS = 600;
 const ROUNDS = 5;
+const BURST = 1_000;
+const APPROVALS = 5;
 const MAIN = 'refs/heads/main';
 const QUIET = ['-c', 'gc.auto=0', '-c', 'maintenance.auto=false', '-c', 'core.fsync=loose-object,pack,reference'];
 
@@ -82,11 +85,34 @@ async function measure(folder: string, packages: number): Promise<string[][]> {
       console.error(row.join('  '));
       rows.push(row);
     }
+    rows.push(...burstRows(`${packages}`, `${refs}`, await burst(target.url, join(folder, 'burst'), BURST, APPROVALS)));
     return rows;
   } finally {
     await Promise.all([origin, ...sides.map(({ mirror }) => mirror)].map((one) => one.close()));
     server.stop();
   }
+}
+
+/** Nothing of git's does the same. */
+function burstRows(packages: string, refs: string, { drafts, approvals }: Burst): string[][] {
+  const longest = Math.max(...approvals);
+  const made = `${BURST} drafts, each made by itself, all at once`;
+  const rows = [
+    [packages, refs, made, milliseconds(drafts), '', '', '', '', ''],
+    [
+      packages,
+      refs,
+      `the longest of ${approvals.length} approvals meanwhile`,
+      milliseconds(longest),
+      '',
+      '',
+      '<= 1 s',
+      longest <= 1000 ? 'yes' : 'no',
+      '',
+    ],
+  ];
+  for (const row of rows) console.error(row.join('  '));
+  return rows;
 }
 
 function jobs(origin: GitRepository, sides: readonly [Side, Side]): Job[] {

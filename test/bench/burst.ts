@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { RevisionStore } from '../../src/package/revision-store.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { context, newPackage } from './publish-one-by-one.ts';
+
+export interface Burst {
+  /** Milliseconds until all drafts were at the remote. */
+  readonly drafts: number;
+  /** Milliseconds that each approval took that came in the middle of it. */
+  readonly approvals: readonly number[];
+}
+
+/** Many drafts are made at once in a remote repository, and meanwhile now and then a package that was proposed before is approved. */
+export async function burst(url: string, dataFolder: string, count: number, approvals: number): Promise<Burst> {
+  const object = repositoryKind.complete({ metadata: { name: 'bench' }, spec: { git: { repo: url } } });
+  const store = new RevisionStore();
+  store.add(
+    await openPackageRepository(object, {
+      dataFolder,
+      clock: systemClock,
+      policyFor: () => DEFAULT_POLICY,
+      dependentsOf: () => [],
+      onChange: (changes) => store.announce(changes),
+    }),
+  );
+  const draft = (name: string, number: number) =>
+    store.create(
+      'bench',
+      { package: name, workspace: 'v1', source: { type: 'init', files: newPackage(number) } },
+      context,
+    );
+  const names: string[] = [];
+  for (let number = 0; number < approvals; number++) {
+    const { name } = await draft(`proposed-${number}`, number);
+    await store.transition(name, { action: 'propose' }, context);
+    names.push(name);
+  }
+  const started = performance.now();
+  const over = Promise.all(Array.from({ length: count }, (_, number) => draft(`burst-${number}`, number)));
+  const times: number[] = [];
+  for (const name of names) {
+    await delay(100);
+    const asked = performance.now();
+    await store.transition(name, { action: 'approve' }, context);
+    times.push(performance.now() - asked);
+  }
+  await over;
+  const drafts = performance.now() - started;
+  await store.close();
+  return { drafts, approvals: times };
+}
