@@ -8,14 +8,15 @@ const write = fc.record({
   urgent: fc.boolean(),
 });
 
-test('a batch is as large as it may be, of independent writes, and the one that waits longest is in it', () => {
+test('a batch is as large as it may be where no step is in it, of independent writes, and the one that waits longest is in it', () => {
   fc.assert(
     fc.property(fc.array(write, { minLength: 1, maxLength: 30 }), fc.integer({ min: 1, max: 12 }), (waiting, most) => {
       const chosen = chooseBatch(waiting, most);
       expect(chosen.length).toBeLessThanOrEqual(most);
       if (most >= 4) expect(chosen).toContain(waiting[0]);
       for (const one of chosen) for (const other of chosen) if (one !== other) expect(related(one, other)).toBe(false);
-      const left = waiting.filter((one) => !chosen.includes(one));
+      const hasStep = chosen.some(({ urgent }) => urgent);
+      const left = waiting.filter((one) => !chosen.includes(one) && (one.urgent || !hasStep));
       if (chosen.length < most) for (const one of left) expect(chosen.some((other) => related(one, other))).toBe(true);
     }),
   );
@@ -35,7 +36,8 @@ test('steps pass creations and edits, which keep a share', () => {
   const chosen = chooseBatch([...edits, ...steps], 20);
   expect(chosen.filter(({ urgent }) => urgent)).toEqual(steps.slice(0, 15));
   expect(chosen.filter(({ urgent }) => !urgent)).toEqual(edits.slice(0, 5));
-  expect(chooseBatch([...edits, ...steps.slice(0, 1)], 20)).toHaveLength(20);
+  expect(chooseBatch([...edits, ...steps.slice(0, 1)], 20)).toHaveLength(6);
+  expect(chooseBatch(edits, 20)).toHaveLength(20);
 });
 
 function related(

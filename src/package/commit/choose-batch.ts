@@ -8,7 +8,7 @@ const SHARE = 4;
 /**
  * The writes that go out together, at most `most`, from those that wait in the order in which they came. They are independent of each
  * other, so that each may be judged on the state before all of them; only on the main branch they follow each other. Lifecycle steps
- * come first; a quarter of the places is for the rest, and the one that waits longest is always among them.
+ * come first; beside them a quarter of the places is for the rest, and the one that waits longest is always among them.
  */
 export function chooseBatch<Write extends Choice>(waiting: readonly Write[], most: number): Write[] {
   const chosen = new Set<Write>();
@@ -25,7 +25,8 @@ export function chooseBatch<Write extends Choice>(waiting: readonly Write[], mos
   take(waiting, Math.min(share, 1));
   take(others, share);
   take(steps, most);
-  take(others, most);
+  // A step does not wait for a request as large as may be.
+  if (![...chosen].some(({ urgent }) => urgent)) take(others, most);
   return [...chosen];
 }
 
