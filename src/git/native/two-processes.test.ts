@@ -7,7 +7,7 @@ import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/supp
 import { processesWith } from '../../../test/support/git/processes.ts';
 import { RefConflictError } from '../errors.ts';
 import { commitOf } from '../git-repository.conformance.ts';
-import { EMPTY_TREE, type RefUpdate } from '../git-repository.ts';
+import { EMPTY_TREE, type GitRepository, type RefUpdate } from '../git-repository.ts';
 import { openRepository } from '../open-repository.ts';
 
 /** From how many updates on refs are packed: never, always. */
@@ -93,11 +93,11 @@ describe('several processes on one repository', () => {
         for (const [, commit] of tags) expect(history).toContain(commit);
         expect(git(path, ['rev-list', '--count', `--grep=round${round}`, 'refs/heads/main'])).toBe(String(tags.length));
       }
-      // Locks that were left behind are gone by then, or met twice.
+      // Locks that were left behind are gone by then, or taken away when they are met for the second time.
       const repository = await openRepository(path, { timeouts: { staleLock: 0 } });
       const main = (await repository.resolveRef('refs/heads/main')) ?? '';
       const next = await repository.writeCommit(commitOf(EMPTY_TREE, [main]));
-      await repository.transaction([{ type: 'update', ref: 'refs/heads/main', old: main, new: next }]);
+      await patient(repository, [{ type: 'update', ref: 'refs/heads/main', old: main, new: next }]);
       await repository.close();
     },
   );
@@ -114,21 +114,15 @@ describe('several processes on one repository', () => {
     rival.stdout.setEncoding('latin1').on('data', (text: string) => {
       rounds += text;
     });
-    const patient = async (updates: RefUpdate[]) => {
-      for (;;) {
-        try {
-          return await repository.transaction(updates);
-        } catch (error) {
-          if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
-        }
-      }
-    };
     let value = main;
     const moved = ['a/b', 'a/c', 'd'].map((name) => `refs/heads/${name}`);
-    await patient(moved.map((ref) => ({ type: 'create', ref, new: main })));
+    await patient(
+      repository,
+      moved.map((ref) => ({ type: 'create', ref, new: main })),
+    );
     for (let round = 0; round < 40 || rounds.length < 10; round += 1) {
       const next = value === main ? other : main;
-      await patient([
+      await patient(repository, [
         ...moved.map((ref) => ({ type: 'update', ref, old: value, new: next }) as const),
         { type: round % 2 === 0 ? 'create' : 'delete', ref: 'refs/tags/x', new: next, old: value } as RefUpdate,
       ]);
@@ -158,3 +152,14 @@ const RIVAL = `
     printf .
     if [ -e "$1.stop" ]; then exit 0; fi
   done`;
+
+/** Carries a transaction out as soon as nobody holds a lock. */
+async function patient(repository: GitRepository, updates: readonly RefUpdate[]): Promise<void> {
+  for (;;) {
+    try {
+      return await repository.transaction(updates);
+    } catch (error) {
+      if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
+    }
+  }
+}
