@@ -107,7 +107,8 @@ describe('several processes on one repository', () => {
   }, async () => {
     const repository = await openRepository(path, { packRefsFrom: 1 });
     const main = (await repository.resolveRef('refs/heads/main')) ?? '';
-    const other = await repository.writeCommit(commitOf(EMPTY_TREE, [main]));
+    const { tree } = await repository.readCommit(main);
+    const other = await repository.writeCommit(commitOf(tree, [main]));
     await repository.transaction([]);
     const rival = spawn('sh', ['-c', RIVAL, 'rival', path, main, other], { stdio: ['ignore', 'pipe', 'inherit'] });
     let rounds = '';
