@@ -1,4 +1,4 @@
-import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, YAMLMap, YAMLSeq } from 'yaml';
+import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, visit, YAMLMap, YAMLSeq } from 'yaml';
 
 /** Texts that read as themselves wherever they stand without quotes, in a flow collection too. */
 const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
@@ -64,6 +64,20 @@ function linesOf(document: Document, style: ToStringOptions): string[] {
   const text = keepKeyComments(document.toString(style));
   // What ends with blank lines is a text that keeps them.
   return text.slice(0, text.endsWith('\n') ? -1 : undefined).split('\n');
+}
+
+/**
+ * The text of a document with all texts of several lines in double quotes: the library writes some of them (`-` and a line in a flow
+ * collection, lines of nothing but blanks) so that no library reads them.
+ */
+export function printQuoted(document: Document, style: ToStringOptions): string {
+  const copy = document.clone();
+  visit(copy, {
+    Scalar(_, node) {
+      if (String(node.value).includes('\n')) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return copy.toString(style);
 }
 
 /** The library moves a comment behind a key to a line of its own; kpt and its functions look for theirs behind the key. */

@@ -4,7 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { keepFormat } from '../../package/merge/keep-format.ts';
 import { styleOf } from '../../package/merge/write-document.ts';
 import { parseResourceText } from './parse-resource-text.ts';
-import { keepKeyComments, newDocument } from './print-node.ts';
+import { keepKeyComments, newDocument, printQuoted } from './print-node.ts';
 import { isSame, type SavedMap, saveNode } from './saved-node.ts';
 import { spliceDocument } from './splice-document.ts';
 
@@ -48,6 +48,7 @@ export class ResourceText {
       () => keepFormat(unix, keepKeyComments(before), keepKeyComments(printed)),
       () => keepKeyComments(printed),
       () => printed,
+      () => printQuoted(document, style),
     ];
     for (const candidate of candidates) {
       const written = candidate();
@@ -64,8 +65,10 @@ export class ResourceText {
 
 /** The text of a resource that was read from nowhere. */
 export function newResourceText(document: Document & { contents: YAMLMap }, name: string): string {
-  const printed = newDocument(document.contents).toString(NEW_STYLE);
-  for (const written of [keepKeyComments(printed), printed]) if (readsAs(written, document.contents)) return written;
+  const plain = newDocument(document.contents);
+  const printed = plain.toString(NEW_STYLE);
+  for (const written of [keepKeyComments(printed), printed, printQuoted(plain, NEW_STYLE)])
+    if (readsAs(written, document.contents)) return written;
   throw new SluiceError('InvalidInput', `${name}: it cannot be written as YAML that reads as what it is`);
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { stringify } from 'yaml';
+import { parseDocument, stringify } from 'yaml';
 import { graftNode } from './graft-node.ts';
 import { plainValue } from './node-value.ts';
 import type { FieldPath } from './resource.ts';
@@ -46,7 +46,17 @@ const text = fc.oneof(
     '1_000',
     '12:30',
   ),
-  fc.constantFrom('one\ntwo\n', 'one\n\n two', '\nlead', 'end\n\n', '# no comment\nx\n', 'tail \n x'),
+  fc.constantFrom(
+    'one\ntwo\n',
+    'one\n\n two',
+    '\nlead',
+    'end\n\n',
+    '# no comment\nx\n',
+    'tail \n x',
+    '-\nx',
+    '?\nx',
+    ' \n\t\n',
+  ),
   fc.string({ maxLength: 6 }),
   fc
     .string({ unit: 'binary', maxLength: 4 })
@@ -89,6 +99,8 @@ function written(
   { eol, comments, start, ...options }: { eol: string; comments: boolean; start: string } & object,
 ): string {
   let body = stringify({ kind: 'A', data, end: 'x' }, { lineWidth: 0, aliasDuplicateObjects: false, ...options });
+  // The library writes some texts so that it does not read them itself.
+  fc.pre(parseDocument(body).errors.length === 0);
   // Behind a plain text on a line of its own.
   if (comments) body = body.replace(/^( *(?:- )?\w+: [a-z]+)$/gm, '$1   # about');
   return `${start}${body}`.replaceAll('\n', eol);

@@ -178,6 +178,15 @@ test('deep and wide documents change as others do', () => {
   expect(text).toBe(`kind: A\nlist:\n${'- item: x # about\n'.repeat(4998)}- item: yy # about\n`);
 });
 
+test('texts that the YAML library writes unreadably are written in quotes', () => {
+  const flow = edited('{ kind: A, data: x }\n', (resource) => resource.set(['data'], '-\nx'));
+  expect(flow).toBe('{ kind: A, data: "-\\nx" }\n');
+  const block = edited('kind: A\ndata: x\n', (resource) => resource.set(['data'], ' \n\t\n'));
+  expect(block).toBe('kind: A\ndata: "\\ \\n\\t\\n"\n');
+  const added = written({}, () => [Resource.from({ kind: 'A', metadata: { name: 'x' }, data: ' \n\t\n' })]);
+  expect(added).toEqual({ 'a_x.yaml': 'kind: A\nmetadata:\n  name: x\ndata: "\\ \\n\\t\\n"\n' });
+});
+
 test('documents in the format of JSON', () => {
   expect(edited('{"kind": "A", "a": {"b": 1}}\n', (resource) => resource.set(['a', 'b'], 2))).toBe(
     '{"kind": "A", "a": {"b": 2}}\n',
