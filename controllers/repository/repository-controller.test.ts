@@ -1,4 +1,4 @@
-import { readdir, rename } from 'node:fs/promises';
+import { readdir, rename, symlink } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -174,6 +174,17 @@ describe('repository controller', () => {
     await reconcile('first');
     await reconcile('second');
     expect(await ready('second')).toBe('True Ready');
+  });
+
+  test('an address is looked up anew when it is opened: it may lead elsewhere by now', async () => {
+    const [repo, link] = [await world.bare('apps'), join(world.folder, 'link.git')];
+    await create('first', { repo: link });
+    await expect(reconcile('first')).rejects.toMatchObject({ code: 'NotFound' });
+    clock.advance(5000);
+    await create('second', { repo });
+    await reconcile('second');
+    await symlink(repo, link);
+    await expect(reconcile('first')).rejects.toThrow('Repository conflict with existing repository: default/second');
   });
 
   test('neighbouring folders, other branches and other repositories are no conflict', async () => {

@@ -17,7 +17,7 @@ import { isRefName } from './ref-name.ts';
 import { ancestors, collision, expectedValue, locked, moved, newValue } from './ref-updates.ts';
 import { targetOfTag } from './tag-codec.ts';
 
-/** How long locks of others are waited for, as Git does: they are held for moments. */
+/** How long the locks of refs are waited for, as Git does: they are held for moments. */
 const PATIENCE_MS = 100;
 const PAUSE_MS = 10;
 
@@ -57,8 +57,7 @@ export class RefTransaction {
           withPackedRefs(this.#refs, this.#durable, (packed) => this.#apply(updates, peeled, packed)),
         );
       } catch (error) {
-        const isLocked = error instanceof RefConflictError && error.details?.kind === 'locked';
-        if (!isLocked || waited >= PATIENCE_MS) throw diskError(error, this.#refs.gitDir) ?? error;
+        if (!isRefLocked(error) || waited >= PATIENCE_MS) throw diskError(error, this.#refs.gitDir) ?? error;
         await delay(PAUSE_MS);
       }
     }
@@ -168,6 +167,12 @@ export class RefTransaction {
       if (!found.isDirectory()) throw collision(ref, name);
     }
   }
+}
+
+/** The lock of packed-refs is another one: it has been waited for already, and much longer. */
+function isRefLocked(error: unknown): boolean {
+  const conflict = error instanceof RefConflictError ? error.details : undefined;
+  return conflict?.kind === 'locked' && conflict.ref !== 'packed-refs';
 }
 
 /** Which names are free for new refs. */

@@ -346,7 +346,7 @@ describe.each(['auto', 'git'] as const)('remotes (%s)', (transport) => {
       await expect(list()).rejects.toMatchObject({ code: 'Refused' });
     });
 
-    test('addresses that are not plain https, loopback http or file are refused, and secrets in them are not repeated', async () => {
+    test('addresses that are not plain https, ssh, loopback http or file are refused, and secrets in them are not repeated', async () => {
       for (const url of [
         'https://user:topsecret@example.com/x.git',
         'http://topsecret@127.0.0.1/x.git',

@@ -59,20 +59,20 @@ export class Remotes {
    * pushes is only noted: it may be meant for reading. Throws what hinders fetching.
    */
   async probe(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
-    const { client, why } = this.#way(remote);
+    const { url, client, why } = this.#way(remote);
     if (client === undefined) {
-      for (const job of JOBS) this.#noteGit(remote, job, why);
+      for (const job of JOBS) this.#noteGit(url, job, why);
       return;
     }
     const problem = await client.fetchProblem(remote, signal);
-    if (problem === undefined) this.#noteOwn(remote, 'fetch', client);
-    else this.#noteGit(remote, 'fetch', problem);
+    if (problem === undefined) this.#noteOwn(url, 'fetch', client);
+    else this.#noteGit(url, 'fetch', problem);
     try {
       await client.checkPush(remote, signal);
-      this.#noteOwn(remote, 'push', client);
+      this.#noteOwn(url, 'push', client);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      if (LASTING.has(error.code)) this.#noteNobody(remote, 'push', error.message);
+      if (LASTING.has(error.code)) this.#noteNobody(url, 'push', error.message);
     }
   }
 
@@ -156,55 +156,58 @@ export class Remotes {
     byOwn: (client: OwnClient) => Promise<Result | LeftToGit>,
     byGit: () => Promise<Result>,
   ): Promise<Result> {
-    const { client, why } = this.#way(remote);
+    const { url, client, why } = this.#way(remote);
     if (client !== undefined) {
-      const result = await this.#noting(remote, job, () => byOwn(client));
+      const result = await this.#noting(url, job, () => byOwn(client));
       if (!isLeftToGit(result)) {
-        this.#noteOwn(remote, job, client);
+        this.#noteOwn(url, job, client);
         return result;
       }
-      this.#noteGit(remote, job, result.leftToGit);
-    } else this.#noteGit(remote, job, why);
-    return await this.#noting(remote, job, byGit);
+      this.#noteGit(url, job, result.leftToGit);
+    } else this.#noteGit(url, job, why);
+    return await this.#noting(url, job, byGit);
   }
 
-  /** The own client, or why there is none for a remote. */
-  #way(remote: GitRemote): { readonly client: OwnClient | undefined; readonly why: string } {
+  /** The address of a remote in its one form, and the own client, or why there is none for it. */
+  #way(remote: GitRemote): {
+    readonly url: string;
+    readonly client: OwnClient | undefined;
+    readonly why: string;
+  } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
-    if (protocol === 'file') return { client: undefined, why: 'the remote is on this machine' };
-    if (this.#options.transport === 'git') return { client: undefined, why: 'it was asked for' };
+    if (protocol === 'file') return { url, client: undefined, why: 'the remote is on this machine' };
+    if (this.#options.transport === 'git') return { url, client: undefined, why: 'it was asked for' };
     let client = this.#clients.get(url);
     if (client === undefined) {
       client = new OwnClient(url, this.#options, this.#local);
       this.#clients.set(url, client);
     }
-    return { client, why: '' };
+    return { url, client, why: '' };
   }
 
   /** Notes that a job cannot be done at all. */
-  async #noting<Result>(remote: GitRemote, job: Job, work: () => Promise<Result>): Promise<Result> {
+  async #noting<Result>(url: string, job: Job, work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
-      if (isSluiceError(error, 'Unsupported')) this.#noteNobody(remote, job, error.message);
+      if (isSluiceError(error, 'Unsupported')) this.#noteNobody(url, job, error.message);
       throw error;
     }
   }
 
-  #noteOwn(remote: GitRemote, job: Job, client: OwnClient): void {
-    this.#note(remote, job, { by: 'own client', how: `by ${job === 'push' ? client.pushNote : 'own client'}` });
+  #noteOwn(url: string, job: Job, client: OwnClient): void {
+    this.#note(url, job, { by: 'own client', how: `by ${job === 'push' ? client.pushNote : 'own client'}` });
   }
 
-  #noteGit(remote: GitRemote, job: Job, why: string): void {
-    this.#note(remote, job, { by: 'git', how: `by git, because ${why}` });
+  #noteGit(url: string, job: Job, why: string): void {
+    this.#note(url, job, { by: 'git', how: `by git, because ${why}` });
   }
 
-  #noteNobody(remote: GitRemote, job: Job, why: string): void {
-    this.#note(remote, job, { by: 'nobody', how: `not possible: ${why}` });
+  #noteNobody(url: string, job: Job, why: string): void {
+    this.#note(url, job, { by: 'nobody', how: `not possible: ${why}` });
   }
 
-  #note(remote: GitRemote, job: Job, way: Way): void {
-    const { url } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
+  #note(url: string, job: Job, way: Way): void {
     this.#ways.set(url, { ...this.#ways.get(url), [job]: way });
   }
 

@@ -58,8 +58,9 @@ export async function openPackageRepository(
     pushOptions,
   });
   const signal = options.signal === undefined ? {} : { signal: options.signal };
+  const everything = { refspecs: MIRROR_REFSPECS, prune: true, ...signal };
   const read = async () => {
-    if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
+    if (remote !== undefined) await git.fetch(remote, everything);
     const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
     const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
@@ -94,7 +95,7 @@ export async function openPackageRepository(
       return await read();
     } catch (error) {
       if (remote === undefined || !(error instanceof DamageError)) throw error;
-      const repair = await git.repair(remote, { refspecs: MIRROR_REFSPECS, prune: true, ...signal });
+      const repair = await git.repair(remote, everything);
       options.onRepair?.(repair);
       return await read();
     }

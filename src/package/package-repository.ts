@@ -100,13 +100,11 @@ export class PackageRepository implements Workbench {
     this.#options = options;
     this.index = new RevisionIndex({ ...originOf(options), git: options.git, cache });
     this.#refs = new TrackedRefs({
-      ...{
-        repository: options.name,
-        git: options.git,
-        remote: options.remote,
-        layout: options.layout,
-        index: this.index,
-      },
+      repository: options.name,
+      git: options.git,
+      remote: options.remote,
+      layout: options.layout,
+      index: this.index,
       onChange: (changes) => {
         if (!this.#closed) options.onChange(changes);
       },

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
 
@@ -51,15 +52,8 @@ test('packs of any size go through without being held in memory, both ways', { t
   const repository = await openRepository(path);
   try {
     // What the remote has is known from this on, so that what is pushed next is not taken to be there.
-    const empty = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
-    const person = { name: 'T', email: 't@example.com', time: 1_700_000_000_000 };
-    const first = await repository.writeCommit({
-      tree: empty,
-      parents: [],
-      author: person,
-      committer: person,
-      message: 'm',
-    });
+    const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
+    const first = await repository.writeCommit(commitOf(tree));
     git(path, ['update-ref', '-d', 'refs/heads/large']);
     await repository.push(remote, [{ type: 'create', ref: 'refs/heads/main', new: first }]);
     const pushed = repository.push(remote, [{ type: 'create', ref: 'refs/heads/large', new: large }]);

@@ -5,6 +5,7 @@ import { type AddressInfo, connect, type Server } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitCredentials, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
@@ -39,8 +40,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     server = await startGitServer({ root: folder.path });
     repository = await openRepository(initBare(join(folder.path, 'local.git')), { transport, allowInsecureHttp: true });
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
-    const person = { name: 'T', email: 't@example.com', time: 1_700_000_000_000 };
-    first = await repository.writeCommit({ tree, parents: [], author: person, committer: person, message: 'm' });
+    first = await repository.writeCommit(commitOf(tree));
     await repository.push({ url: `${server.url}/origin.git` }, [create('refs/heads/main')]);
   });
 
@@ -129,6 +129,7 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
       socket.on('error', () => onward.destroy());
       socket.on('close', () => onward.destroy());
     });
+    // A proxy is told to a process by its environment and in no other way.
     vi.stubEnv('HTTPS_PROXY', `http://127.0.0.1:${await listen(proxy)}`);
     vi.stubEnv('NO_PROXY', 'other.example.test');
     const remote = { url: 'https://git.example.test/origin.git', credentials: withAuthority(ours.certificate) };

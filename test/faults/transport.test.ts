@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
+import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
@@ -74,8 +75,7 @@ describe('the own client', () => {
   async function commit(): Promise<Oid> {
     count += 1;
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from(`${count}`) }]]));
-    const person = { name: 'T', email: 't@example.com', time: 1_700_000_000_000 };
-    return await repository.writeCommit({ tree, parents: [], author: person, committer: person, message: 'm' });
+    return await repository.writeCommit(commitOf(tree));
   }
 
   /** What a job ends with that meets a fault; the clock goes on when it hangs. */
@@ -130,10 +130,10 @@ describe('the own client', () => {
       const writer = await openRepository(initBare(join(folder.path, 'writer.git')));
       for (const [place, fault] of Object.entries(PLACES)) {
         const tree = await writer.editTree(undefined, new Map([['b', { data: Buffer.from(place) }]]));
-        const person = { name: 'T', email: 't@example.com', time: 1_700_000_000_000 };
-        const made = { tree, parents: [], author: person, committer: person, message: place };
         const name = `refs/heads/w${count++}`;
-        await writer.push({ url: `${server.url}/origin.git` }, [create(name, await writer.writeCommit(made))]);
+        await writer.push({ url: `${server.url}/origin.git` }, [
+          create(name, await writer.writeCommit(commitOf(tree))),
+        ]);
         const before = refsOf(repository.path);
         const fetch = () => repository.fetch(remote, { refspecs: REFSPECS });
         const error = await meet({ matches: command('fetch'), after, ...fault }, fetch);

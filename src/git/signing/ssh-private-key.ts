@@ -69,14 +69,8 @@ function ecdsa(key: SshReader, crv: string, length: number): JsonWebKey {
 }
 
 function rsa(key: SshReader): JsonWebKey {
-  const [n, e, d, qi, p, q] = Array.from({ length: 6 }, () => key.bytes()) as [
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-    Buffer,
-  ];
+  const [n, e, d] = [key.bytes(), key.bytes(), key.bytes()];
+  const [qi, p, q] = [key.bytes(), key.bytes(), key.bytes()];
   const [dp, dq] = [modulo(d, p), modulo(d, q)];
   const numbers = Object.entries({ n, e, d, p, q, dp, dq, qi });
   const encoded = numbers.map(([name, value]) => [name, Buffer.from(withoutZeros(value)).toString('base64url')]);

@@ -8,14 +8,12 @@ import { readSshCredentials } from '../remote-credentials.ts';
 import { advertisedRefs } from '../transport/advertisement.ts';
 import type { Call } from '../transport/call.ts';
 import type { Connection, Exchange } from '../transport/connection.ts';
+import { FLUSH } from '../transport/pkt-line.ts';
 import { ProtocolError } from '../transport/protocol-error.ts';
 import type { RequestFailure } from '../transport/request-failure.ts';
 import { afterAdvertisement } from './after-advertisement.ts';
 import { readSshAddress, type SshAddress } from './ssh-address.ts';
 import { withSshConfig } from './ssh-config.ts';
-
-/** Ends an exchange in which nothing is asked. */
-const FLUSH = Buffer.from('0000');
 
 /**
  * Git's services of one repository over ssh: a process of `ssh` for each exchange. The server begins with its advertisement; what is
@@ -120,6 +118,7 @@ function answerOf(
   // ssh may end before it has read everything; its exit and its words say why.
   stdin.on('error', () => undefined);
   if (body === undefined) {
+    // Ends an exchange in which nothing is asked.
     stdin.end(FLUSH);
     return stdout;
   }

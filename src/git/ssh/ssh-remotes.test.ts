@@ -213,6 +213,7 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
       while (!existsSync(socket)) await delay(20);
       const input = server.credentials.privateKey;
       execFileSync('ssh-add', ['-q', '-'], { input, env: { ...process.env, SSH_AUTH_SOCK: socket }, stdio: 'pipe' });
+      // In this process, as a user has it: what is tested is that ssh is not given it.
       vi.stubEnv('SSH_AUTH_SOCK', socket);
       const wrong = remoteWith(newKey(folder.path, 'wrong'));
       expect(await failure(repository.listRemoteRefs(wrong))).toMatchObject({ code: 'Refused' });

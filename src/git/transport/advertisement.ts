@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Ref } from '../git-repository.ts';
 import { refOf } from './list-refs.ts';
 import { PktLineParser, textOf } from './pkt-line.ts';
-import { ProtocolError } from './protocol-error.ts';
+import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 
 /** What a server says it can do: names, with a value behind `=` or an empty one. */
 export type Capabilities = ReadonlyMap<string, string>;
@@ -36,7 +36,7 @@ export async function readReceiveCapabilities(
     for (const packet of parser.push(piece)) {
       const text = typeof packet === 'string' ? '' : textOf(packet);
       const nul = text.indexOf('\0');
-      if (text.startsWith('ERR ')) throw new ProtocolError(`it says: ${text.slice(4, 504)}`);
+      throwIfGivenUp(text);
       if (nul < 0) continue;
       found = capabilities(text.slice(nul + 1).split(' '));
       break;
@@ -81,7 +81,7 @@ async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<strin
         inService = false;
       } else if (typeof packet !== 'string') {
         const text = textOf(packet);
-        if (text.startsWith('ERR ')) throw new ProtocolError(`it says: ${text.slice(4, 504)}`);
+        throwIfGivenUp(text);
         if (text.startsWith('# service=')) inService = true;
         else yield text;
       }

@@ -2,7 +2,7 @@ import type { Oid } from '../git-repository.ts';
 import type { Capabilities } from './advertisement.ts';
 import { commandCapabilities } from './list-refs.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError } from './protocol-error.ts';
+import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
 /** A request for objects in one round: what is wanted, and what is here already. */
@@ -35,7 +35,7 @@ export async function* readPack(pieces: AsyncIterable<Uint8Array>): AsyncGenerat
         continue;
       }
       const text = textOf(packet);
-      if (text.startsWith('ERR ')) throw new ProtocolError(`it says: ${text.slice(4, 504)}`);
+      throwIfGivenUp(text);
       inPack = text === 'packfile';
     }
   }

@@ -1,5 +1,6 @@
 import type { Oid, Ref, RefUpdate } from '../git-repository.ts';
 import { isRefName } from '../ref-name.ts';
+import { expectedValue } from '../ref-updates.ts';
 
 /** Where the refs of a remote go: names or patterns with one `*`, both sides alike. */
 export interface Mapping {
@@ -64,7 +65,7 @@ export function planUpdates(
  * there are no branches), which are those that others come from.
  */
 export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): Oid[] {
-  const changed = updates.flatMap((update) => ('old' in update && update.old !== null ? [update.old] : []));
+  const changed = updates.map(expectedValue).filter((oid) => oid !== null);
   const branches = local.filter(({ name }) => name.startsWith('refs/heads/'));
   const byDepth = Map.groupBy(branches.length > 0 ? branches : local, depth);
   const shortest = [...byDepth.keys()].sort((a, b) => a - b).flatMap((one) => byDepth.get(one) ?? []);

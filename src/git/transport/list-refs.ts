@@ -2,7 +2,7 @@ import type { Ref } from '../git-repository.ts';
 import { isOid } from '../object-id.ts';
 import type { Capabilities } from './advertisement.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError } from './protocol-error.ts';
+import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 
 const LONGEST_LIST = 256 * 1024 * 1024;
 const OID_LENGTH = 40;
@@ -49,7 +49,7 @@ export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]
 
 /** `<id> <name>`, and attributes that were not asked for; undefined for what is no ref, as HEAD. */
 export function refOf(line: string): Ref | undefined {
-  if (line.startsWith('ERR ')) throw new ProtocolError(`it says: ${line.slice(4, 504)}`);
+  throwIfGivenUp(line);
   const end = line.indexOf(' ', OID_LENGTH + 1);
   const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);
   const oid = line.slice(0, OID_LENGTH);

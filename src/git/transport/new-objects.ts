@@ -1,9 +1,10 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../commit-codec.ts';
-import type { GitObject, ObjectStat, Oid } from '../git-repository.ts';
+import type { GitObject, Oid } from '../git-repository.ts';
 import { inSlices } from '../in-slices.ts';
-import { isOid } from '../object-id.ts';
+import { targetOfTag } from '../tag-codec.ts';
 import { parseTree } from '../tree-codec.ts';
+import type { LocalRepository } from './local-repository.ts';
 import type { PackedObject } from './pack-writer.ts';
 import { treeWindow } from './tree-window.ts';
 
@@ -14,10 +15,7 @@ const MOST_COMMITS = 1_000;
 /** Files below it hardly get smaller as a delta. */
 const SMALLEST_DELTA = 4096;
 
-export interface ObjectReader {
-  readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
-  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
-}
+type ObjectReader = Pick<LocalRepository, 'readObjects' | 'statObjects'>;
 
 /** Two versions of what stands at one path: the new one, and those that it comes from. */
 interface Pair {
@@ -219,8 +217,8 @@ class Collector {
 }
 
 function targetOf({ oid, data }: GitObject): Oid {
-  const target = /^object ([0-9a-f]+)\n/.exec(data.toString('latin1', 0, 60))?.[1];
-  if (target === undefined || !isOid(target))
+  const target = targetOfTag(data);
+  if (target === undefined)
     throw new SluiceError('Corrupt', `tag ${oid} is damaged: it names no object. Run "git fsck" in the repository`);
   return target;
 }

@@ -347,7 +347,7 @@ function incompleteness({ unpack, rejections }: PushReport): string | undefined 
 function changeOf(update: RefUpdate): RefChange {
   return {
     name: update.ref,
-    before: 'old' in update ? (update.old ?? undefined) : undefined,
+    before: expectedValue(update) ?? undefined,
     after: newValue(update) ?? undefined,
   };
 }

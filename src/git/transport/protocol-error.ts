@@ -5,3 +5,8 @@ export class ProtocolError extends Error {
     this.name = 'ProtocolError';
   }
 }
+
+/** Throws ProtocolError for the line with which a server says that it gives up. */
+export function throwIfGivenUp(line: string): void {
+  if (line.startsWith('ERR ')) throw new ProtocolError(`it says: ${line.slice(4, 504)}`);
+}

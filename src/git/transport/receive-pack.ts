@@ -1,10 +1,11 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type RefUpdate, ZERO_OID } from '../git-repository.ts';
+import type { PushRejection } from '../push-conflict.ts';
 import { expectedValue, newValue } from '../ref-updates.ts';
 import { cleanText } from '../remote-url.ts';
 import type { Capabilities } from './advertisement.ts';
 import { FLUSH, type Packet, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError } from './protocol-error.ts';
+import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
 /** What a server must offer for a push that is all or nothing and says so. */
@@ -18,7 +19,7 @@ export interface PushReport {
   /** `ok`, or why the pack was not taken. */
   readonly unpack: string;
   /** The refs that did not change, with the server's reason. */
-  readonly rejections: readonly { readonly ref: string; readonly reason: string }[];
+  readonly rejections: readonly PushRejection[];
   /** What the server and its hooks said. */
   readonly words: string;
 }
@@ -91,8 +92,7 @@ export async function readReport(
         take(packet);
         continue;
       }
-      if (packet.toString('latin1', 0, 4) === 'ERR ')
-        throw new ProtocolError(`it says: ${textOf(packet).slice(4, 504)}`);
+      throwIfGivenUp(textOf(packet));
       const data = band.dataOf(packet);
       if (data !== undefined) for (const line of inner.push(data)) take(line);
     }
@@ -106,7 +106,7 @@ function parseReport(lines: readonly string[], updates: readonly RefUpdate[], wo
   const [first, ...rest] = lines;
   if (first?.startsWith('unpack ') !== true) throw new ProtocolError('there is no report about the push');
   const open = new Set(updates.map(({ ref }) => ref));
-  const rejections: { ref: string; reason: string }[] = [];
+  const rejections: PushRejection[] = [];
   for (const line of rest) {
     const [, verdict, ref = '', reason = ''] = /^(ok|ng) (\S+)(?: (.*))?$/s.exec(line) ?? [];
     if (verdict === undefined || !open.delete(ref))

@@ -1,3 +1,4 @@
+import { PackageFolders } from '../index/package-folders.ts';
 import type { PendingWrite } from './pending-write.ts';
 
 type Choice = Pick<PendingWrite, 'package' | 'wholePackage' | 'urgent'>;
@@ -34,24 +35,16 @@ export function chooseBatch<Write extends Choice>(waiting: readonly Write[], mos
 class Packages {
   /** By package, whether the write concerns it as a whole. */
   readonly #writes = new Map<string, boolean>();
-  readonly #above = new Set<string>();
+  readonly #folders = new PackageFolders();
 
   /** False, and nothing is added, if the write depends on one that was added. */
   add({ package: name, wholePackage }: Choice): boolean {
-    const above = foldersAbove(name);
     const beside = this.#writes.get(name);
     if (beside !== undefined && (beside || wholePackage)) return false;
     // Whether there may be a package within another is judged when one comes into being.
-    if (this.#above.has(name) || above.some((folder) => this.#writes.has(folder))) return false;
+    if (this.#folders.nestedWith(name) !== undefined) return false;
     this.#writes.set(name, wholePackage);
-    for (const folder of above) this.#above.add(folder);
+    this.#folders.add(name);
     return true;
   }
-}
-
-function foldersAbove(name: string): string[] {
-  const folders: string[] = [];
-  for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1))
-    folders.push(name.slice(0, slash));
-  return folders;
 }

@@ -90,7 +90,7 @@ function candidateOf(
     revision: meaning.kind === 'published' ? meaning.revision : 0,
     ref,
     refOid: oid,
-    commit: tip.oid === oid ? oid : tip.oid,
+    commit: tip.oid,
     path,
     tip,
     fact: tip.kptfileBlob === undefined ? KptfileFact.NONE : (kptfileOf(tip.kptfileBlob) ?? KptfileFact.LOST),

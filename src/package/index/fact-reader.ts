@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
 import type { GitObject, GitRepository, Oid } from '../../git/git-repository.ts';
@@ -263,7 +264,7 @@ export async function inBatches<Item>(
       const slice = items.slice(start, start + SLICE);
       start += SLICE;
       await work(slice);
-      await new Promise((resolve) => setImmediate(resolve));
+      if (start < items.length) await setImmediate();
     }
   };
   await Promise.all(Array.from({ length: UNDER_WAY }, worker));

@@ -134,8 +134,8 @@ export class RevisionIndex {
   }
 
   async #forgetUnused(): Promise<void> {
-    const { size, passing } = this.#cache;
-    if (passing > SPARE_FACTS) this.#cache.forgetPassing();
+    if (this.#cache.passing > SPARE_FACTS) this.#cache.forgetPassing();
+    const { size } = this.#cache;
     // What a file brings was in use when it was written.
     if (this.#factsInUse === 0) this.#factsInUse = size;
     if (size <= 2 * this.#factsInUse + SPARE_FACTS) return;

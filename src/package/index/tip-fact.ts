@@ -1,6 +1,6 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitInfo } from '../package-revision.ts';
-import { LazyJson } from './lazy-json.ts';
+import type { LazyJson } from './lazy-json.ts';
 
 /** What is kept of a commit whatever the folder. */
 export type CommitText = Omit<CommitInfo, 'oid' | 'tree' | 'kptfileBlob'>;
@@ -17,10 +17,6 @@ export class TipFact {
     this.tree = tree;
     this.kptfileBlob = kptfileBlob;
     this.text = text;
-  }
-
-  static of({ oid, tree, kptfileBlob, ...text }: CommitInfo): TipFact {
-    return new TipFact(oid, tree, kptfileBlob, LazyJson.of(text));
   }
 
   get info(): CommitInfo {

@@ -1,5 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import { expectedValue, newValue } from '../../git/ref-updates.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import type { Action } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
@@ -56,20 +57,11 @@ export function inSequence(first: readonly RefUpdate[], second: readonly RefUpda
 /** Undefined if the second undoes what the first did. */
 function join(first: RefUpdate, second: RefUpdate): RefUpdate | undefined {
   if (second.type === 'verify') return first;
-  if (oldOf(second) !== newOf(first))
+  if (expectedValue(second) !== newValue(first))
     throw new SluiceError('Internal', `the updates of ${first.ref} do not follow from each other`);
   const { ref } = first;
-  const old = oldOf(first);
-  const next = newOf(second);
+  const old = expectedValue(first);
+  const next = newValue(second);
   if (old === null) return next === null ? undefined : { type: 'create', ref, new: next };
   return next === null ? { type: 'delete', ref, old } : { type: 'update', ref, old, new: next };
-}
-
-function oldOf(update: RefUpdate): Oid | null {
-  return update.type === 'create' ? null : update.old;
-}
-
-function newOf(update: RefUpdate): Oid | null {
-  if (update.type === 'delete') return null;
-  return update.type === 'verify' ? update.old : update.new;
 }
