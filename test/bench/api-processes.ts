@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { BenchClient } from './api-client.ts';
+import { NODE_FLAGS } from './node-flags.ts';
 
 const sluice = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 const floor = fileURLToPath(new URL('api-floor.ts', import.meta.url));
@@ -51,7 +52,7 @@ export async function runSluice(...args: string[]): Promise<void> {
 }
 
 function start(...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, ['--expose-gc', '--import', reportMemory, ...args], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, '--expose-gc', '--import', reportMemory, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   // That it stops is no news; what else it says is.

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readKptfile } from '../../kptfile-schema/index.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
+import { NODE_FLAGS } from './node-flags.ts';
 import { openBench } from './open-bench.ts';
 import { publishOneByOne } from './publish-one-by-one.ts';
 import { git, synthesize } from './synthetic-repository.ts';
@@ -93,7 +94,7 @@ async function indexRows(path: string, folder: string, packages: number): Promis
 
 async function indexMemory(path: string): Promise<string> {
   const script = fileURLToPath(new URL('index-memory.ts', import.meta.url));
-  return (await promisify(execFile)(process.execPath, [script, path])).stdout.trim();
+  return (await promisify(execFile)(process.execPath, [...NODE_FLAGS, script, path])).stdout.trim();
 }
 
 /** Lists refs and reads the Kptfile of every tag and draft, in two git processes, without looking at the contents. */

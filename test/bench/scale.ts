@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Curve, growthPlot } from './growth-plot.ts';
 import { readFloor } from './lifecycle.ts';
+import { NODE_FLAGS } from './node-flags.ts';
 import { publishAtOnce } from './publish-at-once.ts';
 import { publishOneByOne } from './publish-one-by-one.ts';
 import type { Opened, Used } from './scale-process.ts';
@@ -209,6 +210,6 @@ function growthRows(measured: readonly Measured[]): Row[] {
 
 async function inProcess<Result>(job: 'open' | 'use', path: string, cacheFile: string): Promise<Result> {
   const script = fileURLToPath(new URL('scale-process.ts', import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, [script, job, path, cacheFile]);
+  const { stdout } = await promisify(execFile)(process.execPath, [...NODE_FLAGS, script, job, path, cacheFile]);
   return JSON.parse(stdout) as Result;
 }
