@@ -10,12 +10,23 @@ import { failAt, type MappingNode, type ScalarNode, type YamlNode } from './yaml
  */
 export function decodeKptfile(root: MappingNode, source: SourceText): Kptfile {
   // The shape comes from kptfileSchema itself, so what is decoded along it has that type.
-  return decode(root, kptfileShape, { source, path: '', offset: root.start }) as Kptfile;
+  return decode(root, kptfileShape, {
+    source,
+    within: undefined,
+    step: '',
+    isKey: false,
+    offset: root.start,
+  }) as Kptfile;
 }
 
+/** Its path is put together when somebody is told of it. */
 interface Place {
   readonly source: SourceText;
-  readonly path: string;
+  /** Undefined for the whole text. */
+  readonly within: Place | undefined;
+  /** A field, a key or the number of an item. */
+  readonly step: string | number;
+  readonly isKey: boolean;
   /** Where a wrong form is reported: the field name, or the item. */
   readonly offset: number;
 }
@@ -30,10 +41,9 @@ function decode(node: YamlNode, shape: FieldShape, place: Place): unknown {
       return decodeInteger(node, place);
     case 'list':
       if (node.kind === 'sequence') {
-        const base = place.path;
-        return node.items.map((item, index) => {
-          const path = `${base}[${index}]`;
-          const value = decode(item, shape.item, { source: place.source, path, offset: item.start });
+        return node.items.map((item, step) => {
+          const { start: offset } = item;
+          const value = decode(item, shape.item, { source: place.source, within: place, step, isKey: false, offset });
           return value === undefined ? emptyOf(shape.item) : value;
         });
       }
@@ -57,7 +67,7 @@ function decodeEntries(
   node: MappingNode,
   shapeOf: (name: string) => FieldShape | undefined,
   place: Place,
-  keepNull: boolean,
+  isKey: boolean,
 ): Record<string, unknown> {
   const result: Record<string, unknown> = {};
   for (const [name, { key, value }] of node.entries) {
@@ -66,15 +76,11 @@ function decodeEntries(
       result[name] = decodeAny(value);
       continue;
     }
-    const path = keepNull
-      ? `${place.path}[${JSON.stringify(name)}]`
-      : place.path === ''
-        ? name
-        : `${place.path}.${name}`;
-    const decoded = decode(value, shape, { source: place.source, path, offset: key.start });
+    const { start: offset } = key;
+    const decoded = decode(value, shape, { source: place.source, within: place, step: name, isKey, offset });
     // Go's decoder keeps the key of a null map value and gives it the zero value; a null field it leaves unset.
     if (decoded !== undefined) result[name] = decoded;
-    else if (keepNull) result[name] = emptyOf(shape);
+    else if (isKey) result[name] = emptyOf(shape);
   }
   return result;
 }
@@ -130,7 +136,16 @@ export function isNull(node: YamlNode): boolean {
 function wrongForm(node: YamlNode, expected: string, place: Place): never {
   const found =
     node.kind === 'mapping' ? 'a mapping' : node.kind === 'sequence' ? 'a list' : `the text ${quoted(node)}`;
-  return failAt(place.source, place.offset, 'Shape', `${place.path} must be ${expected}, but is ${found}.`, place.path);
+  const path = pathOf(place);
+  return failAt(place.source, place.offset, 'Shape', `${path} must be ${expected}, but is ${found}.`, path);
+}
+
+/** As in `pipeline.mutators[0].configMap["a.b"]`. */
+function pathOf({ within, step, isKey }: Place): string {
+  if (within === undefined) return '';
+  const path = pathOf(within);
+  if (typeof step === 'number' || isKey) return `${path}[${JSON.stringify(step)}]`;
+  return path === '' ? step : `${path}.${step}`;
 }
 
 function quoted(node: ScalarNode): string {
