@@ -61,19 +61,19 @@ export class OpenRepository {
     options: OpenRepositoryOptions,
     open: (onChange: (changes: readonly IndexChange[]) => void) => Promise<PackageRepository>,
   ): Promise<OpenRepository> {
-    let self: OpenRepository | undefined;
+    let isAdded = false;
     const repository = await open((changes) => {
-      if (self !== undefined) options.store.announce(changes);
+      if (isAdded) options.store.announce(changes);
     });
     try {
-      // The store announces all revisions at once; before, nobody hears of them.
-      options.store.add(repository);
+      // The store announces all revisions, and what becomes of them from here on; before, nobody hears of them.
+      isAdded = true;
+      await options.store.add(repository);
     } catch (error) {
       await repository.close();
       throw error;
     }
-    self = new OpenRepository(object, repository, options);
-    return self;
+    return new OpenRepository(object, repository, options);
   }
 
   /** False if the object asks for another repository, branch, folder or kind of use than what is open. */

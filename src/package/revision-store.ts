@@ -10,6 +10,7 @@ import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
+import { inParts, tellAll } from './revision-store-telling.ts';
 import { comparableAddress } from './upstream-of.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/revision-source.ts';
@@ -50,49 +51,101 @@ export interface RevisionStoreOptions {
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
   readonly #upstreams: UpstreamReader;
+  /** Names of revisions that were told, of repositories of which not all are. */
+  readonly #arriving = new Map<string, Set<string>>();
+  /** Repositories that were taken out, until all have been told. */
+  readonly #leaving = new Map<string, Promise<void>>();
   readonly #listeners = new Set<RevisionListener>();
   readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #awaited = new Map<string, Set<() => void>>();
+  #closed = false;
 
   constructor({ address = NO_UPSTREAMS.address, isComing = () => false }: RevisionStoreOptions = {}) {
     this.#upstreams = { address, revision: (name) => this.#upstream(name) };
     this.#isComing = isComing;
   }
 
-  /** Adds an opened repository; its revisions are announced to the listeners. */
-  add(repository: PackageRepository): void {
-    if (this.#repositories.has(repository.repository)) {
-      throw new SluiceError('AlreadyExists', `repository ${repository.repository} is open already`);
+  /**
+   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was told; changes
+   * are to be announced from here on. What a listener throws, this throws when all have heard, and the repository is taken out again.
+   * Unavailable if that is done by somebody else meanwhile.
+   */
+  async add(repository: PackageRepository): Promise<void> {
+    const { repository: name } = repository;
+    // Those who were told of the one before must not hear of its end when they know this one.
+    while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
+    if (this.#closed) throw takenOut(name);
+    if (this.#repositories.has(name)) throw new SluiceError('AlreadyExists', `repository ${name} is open already`);
+    const told = new Set<string>();
+    this.#repositories.set(name, repository);
+    this.#arriving.set(name, told);
+    const isArriving = () => this.#arriving.get(name) === told;
+    try {
+      // As they are now: what changes from here on is announced, and tells of those whose turn has not come.
+      await inParts([...repository.index.all()], (part) => {
+        if (!isArriving()) return false;
+        const untold = part.filter((revision) => !told.has(revision.name));
+        for (const revision of untold) told.add(revision.name);
+        this.#tell(untold.map((after) => ({ before: undefined, after })));
+        return true;
+      });
+      if (!isArriving()) throw takenOut(name);
+      this.#arriving.delete(name);
+      tellAll(this.#arrivals, name);
+    } catch (error) {
+      if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
+      throw error;
     }
-    this.#repositories.set(repository.repository, repository);
-    for (const wake of this.#awaited.get(repository.repository) ?? []) wake();
-    this.announce([...repository.index.all()].map((after) => ({ before: undefined, after })));
-    for (const listener of this.#arrivals) listener(repository.repository);
+    this.#wake(name);
   }
 
-  /** Takes a repository out and closes it. Its data stay as they are. */
-  async remove(name: string): Promise<void> {
+  /**
+   * Takes a repository out and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
+   * listeners, who are told in parts, have heard of all of it.
+   */
+  remove(name: string): Promise<void> {
     const repository = this.#repositories.get(name);
-    if (repository === undefined) return;
-    this.#repositories.delete(name);
-    this.announce([...repository.index.all()].map((before) => ({ before, after: undefined })));
-    await repository.close();
+    if (repository === undefined) return this.#leaving.get(name) ?? Promise.resolve();
+    const leaving = this.#leave(repository).finally(() => this.#leaving.delete(name));
+    this.#leaving.set(name, leaving);
+    this.#wake(name);
+    return leaving;
   }
 
-  /** Passes changes of a repository on; given to `PackageRepository.open` as `onChange`. */
+  async #leave(repository: PackageRepository): Promise<void> {
+    const revisions = [...this.#toldOf(repository)];
+    // Who listens from here on has seen nothing of it.
+    const listeners = [...this.#listeners];
+    this.#repositories.delete(repository.repository);
+    this.#arriving.delete(repository.repository);
+    const ends = await Promise.allSettled([
+      repository.close(),
+      inParts(revisions, (part) => {
+        const changes = part.map((before) => ({ before, after: undefined }));
+        this.#tell(
+          changes,
+          listeners.filter((listener) => this.#listeners.has(listener)),
+        );
+        return true;
+      }),
+    ]);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /**
+   * Passes changes of one repository on; given to `PackageRepository.open` as `onChange`. Nobody hears of a repository that is not
+   * in the store.
+   */
   announce(changes: readonly IndexChange[]): void {
-    if (changes.length === 0) return;
-    const errors: unknown[] = [];
-    for (const listener of this.#listeners) {
-      try {
-        listener(changes);
-      } catch (error) {
-        errors.push(error);
-      }
-    }
-    // What one of them cannot bear is its own fault, and the others have heard.
-    if (errors.length > 0) throw errors[0];
+    const repository = changes[0]?.after?.key.repository ?? changes[0]?.before?.key.repository ?? '';
+    if (!this.#repositories.has(repository)) return;
+    const told = this.#arriving.get(repository);
+    this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
+  }
+
+  #tell(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
+    if (changes.length > 0) tellAll(listeners, changes);
   }
 
   /** Calls the listener with every change from now on, in order, one call for what changed together. */
@@ -111,7 +164,14 @@ export class RevisionStore {
    * makes a package in it should not have to know when it is open. Returns at once for all others.
    */
   async arrival(repository: string, signal: AbortSignal): Promise<void> {
-    if (this.#repositories.has(repository) || !this.#isComing(repository) || signal.aborted) return;
+    const isComing = () =>
+      this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
+    // One that is taken out meanwhile may be opened anew.
+    while (!signal.aborted && isComing()) await this.#next(repository, signal);
+  }
+
+  /** Waits until a repository has arrived or was taken out, at most as long as the signal allows. */
+  async #next(repository: string, signal: AbortSignal): Promise<void> {
     const waiting = this.#awaited.get(repository) ?? new Set();
     this.#awaited.set(repository, waiting);
     await new Promise<void>((resolve) => {
@@ -126,10 +186,16 @@ export class RevisionStore {
     });
   }
 
-  repositories(): PackageRepository[] {
-    return [...this.#repositories.values()];
+  #wake(repository: string): void {
+    for (const wake of [...(this.#awaited.get(repository) ?? [])]) wake();
   }
 
+  /** Those of which every revision was announced. */
+  repositories(): PackageRepository[] {
+    return [...this.#repositories.values()].filter(({ repository }) => !this.#arriving.has(repository));
+  }
+
+  /** A repository that was added, and may still be arriving. */
   repository(name: string): PackageRepository {
     const repository = this.#repositories.get(name);
     if (repository === undefined) {
@@ -142,15 +208,16 @@ export class RevisionStore {
   list(filter: RevisionFilter = {}): PackageRevision[] {
     const found: PackageRevision[] = [];
     for (const repository of this.#candidates(filter)) {
-      const rows = filter.package === undefined ? repository.index.all() : repository.index.ofPackage(filter.package);
-      for (const row of rows) if (matches(row, filter)) found.push(row);
+      for (const row of this.#toldOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   find(name: string): PackageRevision | undefined {
     // The name of a repository is a DNS label.
-    return this.#repositories.get(name.split('.', 1)[0] ?? '')?.index.get(name);
+    const repository = name.split('.', 1)[0] ?? '';
+    const isTold = this.#arriving.get(repository)?.has(name) ?? true;
+    return isTold ? this.#repositories.get(repository)?.index.get(name) : undefined;
   }
 
   get(name: string): PackageRevision {
@@ -217,8 +284,13 @@ export class RevisionStore {
     return historyOf(this.repository(revision.key.repository), revision, limit);
   }
 
+  /** From here on no revision is told that has not been, save those that go because their repository was taken out before. */
   async close(): Promise<void> {
-    await Promise.all([...this.#repositories.values()].map((repository) => repository.close()));
+    this.#closed = true;
+    const repositories = [...this.#repositories.values()];
+    for (const name of this.#arriving.keys()) this.#repositories.delete(name);
+    this.#arriving.clear();
+    await Promise.all([...repositories.map((repository) => repository.close()), ...this.#leaving.values()]);
     this.#repositories.clear();
   }
 
@@ -238,10 +310,30 @@ export class RevisionStore {
   }
 
   #candidates(filter: RevisionFilter): PackageRepository[] {
-    if (filter.repository === undefined) return this.repositories();
+    if (filter.repository === undefined) return [...this.#repositories.values()];
     const repository = this.#repositories.get(filter.repository);
     return repository === undefined ? [] : [repository];
   }
+
+  /** Revisions that the listeners know, of one package if it is named. */
+  *#toldOf({ repository, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
+    const told = this.#arriving.get(repository);
+    const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
+    for (const row of rows) if (told === undefined || told.has(row.name)) yield row;
+  }
+}
+
+/** A change as it is for listeners who know the revisions of `told`, and now this one. Empty if it is nothing to them. */
+function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
+  const { before, after } = change;
+  const name = (after ?? before)?.name ?? '';
+  if (told.has(name)) return [change];
+  told.add(name);
+  return after === undefined ? [] : [{ before: undefined, after }];
+}
+
+function takenOut(repository: string): SluiceError {
+  return new SluiceError('Unavailable', `repository ${repository} was taken out while it was being opened; try again`);
 }
 
 function matches(revision: PackageRevision, filter: RevisionFilter): boolean {

@@ -17,7 +17,7 @@ export interface Burst {
 export async function burst(url: string, dataFolder: string, count: number, approvals: number): Promise<Burst> {
   const object = repositoryKind.complete({ metadata: { name: 'bench' }, spec: { git: { repo: url } } });
   const store = new RevisionStore();
-  store.add(
+  await store.add(
     await openPackageRepository(object, {
       dataFolder,
       clock: systemClock,

@@ -20,7 +20,7 @@ export async function publishAtOnce(
   fs.cpSync(path, imported, { recursive: true });
   const store = new RevisionStore();
   const repository = await openBench(ours, undefined, undefined, (changes) => store.announce(changes));
-  store.add(repository);
+  await store.add(repository);
   const before = new Map((await repository.git.listRefs()).map(({ name, oid }) => [name, oid]));
   const publish = async (name: string, number: number) => {
     const wanted = { package: name, workspace: 'v1', source: { type: 'init', files: newPackage(number) } } as const;

@@ -47,7 +47,7 @@ function stopping(inner: GitRepository): GitRepository {
 const { git, remote } = await openLocation({ url, mirrorPath: `${folder}/mirror.git` });
 if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
 const store = new RevisionStore();
-store.add(
+await store.add(
   await PackageRepository.open({
     name: 'packages',
     namespace: 'default',

@@ -110,7 +110,7 @@ export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
         onChange: (changes) => (live ? store.announce(changes) : undefined),
       });
       live = true;
-      store.add(repository);
+      await store.add(repository);
       return repo;
     },
     push: async (path, files, branch = 'main', from) => {

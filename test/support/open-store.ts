@@ -20,7 +20,7 @@ export async function openStore(
     spec: { git: { repo, createBranch } },
   });
   const store = new RevisionStore();
-  store.add(
+  await store.add(
     await openPackageRepository(object, {
       ...{ dataFolder, clock: systemClock, policyFor: () => DEFAULT_POLICY, dependentsOf: () => [] },
       onChange: (changes) => store.announce(changes),

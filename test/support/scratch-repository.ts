@@ -59,7 +59,7 @@ export async function scratchRepository(): Promise<Scratch> {
         onChange: (changes) => store.announce(changes),
         ...options,
       });
-      store.add(repository);
+      await store.add(repository);
       return { store, repository };
     },
     [Symbol.asyncDispose]: async () => {

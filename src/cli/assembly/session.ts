@@ -155,8 +155,13 @@ export class Session {
         if (added) this.store.announce(changes);
       },
     });
-    this.store.add(repository);
     added = true;
+    try {
+      await this.store.add(repository);
+    } catch (error) {
+      await repository.close();
+      throw error;
+    }
     this.note(repository.git.engineNote);
   }
 

@@ -116,7 +116,7 @@ describe('create', () => {
     );
     await using other = await scratchRepository();
     const { repository } = await other.open({ name: 'others', namespace: 'elsewhere' });
-    store.add(repository);
+    await store.add(repository);
     const tasks = [{ type: 'clone', clone: { upstreamRef: { upstreamRef: { name } } } }];
     const clone = revision('web', 'v1', { ...elsewhere, spec: { repository: 'others', tasks } });
     expect(await outcomeOf(revisions.create(anna, clone))).toBe(

@@ -31,8 +31,8 @@ interface Tally {
   revisions: number;
   /** The revision that is the latest, and its number. */
   latest: { readonly name: string; readonly revision: number } | undefined;
-  /** When the first of its revisions was made, RFC 3339. */
-  since: string;
+  /** When the first of its revisions was made, RFC 3339. An object keeps the time that it was shown with. */
+  readonly since: string;
   object: Stored<Package> | undefined;
 }
 
@@ -100,9 +100,6 @@ export class PorchPackageStorage implements Storage<Package> {
       const tally = after === undefined ? of && this.#tallies.get(packageName(of.key)) : this.#tallyOf(after);
       if (tally === undefined) continue;
       touched.add(tally);
-      // An object keeps the time that it was shown with.
-      if (after !== undefined && tally.object === undefined && createdAt(after) < tally.since)
-        tally.since = createdAt(after);
       tally.revisions += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
       if (after?.latest === true) tally.latest = { name: after.name, revision: after.revision };
       else if (tally.latest?.name === of?.name) tally.latest = undefined;
@@ -116,9 +113,11 @@ export class PorchPackageStorage implements Storage<Package> {
     const name = packageName(key);
     const known = this.#tallies.get(name);
     if (known !== undefined) return known;
-    const { namespace } = this.#store.repository(key.repository);
+    const { namespace, index } = this.#store.repository(key.repository);
     const place = { repository: key.repository, path: key.package, namespace };
-    const tally: Tally = { ...place, revisions: 0, latest: undefined, since: createdAt(revision), object: undefined };
+    // Of all that it has: when a repository arrives, others may be told later.
+    const [since = ''] = [revision, ...index.ofPackage(key.package)].map(createdAt).sort();
+    const tally: Tally = { ...place, revisions: 0, latest: undefined, since, object: undefined };
     this.#tallies.set(name, tally);
     return tally;
   }

@@ -7,6 +7,7 @@ import { topicOf } from '../../resource/object-storage.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { IndexChange } from '../index/revision-index.ts';
+import type { PackageRepository } from '../package-repository.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
@@ -99,7 +100,8 @@ export class RevisionTable {
     this.#owners.set(uid, someOf(managedFields));
     this.#log.append<RevisionObject>(
       REVISION_TOPIC,
-      (version) => new Change(entry, this.#put(entry.revision, version)),
+      // Its repository may have been taken out a moment ago.
+      (version) => new Change(entry, this.#put(entry.revision, entry.repository, version)),
     );
   }
 
@@ -116,23 +118,24 @@ export class RevisionTable {
         if (before !== undefined) this.#drop(before);
         continue;
       }
+      const repository = this.#store.repository(after.key.repository);
       const coming = this.#coming.get(after.name);
       if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
       const known = this.#byName.get(after.name);
       const same = known === undefined ? this.#sameSince(after) : undefined;
       this.#log.append<RevisionObject>(
         REVISION_TOPIC,
-        (version) => new Change(known, this.#put(after, same ?? version)),
+        (version) => new Change(known, this.#put(after, repository, same ?? version)),
         same === undefined,
       );
     }
   }
 
   /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
-  #sameSince({ name, etag }: PackageRevision): string | undefined {
-    const before = this.#versions?.get(name);
+  #sameSince(revision: PackageRevision): string | undefined {
+    const before = this.#versions?.get(revision.name);
     if (before === undefined) return undefined;
-    if (before.etag === etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
+    if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
     // What it was is not known any more, and so neither which selections it has left.
     this.#hasUntold = true;
     return undefined;
@@ -167,8 +170,7 @@ export class RevisionTable {
     this.#hasUntold = false;
   }
 
-  #put(revision: PackageRevision, resourceVersion: string): RevisionEntry {
-    const repository = this.#store.repository(revision.key.repository);
+  #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {
     const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
     this.#versions?.set(revision.name, { etag: revision.etag, resourceVersion });
     this.#byName.set(revision.name, entry);

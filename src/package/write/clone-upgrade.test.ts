@@ -52,7 +52,7 @@ async function world(): Promise<World> {
   const { store } = await scratch.open();
   const git = await initRepository(join(scratch.folder, 'edge.git'));
   await commitFiles(git, { 'README.md': 'edge\n' }, scratch.clock.now());
-  store.add(
+  await store.add(
     await PackageRepository.open({
       name: 'edge',
       namespace: 'default',
