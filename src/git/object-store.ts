@@ -6,7 +6,7 @@ import { SerialQueue } from './serial-queue.ts';
 import type { StagedObjects } from './staged-objects.ts';
 
 /** So many objects are brought to the disk as one pack: to make a file takes longer than to fill it. */
-const PACK_FROM = 200;
+const PACK_FROM = 40;
 
 /** Brings objects to the disk as a pack. */
 export type WritePack = (objects: readonly NewObject[]) => Promise<void>;
@@ -57,11 +57,13 @@ export class ObjectStore {
   async #flush(): Promise<void> {
     this.#checkOpen();
     const objects = this.#stage.waiting();
-    const missing: NewObject[] = [];
-    await inSlices(objects, (object) => {
-      if (!this.#writer.has(object.oid)) missing.push(object);
-    });
-    if (!(await this.#isPacked(missing))) await this.#writer.write(missing);
+    if (!(await this.#isPacked(objects))) {
+      const missing: NewObject[] = [];
+      await inSlices(objects, (object) => {
+        if (!this.#writer.has(object.oid)) missing.push(object);
+      });
+      await this.#writer.write(missing);
+    }
     await this.#writer.flush();
     this.#stage.onDisk(objects);
   }
@@ -72,8 +74,7 @@ export class ObjectStore {
       await this.#writePack(objects);
       return true;
     } catch {
-      // Git takes no object into a pack that it cannot read; as files they may be there, as before. What else hinders, a full disk
-      // say, hinders the files too, and is told then.
+      // What hinders a pack only, its size say, does not hinder files. What hinders both, a full disk say, is told by those.
       return false;
     }
   }

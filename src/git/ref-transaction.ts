@@ -67,6 +67,7 @@ export class RefTransaction {
   async #locked(updates: readonly RefUpdate[], task: () => Promise<void>): Promise<void> {
     const { gitDir } = this.#refs;
     const taken: string[] = [];
+    let emptied: readonly string[] = taken;
     try {
       await inSlices(updates, ({ ref }) => {
         this.#expectFolders(ref);
@@ -74,9 +75,10 @@ export class RefTransaction {
         taken.push(ref);
       });
       await task();
+      emptied = updates.filter((update) => !staysBranch(update)).map(({ ref }) => ref);
     } finally {
       await inSlices(taken, (ref) => unlockRef(gitDir, ref));
-      removeEmptyParents(gitDir, taken);
+      removeEmptyParents(gitDir, emptied);
     }
   }
 
@@ -167,6 +169,14 @@ export class RefTransaction {
       if (!found.isDirectory()) throw collision(ref, name);
     }
   }
+}
+
+/**
+ * A draft changes again soon, and to make a folder for its lock takes many times as long as the lock. Folders of what stays as it is are
+ * not kept: there are too many of them.
+ */
+function staysBranch({ type, ref }: RefUpdate): boolean {
+  return type !== 'delete' && ref.startsWith('refs/heads/');
 }
 
 /** The lock of packed-refs is another one: it has been waited for already, and much longer. */

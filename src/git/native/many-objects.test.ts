@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -28,6 +28,11 @@ test('many objects of one transaction are brought to the disk as a pack, which e
     await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: commit }]);
     const packs = await readdir(join(path, 'objects', 'pack'));
     expect(packs.filter((name) => name.endsWith('.pack'))).toHaveLength(1);
+    // Git would have made the same index.
+    const [name = ''] = packs.filter((file) => file.endsWith('.pack'));
+    git(path, ['index-pack', '--no-rev-index', '-o', join(folder, 'gits.idx'), join(path, 'objects/pack', name)]);
+    const ours = await readFile(join(path, 'objects/pack', name.replace('.pack', '.idx')));
+    expect(ours.equals(await readFile(join(folder, 'gits.idx')))).toBe(true);
     expect(git(path, ['fsck', '--strict'])).toBe('');
     expect(git(path, ['ls-tree', '-r', 'main']).split('\n')).toHaveLength(300);
     const [blob] = await repository.readObjects([`${commit}:folder-0/file-7`]);

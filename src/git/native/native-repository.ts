@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { timed } from '../../foundation/measurement.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { EngineOptions } from '../engine-options.ts';
@@ -25,12 +24,12 @@ import { RefFolders } from '../ref-folders.ts';
 import { RefTransaction } from '../ref-transaction.ts';
 import { Remotes } from '../remotes.ts';
 import { RepositoryBase } from '../repository-base.ts';
-import { writePack } from '../transport/pack-writer.ts';
 import { CatFile } from './cat-file.ts';
 import { dropCommitGraph, writeCommitGraph } from './commit-graph.ts';
 import { dropGarbage } from './garbage.ts';
 import { GitTransport } from './git-transport.ts';
 import { isLeftAlone, packObjects, sweepTemporaryFiles } from './maintenance.ts';
+import { writePackFile } from './pack-file.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { packRefs } from './pack-refs.ts';
 import { repairMirror } from './repair-mirror.ts';
@@ -64,9 +63,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     };
     const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
       indexPack(path, pack, clock, signal, durable);
-    super(path, source, options, async (objects) =>
-      take(Readable.from([await writePack(objects)]), AbortSignal.timeout(timeouts.fetch)),
-    );
+    super(path, source, options, (objects) => writePackFile(path, objects, durable));
     this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
     this.#options = options;
     this.#catFile = catFile;

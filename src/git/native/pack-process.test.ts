@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fsck, git, initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { hashObject } from '../object-id.ts';
-import { writePack } from '../transport/pack-writer.ts';
+import { type PackedObject, writePack } from '../transport/pack-writer.ts';
 import { encodeTree, rawEntry } from '../tree-codec.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 
@@ -25,29 +25,25 @@ async function* pieces(pack: Buffer, size = 7): AsyncGenerator<Buffer> {
 }
 const index = (pack: AsyncIterable<Uint8Array>, signal = new AbortController().signal) =>
   indexPack(path, pack, systemClock, signal);
+const packOf = async (objects: readonly PackedObject[]) => (await writePack(objects)).bytes;
 const files = () => readdirSync(join(path, 'objects'), { recursive: true }).filter((name) => /pack/.test(`${name}`));
 
 test('a pack is taken in whole, also one that refers to what is here', async () => {
-  await index(pieces(await writePack([{ type: 'blob', data: blob }])));
-  await index(pieces(await writePack([{ type: 'tree', data: tree }])));
+  await index(pieces(await packOf([{ type: 'blob', data: blob }])));
+  await index(pieces(await packOf([{ type: 'tree', data: tree }])));
   expect(git(path, ['cat-file', '-t', hashObject('tree', tree)])).toBe('tree');
   // Once more: what is there is the same.
-  await index(pieces(await writePack([{ type: 'tree', data: tree }])));
+  await index(pieces(await packOf([{ type: 'tree', data: tree }])));
   fsck(path);
 });
 
 test('a pack that refers to what is nowhere, is damaged or breaks off leaves nothing', async () => {
-  const damaged = await writePack([{ type: 'blob', data: blob }]);
+  const damaged = await packOf([{ type: 'blob', data: blob }]);
   damaged[15] = (damaged[15] ?? 0) ^ 0xff;
-  for (const pack of [
-    await writePack([{ type: 'tree', data: tree }]),
-    damaged,
-    damaged.subarray(0, 20),
-    Buffer.from('x'),
-  ])
+  for (const pack of [await packOf([{ type: 'tree', data: tree }]), damaged, damaged.subarray(0, 20), Buffer.from('x')])
     await expect(index(pieces(pack))).rejects.toMatchObject({ code: 'Unavailable' });
   const broken = async function* () {
-    yield* pieces((await writePack([{ type: 'blob', data: blob }])).subarray(0, 25));
+    yield* pieces((await packOf([{ type: 'blob', data: blob }])).subarray(0, 25));
     throw new Error('the connection broke');
   };
   await expect(index(broken())).rejects.toThrow('the connection broke');

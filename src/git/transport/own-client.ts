@@ -304,7 +304,7 @@ export class OwnClient {
       return {
         taken,
         make: async () => {
-          const pack = await writePack(objects);
+          const { bytes: pack } = await writePack(objects);
           return () => pack;
         },
       };

@@ -31,7 +31,7 @@ test('git reads every object of any pack, also deltas against what it has', asyn
       const data = Buffer.concat([start, next, end]);
       fc.pre(!base.equals(data));
       const oid = git(path, ['hash-object', '-w', '--stdin'], base);
-      indexPack(await writePack([{ type: 'blob', data, base: { oid, data: base } }]));
+      indexPack((await writePack([{ type: 'blob', data, base: { oid, data: base } }])).bytes);
       expect(blob(hashObject('blob', data)).equals(data)).toBe(true);
     }),
     { numRuns: 40 },
@@ -45,7 +45,7 @@ test('a change in a large object takes a few bytes, wherever it is', async () =>
   for (const at of [0, 10_000_000, base.length - 1]) {
     const data = Buffer.from(base);
     data[at] = 0;
-    const pack = await writePack([{ type: 'blob', data, base: { oid, data: base } }]);
+    const { bytes: pack } = await writePack([{ type: 'blob', data, base: { oid, data: base } }]);
     expect(pack.length).toBeLessThan(150);
     indexPack(pack);
     expect(blob(hashObject('blob', data)).equals(data)).toBe(true);
@@ -53,14 +53,13 @@ test('a change in a large object takes a few bytes, wherever it is', async () =>
 });
 
 test('a pack may be empty, and may hold a base and what is made from it', async () => {
-  expect((await writePack([])).length).toBe(32);
+  expect((await writePack([])).bytes.length).toBe(32);
   const data = Buffer.alloc(10_000, 'a');
   const next = Buffer.concat([data, Buffer.from('b')]);
-  indexPack(
-    await writePack([
-      { type: 'blob', data },
-      { type: 'blob', data: next, base: { oid: hashObject('blob', data), data } },
-    ]),
-  );
+  const { bytes } = await writePack([
+    { type: 'blob', data },
+    { type: 'blob', data: next, base: { oid: hashObject('blob', data), data } },
+  ]);
+  indexPack(bytes);
   expect(blob(hashObject('blob', next)).equals(next)).toBe(true);
 });

@@ -17,22 +17,35 @@ const VERSION = 2;
 /** Speed counts more than some bytes. */
 const LEVEL = { level: 1 };
 
+/** A pack, and where in it the entry of each object begins. */
+export interface WrittenPack {
+  readonly bytes: Buffer;
+  readonly offsets: readonly number[];
+}
+
 /** A pack, thin where objects have a base. Bounded by its caller: all of it is made in memory. */
-export async function writePack(objects: readonly PackedObject[]): Promise<Buffer> {
+export async function writePack(objects: readonly PackedObject[]): Promise<WrittenPack> {
   const header = Buffer.from('PACK\0\0\0\0\0\0\0\0', 'latin1');
   header.writeUInt32BE(VERSION, 4);
   header.writeUInt32BE(objects.length, 8);
   const parts: Buffer[] = [header];
+  const offsets: number[] = [];
+  let end = header.length;
+  const add = (...entry: readonly Buffer[]) => {
+    offsets.push(end);
+    for (const part of entry) end += part.length;
+    parts.push(...entry);
+  };
   await inSlices(objects, ({ type, data, base }) => {
     const delta = base === undefined ? undefined : spliceDelta(base.data, data);
     if (base !== undefined && delta !== undefined && delta.length < data.length / 2)
-      parts.push(entryHeader(REF_DELTA, delta.length), Buffer.from(base.oid, 'hex'), deflateSync(delta, LEVEL));
-    else parts.push(entryHeader(TYPES[type], data.length), deflateSync(data, LEVEL));
+      add(entryHeader(REF_DELTA, delta.length), Buffer.from(base.oid, 'hex'), deflateSync(delta, LEVEL));
+    else add(entryHeader(TYPES[type], data.length), deflateSync(data, LEVEL));
   });
   const hash = createHash('sha1');
   for (const part of parts) hash.update(part);
   parts.push(hash.digest());
-  return Buffer.concat(parts);
+  return { bytes: Buffer.concat(parts), offsets };
 }
 
 /** Type and size: four bits of the size in the first byte, seven in each further one. */
