@@ -7,15 +7,39 @@ import type { Selection } from './storage.ts';
 /** One thing that an object can be found by: its name, its namespace, one label or one selectable field, with the value. */
 export type IndexKey = string;
 
-const nameKey = (name: string): IndexKey => `name:${name}`;
+const NAME = 'name:';
+const nameKey = (name: string): IndexKey => NAME + name;
 const NAMESPACE = 'namespace:';
 const namespaceKey = (namespace: string): IndexKey => NAMESPACE + namespace;
 const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value}`;
-const fieldKey = (path: string, value: string): IndexKey => `field:${path}=${value}`;
+
+/** So many keys of one field are kept to be used again. */
+const KEPT_KEYS = 256;
+const fieldKeys = new Map<string, Map<string, IndexKey>>();
+
+/** Most objects have keys that others had before, and the same text need not be made, hashed and kept anew. */
+function fieldKey(path: string, value: string): IndexKey {
+  let kept = fieldKeys.get(path);
+  if (kept === undefined) {
+    kept = new Map();
+    fieldKeys.set(path, kept);
+  }
+  let key = kept.get(value);
+  if (key !== undefined) return key;
+  if (kept.size >= KEPT_KEYS) kept.clear();
+  key = `field:${path}=${value}`;
+  kept.set(value, key);
+  return key;
+}
 
 /** The namespace that a key means; undefined for all other keys. */
 export function namespaceOf(key: IndexKey): string | undefined {
   return key.startsWith(NAMESPACE) ? key.slice(NAMESPACE.length) : undefined;
+}
+
+/** The name that a key means; undefined for all other keys. */
+export function nameOf(key: IndexKey): string | undefined {
+  return key.startsWith(NAME) ? key.slice(NAME.length) : undefined;
 }
 
 /** Where the parts of an object that it is found by are read. */
@@ -24,7 +48,7 @@ export interface Indexed {
   readonly namespace: string | undefined;
   readonly labels: Readonly<Record<string, string>> | undefined;
   /** The value of a selectable field as text; undefined if the object has none. */
-  field(path: string): string | undefined;
+  readonly field: (path: string) => string | undefined;
 }
 
 /** The view of an object that `indexKeysOf` wants. */
@@ -35,11 +59,21 @@ export function indexedObject(object: KubernetesObject): Indexed {
 
 /** All keys that an object is found by. Fields with any key in brackets are not among them. */
 export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields'>): IndexKey[] {
-  const keys = [nameKey(indexed.name)];
+  const keys = sharedKeysOf(indexed, kind);
+  keys.push(nameKey(indexed.name));
   if (indexed.namespace !== undefined) keys.push(namespaceKey(indexed.namespace));
-  for (const [key, value] of Object.entries(indexed.labels ?? {})) keys.push(labelKey(key, value));
+  return keys;
+}
+
+/** Those of them that objects share: all but name and namespace. */
+export function sharedKeysOf(
+  { labels, field }: Pick<Indexed, 'labels' | 'field'>,
+  kind: Pick<Kind, 'selectableFields'>,
+): IndexKey[] {
+  const keys: IndexKey[] = [];
+  for (const [key, value] of Object.entries(labels ?? {})) keys.push(labelKey(key, value));
   for (const { path, missing } of kind.selectableFields)
-    if (!path.endsWith('[*]')) keys.push(fieldKey(path, indexed.field(path) ?? missing ?? ''));
+    if (!path.endsWith('[*]')) keys.push(fieldKey(path, field(path) ?? missing ?? ''));
   return keys;
 }
 

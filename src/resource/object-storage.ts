@@ -4,7 +4,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { Committer, Transaction } from './commit.ts';
 import type { EventLog } from './event-log.ts';
 import { frozenCopy } from './frozen-copy.ts';
-import { type IndexKey, indexedObject, indexKeysOf, narrowestKey } from './index-key.ts';
+import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from './index-key.ts';
 import type { Kind } from './kind.ts';
 import { ListPages } from './list-pages.ts';
 import { deepFreeze, type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from './object.ts';
@@ -53,7 +53,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   readonly #committer: Committer;
   readonly #uuid: () => string;
   readonly #topic: string;
-  readonly #objects = new ObjectIndex<Stored<T>>();
+  readonly #objects = new ObjectIndex<Stored<T>>((object) => sharedKeysOf(indexedObject(object), this.kind));
   readonly #pages: ListPages<Stored<T>, T>;
 
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
@@ -213,7 +213,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   #put(object: Stored<T>): void {
-    this.#objects.set(keyOf(object), object, this.#indexKeys(object));
+    this.#objects.set(keyOf(object), object);
   }
 
   #restore(key: ObjectKey, before: Stored<T> | undefined): void {

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
-import { type IndexKey, indexedObject, indexKeysOf, narrowestKey } from '../../resource/index-key.ts';
+import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../resource/index-key.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import { porchPackageKind } from '../../resource/kinds/porch-package.ts';
 import { ListPages } from '../../resource/list-pages.ts';
@@ -44,7 +44,7 @@ export class PorchPackageStorage implements Storage<Package> {
   readonly #store: RevisionStore;
   readonly #log: EventLog;
   readonly #tallies = new Map<string, Tally>();
-  readonly #index = new ObjectIndex<Stored<Package>>();
+  readonly #index = new ObjectIndex<Stored<Package>>((object) => sharedKeysOf(indexedObject(object), porchPackageKind));
   readonly #pages: ListPages<Stored<Package>, Package>;
 
   constructor(store: RevisionStore, log: EventLog, clock: Clock = systemClock) {
@@ -133,7 +133,7 @@ export class PorchPackageStorage implements Storage<Package> {
       tally.object = after;
       const key = { namespace: tally.namespace, name };
       if (after === undefined) this.#index.delete(key);
-      else this.#index.set(key, after, keysOf(after));
+      else this.#index.set(key, after);
       return logged(before, after);
     });
   }

@@ -1,4 +1,4 @@
-import { type IndexKey, indexKeysOf } from '../../resource/index-key.ts';
+import { type Indexed, type IndexKey, indexKeysOf, sharedKeysOf } from '../../resource/index-key.ts';
 import {
   LATEST_REVISION_LABEL,
   packageRevisionKind,
@@ -44,17 +44,20 @@ export class RevisionEntry {
 
   /** What it is found by, told without making the object. */
   indexKeys(): IndexKey[] {
-    const { revision } = this;
-    const labels = { ...revision.record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
-    const fields: Readonly<Record<string, string>> = {
-      'spec.revision': String(revision.revision),
-      'spec.packageName': revision.key.package,
-      'spec.repository': revision.key.repository,
-      'spec.workspaceName': revision.key.workspace,
-      'spec.lifecycle': revision.lifecycle,
-    };
-    const { namespace } = this.repository;
-    return indexKeysOf({ name: revision.name, namespace, labels, field: (path) => fields[path] }, packageRevisionKind);
+    return indexKeysOf(this.#indexed(), packageRevisionKind);
+  }
+
+  /** The labels and fields among them. */
+  sharedKeys(): IndexKey[] {
+    return sharedKeysOf(this.#indexed(), packageRevisionKind);
+  }
+
+  #indexed(): Indexed {
+    const { revision, repository } = this;
+    const own = revision.record?.labels;
+    const labels = revision.latest ? { ...own, [LATEST_REVISION_LABEL]: 'true' } : own;
+    const field = (path: string) => fieldOf(revision, path);
+    return { name: revision.name, namespace: repository.namespace, labels, field };
   }
 
   #make(): Stored<RevisionObject> {
@@ -69,5 +72,22 @@ export class RevisionEntry {
     const made = deepFreeze({ ...object, metadata }) as Stored<RevisionObject>;
     entries.set(made, this);
     return made;
+  }
+}
+
+function fieldOf({ key, revision, lifecycle }: PackageRevision, path: string): string | undefined {
+  switch (path) {
+    case 'spec.revision':
+      return String(revision);
+    case 'spec.packageName':
+      return key.package;
+    case 'spec.repository':
+      return key.repository;
+    case 'spec.workspaceName':
+      return key.workspace;
+    case 'spec.lifecycle':
+      return lifecycle;
+    default:
+      return undefined;
   }
 }

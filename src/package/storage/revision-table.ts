@@ -24,7 +24,7 @@ export class RevisionTable {
   readonly #owners: FieldOwners;
   /** Names are unique over all namespaces. */
   readonly #byName = new Map<string, RevisionEntry>();
-  readonly #index = new ObjectIndex<RevisionEntry>();
+  readonly #index = new ObjectIndex<RevisionEntry>((entry) => entry.sharedKeys());
   /** Owners of fields that a write under way brings along, by the name of the revision. */
   readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
 
@@ -174,7 +174,7 @@ export class RevisionTable {
     const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
     this.#versions?.set(revision.name, { etag: revision.etag, resourceVersion });
     this.#byName.set(revision.name, entry);
-    this.#index.set({ namespace: repository.namespace, name: revision.name }, entry, entry.indexKeys());
+    this.#index.set({ namespace: repository.namespace, name: revision.name }, entry);
     return entry;
   }
 
