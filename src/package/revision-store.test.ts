@@ -2,14 +2,16 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
+import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { outcomeOf } from '../../test/support/shop.ts';
 import type { Oid } from '../git/git-repository.ts';
 import { openRepository } from '../git/open-repository.ts';
+import { EventLog } from '../resource/event-log.ts';
 import { PackageRepository } from './package-repository.ts';
 import type { PackageRevision } from './package-revision.ts';
 import { DEFAULT_POLICY } from './policy.ts';
 import { RevisionStore } from './revision-store.ts';
+import { packageStorages } from './storage/package-storages.ts';
 
 const PACKAGES = 600;
 const CHANGED = [0, 100, 200, 300, 400, 599];
@@ -96,6 +98,19 @@ test('property: whoever listens knows at every time what is found, whatever chan
       return repository.index.apply([{ name, before: repository.index.ref(name), after: to }]);
     };
     for (const number of CHANGED) for (const to of [second, first]) await move(number, to);
+    const { revisions, packages } = packageStorages({
+      store,
+      log: new EventLog({ clock: scratch.clock }),
+      clock: scratch.clock,
+    });
+    const expectShown = async () => {
+      const rows = store.list();
+      expect(revisions.table.select(undefined).map((entry) => entry.revision)).toEqual(rows);
+      const { items } = await packages.list(anna);
+      expect(items.map(({ spec }) => spec.packageName).sort()).toEqual(
+        [...new Set(rows.map(({ key }) => key.package))].sort(),
+      );
+    };
     const observers = [observed(store)];
     const all = [...repository.index.all()].length;
     let isArriving = true;
@@ -124,18 +139,20 @@ test('property: whoever listens knows at every time what is found, whatever chan
       expect(arrivals).toEqual(['packages true']);
       expect(store.list().map(({ name }) => name)).toEqual([...repository.index.all()].map(({ name }) => name).sort());
       for (const { known } of observers) expect(bySortedName(known)).toEqual([...namesAndEtags(store)]);
+      await expectShown();
     }
+    const next = await opened();
     const removing = store.remove('packages');
     observers.push(observed(store));
     expect(store.list()).toEqual([]);
     // One that comes in its place waits until all know that it is gone.
-    const next = await opened();
     const addingNext = store.add(next);
     await removing;
     for (const { known } of observers) expect(bySortedName(known)).toEqual([...namesAndEtags(store)]);
     await addingNext;
     for (const { known } of observers) expect(bySortedName(known)).toEqual([...namesAndEtags(store)]);
     expect(store.repositories()).toEqual([next]);
+    await expectShown();
     await store.close();
   };
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.boolean(), run), { numRuns: 25 });
