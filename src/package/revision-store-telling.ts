@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { PackageRevision } from './package-revision.ts';
 
 /** So many revisions are told at a time, before others get their turn: a few milliseconds of work for those who listen. */
-const PART = 128;
+const PART = 64;
 /** A package is told as a whole unless that makes a part larger than this. */
-const LARGEST_PART = 4 * PART;
+const LARGEST_PART = 8 * PART;
 
 /** Tells all listeners. What one of them cannot bear is its own fault: it is thrown when the others have heard. */
 export function tellAll<News>(listeners: Iterable<(news: News) => void>, news: News): void {
