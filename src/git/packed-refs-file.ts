@@ -41,6 +41,7 @@ export async function withPackedRefs<T>(
         }
         lastLook?.();
         renameSync(`${path}.new`, path);
+        refFiles.replacedPacked(refs);
         if (durable) await syncFolder(refFiles.gitDir);
       },
     });

@@ -63,6 +63,12 @@ export class RefFiles {
       return refs;
     }
   }
+
+  /** Call with the lock of `packed-refs` held, when these refs were just put there: they are not parsed then. */
+  replacedPacked(refs: PackedRefs): void {
+    const key = fileKey(join(this.gitDir, 'packed-refs'));
+    this.#packed = key === undefined ? undefined : { key, refs };
+  }
 }
 
 function byName(a: Ref, b: Ref): number {

@@ -5,7 +5,7 @@ import { DamageError, isUnknownOutcome } from '../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../git/git-repository.ts';
 import type { Face, RequestContext } from '../resource/request-context.ts';
 import { type SyncScope, TrackedRefs } from './commit/tracked-refs.ts';
-import { closing, MOST_WRITES, WriteQueue } from './commit/write-queue.ts';
+import { closing, MOST_LOCAL_WRITES, MOST_WRITES, WriteQueue } from './commit/write-queue.ts';
 import { type PackageContent, readPackage } from './content.ts';
 import { ContentCache } from './content-cache.ts';
 import { revisionName } from './identity.ts';
@@ -54,7 +54,7 @@ const MOST_PLANS = 16;
 /** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
 const PLAN_PATIENCE = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
-const MOST_UNDER_WAY = 2 * MOST_WRITES;
+const REQUESTS_UNDER_WAY = 2;
 const WAY_PATIENCE = 10_000;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
@@ -109,9 +109,10 @@ export class PackageRepository implements Workbench {
         if (!this.#closed) options.onChange(changes);
       },
     });
-    this.#queue = new WriteQueue(this.#refs);
+    const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
+    this.#queue = new WriteQueue(this.#refs, most);
     this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
-    this.#underWay = new Slots(MOST_UNDER_WAY, WAY_PATIENCE, options.clock);
+    this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */

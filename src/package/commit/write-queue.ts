@@ -26,6 +26,8 @@ export interface WriteTarget extends RefView {
  * while one request is under way goes out with the next, and is to be done within a second.
  */
 export const MOST_WRITES = 64;
+/** Where nothing goes to a remote: half as many requests sync half as often, and write `packed-refs` anew half as often. */
+export const MOST_LOCAL_WRITES = 128;
 const MOST_WAITING = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_PATIENCE = 2000;
@@ -48,13 +50,17 @@ export class WriteQueue {
   readonly #groups: (readonly Entry[])[] = [];
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
-  #most = MOST_WRITES;
+  #most: number;
+  readonly #limit: number;
   /** Set while there are writes. */
   #run: Promise<void> | undefined;
   #closed = false;
 
-  constructor(target: WriteTarget) {
+  /** At most `most` writes go out in one request. */
+  constructor(target: WriteTarget, most = MOST_WRITES) {
     this.#target = target;
+    this.#limit = most;
+    this.#most = most;
   }
 
   /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
@@ -129,7 +135,7 @@ export class WriteQueue {
       await this.#refused(planned, error);
       return;
     }
-    this.#most = Math.min(MOST_WRITES, this.#most * 2);
+    this.#most = Math.min(this.#limit, this.#most * 2);
     try {
       await this.#target.show(updates);
     } catch (error) {
