@@ -142,6 +142,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (known?.isFor(object) === true) return known;
     if (known !== undefined) await forget(keyOf(object));
     const { items } = await client.list(repositoryKind);
+    // Since others looked at it, it may lead elsewhere.
+    addresses.delete(object.spec.git?.repo ?? '');
     const other = await conflictingRepository(object, items, (one) => claimed.has(keyText(keyOf(one))), addressOf);
     if (other !== undefined) {
       inConflict.set(key, keyOf(object));
