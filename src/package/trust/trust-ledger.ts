@@ -1,0 +1,90 @@
+/**
+ * Facts about trust that Git cannot keep, because every user who may push can rewrite Git: which keys a server trusts, which
+ * repositories it has seen, and how far the chain of statements on each revision has come.
+ *
+ * A ledger is shared by all processes on one data folder; every method reads or writes the shared state.
+ */
+export interface TrustLedger {
+  /** Changes whenever another process or this one changed the keys; compare to know when to evaluate again. */
+  readonly keysVersion: number;
+  /** Every key that was ever trusted, revoked ones included, in the order in which they were added. */
+  keys(): readonly TrustedKey[];
+  /** Adds a key, or leaves a known one as it is. Durable when it returns. A revoked key stays revoked. */
+  addKey(key: Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'>): void;
+  /**
+   * Ends the trust in a key from now on: the marks that exist now and the publications that the main branches hold now keep their
+   * validity, everything later does not. Durable when it returns. Throws NotFound for an unknown key.
+   */
+  revokeKey(fingerprint: string, at: string): void;
+
+  /** What is known of a repository; undefined before it was first seen. */
+  repository(id: string): KnownRepository | undefined;
+  /** The id under which an address was seen last. */
+  repositoryAt(address: string): KnownRepository | undefined;
+  repositories(): readonly KnownRepository[];
+  /** Inserts or replaces. Durable when it returns. */
+  putRepository(repository: KnownRepository): void;
+
+  /** How far the statements on a revision have come; undefined if none was seen. */
+  mark(scope: StatementScope): Mark | undefined;
+  /**
+   * Raises marks, all or none. A mark never goes down: an entry whose sequence is below the present one changes nothing, and so does
+   * one with the present sequence, except that it may set `proven`. With `durable` it is on disk when this returns; otherwise within
+   * a second, and a crash may lose it, which makes the mark lower but never wrong.
+   */
+  raise(entries: readonly NewMark[], options: { readonly durable: boolean }): void;
+
+  /** Writes what is not yet on disk and releases the resources. */
+  close(): void;
+}
+
+export interface TrustedKey {
+  /** `SHA256:…`, as ssh-keygen prints it. */
+  readonly fingerprint: string;
+  /** One line as in `id_ed25519.pub`, without the comment. */
+  readonly publicKey: string;
+  readonly comment: string;
+  /** `own`: this server signs, or signed, with it; `added`: an operator trusts it. */
+  readonly origin: 'own' | 'added';
+  /** RFC 3339. */
+  readonly addedAt: string;
+  readonly revocation?: Revocation;
+}
+
+export interface Revocation {
+  /** RFC 3339; for people, never compared. */
+  readonly at: string;
+  /** Marks up to this order keep their validity. */
+  readonly order: number;
+  /** Repository id to the commit of its main branch at the time: publications on that line keep their validity. */
+  readonly heads: Readonly<Record<string, string>>;
+}
+
+export interface KnownRepository {
+  readonly id: string;
+  /** Comparable form of the address. */
+  readonly address: string;
+  /** The last main commit that was accepted; undefined while the branch does not exist. */
+  readonly mainHead: string | undefined;
+}
+
+/** What a chain of statements is about. `package` is the full path in the repository, its directory included. */
+export interface StatementScope {
+  readonly repository: string;
+  readonly package: string;
+  readonly workspace: string;
+}
+
+export interface Mark {
+  readonly sequence: number;
+  /** Digest of the statement's payload. */
+  readonly digest: string;
+  /** Position among all marks of this ledger; grows with every raise. */
+  readonly order: number;
+  /** False for a statement that was there when the repository was first seen: it may be older than the last one. */
+  readonly proven: boolean;
+}
+
+export interface NewMark extends Omit<Mark, 'order'> {
+  readonly scope: StatementScope;
+}
