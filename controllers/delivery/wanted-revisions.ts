@@ -7,6 +7,7 @@ import type { GateVerdict } from '../../src/delivery/trailers.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
+import { publishedRecordOf } from '../../src/package/commit-message.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
@@ -103,7 +104,7 @@ export class WantedRevisions {
 
 /** An approval speaks for the content it was given for. A tag that was moved to another tree with a copied message is found here. */
 function refuseChanged(row: PackageRevision, content: string | undefined): Refusal | undefined {
-  const approved = row.tip.facts.record?.content;
+  const approved = publishedRecordOf(row.tip.facts)?.content;
   if (approved === undefined || content === undefined || approved === content) return undefined;
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
@@ -127,7 +128,7 @@ function delivered(
 function verdictsOf(row: PackageRevision, repository: PackageRepository): GateVerdict[] {
   const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
   const required = repository.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);
-  const verdicts = row.tip.facts.record?.verdicts ?? [];
+  const verdicts = publishedRecordOf(row.tip.facts)?.verdicts ?? [];
   return [...new Set([...types, ...required])].map((type) => {
     const verdict = verdicts.find((candidate) => candidate.type === type);
     return verdict === undefined ? { type, status: 'Unknown' } : { type, status: verdict.status, by: verdict.by };

@@ -1,4 +1,3 @@
-import { conditionsOf, gatesOf } from '../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
@@ -15,10 +14,10 @@ const MAX_WALK = 500;
  * is left out: the index flags packages on it that differ from what was published.
  */
 export async function findingsOf(
-  repository: { readonly git: GitRepository; readonly layout: RepositoryLayout },
+  repository: { readonly git: GitRepository; readonly layout: RepositoryLayout; readonly trust: { readonly repository: string } },
   changes: readonly IndexChange[],
 ): Promise<Finding[]> {
-  const { git, layout } = repository;
+  const { git, layout, trust } = repository;
   const rows = changes.flatMap(({ before, after }) => [before, after].filter((row) => row !== undefined));
   const descents = new Map<string, boolean | undefined>();
   for (const { before, after } of changes) {
@@ -28,14 +27,11 @@ export async function findingsOf(
   }
   const known = lookUp(rows);
   const knowledge: Knowledge = {
-    publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`)),
+    publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`), trust.repository),
+    distrust: (ref, oid) => distrustOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
-    ownCommit: (oid) => known.ownCommits.has(oid),
+    trustedRecord: (oid) => known.trustedRecords.has(oid),
     mainCommits: () => undefined,
-    revisionOf: (uid) => {
-      const key = known.byUid.get(uid)?.key;
-      return key === undefined ? undefined : { package: key.package, workspace: key.workspace };
-    },
     decided: ({ name, after }) => known.decided.has(`${name} ${after}`),
   };
   const side = (pick: (change: IndexChange) => PackageRevision | undefined) =>
@@ -52,18 +48,15 @@ export async function findingsOf(
 /** What is asked about rows, so that thousands of them that were pushed together are looked through once. */
 function lookUp(rows: readonly PackageRevision[]) {
   const atRef = new Map<string, PackageRevision>();
-  const byUid = new Map<string, PackageRevision>();
-  const ownCommits = new Set<string>();
+  const trustedRecords = new Set<string>();
   const decided = new Set<string>();
   for (const row of rows) {
     const ref = `${row.ref} ${row.refOid}`;
     if (!atRef.has(ref)) atRef.set(ref, row);
-    if (!byUid.has(row.uid)) byUid.set(row.uid, row);
-    if (row.recordOid !== undefined && row.record !== undefined) ownCommits.add(row.recordOid);
-    if (row.tip.facts.action !== undefined) ownCommits.add(row.commit);
+    if (row.recordOid !== undefined && row.record !== undefined) trustedRecords.add(row.recordOid);
     if (isDecided(row)) decided.add(ref);
   }
-  return { atRef, byUid, ownCommits, decided };
+  return { atRef, trustedRecords, decided };
 }
 
 /** In order, and still news to those who work on the revision. */
@@ -78,7 +71,7 @@ function isDecided({ lifecycle, commit, record }: PackageRevision): boolean {
 function refsOf(row: PackageRevision | undefined, layout: RepositoryLayout): [string, Oid][] {
   if (row === undefined || isPlaceholder(row)) return [];
   const refs: [string, Oid][] = [[row.ref, row.refOid]];
-  if (row.recordOid !== undefined) refs.push([recordRef(layout, row.uid), row.recordOid]);
+  if (row.recordOid !== undefined) refs.push([recordRef(layout, row.path, row.key.workspace), row.recordOid]);
   if (row.lifecycle === 'DeletionProposed') {
     const version = row.revision > 0 ? `v${row.revision}` : row.key.workspace;
     refs.push([deletionProposedRef(layout, row.key.package, version), row.commit]);
@@ -86,17 +79,22 @@ function refsOf(row: PackageRevision | undefined, layout: RepositoryLayout): [st
   return refs;
 }
 
-function publicationOf(row: PackageRevision | undefined): PublicationFacts | undefined {
+function publicationOf(row: PackageRevision | undefined, repository: string): PublicationFacts | undefined {
   if (row === undefined) return undefined;
   return {
+    repository,
     parents: row.tip.parents.length,
     subject: row.tip.subject,
     commit: row.tip.facts,
     path: row.path,
     version: row.ref.slice(row.ref.lastIndexOf('/') + 1),
-    gates: row.kptfile === undefined ? [] : gatesOf(row.kptfile),
-    conditions: row.kptfile === undefined ? new Map() : conditionsOf(row.kptfile),
+    tree: row.tip.tree,
   };
+}
+
+/** What the index says of a publication whose own words are in order. */
+function distrustOf(row: PackageRevision | undefined): ReturnType<Knowledge['distrust']> {
+  return row?.outOfBand as ReturnType<Knowledge['distrust']>;
 }
 
 /** Whether a commit reaches another; undefined if the way is too long to walk. */

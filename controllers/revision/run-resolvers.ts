@@ -250,9 +250,9 @@ class Run {
     const { package: current, contributions } = this.state;
     const { conditions } = current.subject;
     if (contributions.conditions.has(type)) return conditions.get(type)?.status === 'True';
-    const { record, policy } = this.#judgement;
+    const { record, policy, at } = this.#judgement;
     const facts = { gates: [type], conditions, record, inputs: current.inputs };
-    return evaluateGates(facts, { ...policy, requiredGates: [] })[0]?.state === 'Open';
+    return evaluateGates(facts, { ...policy, requiredGates: [] }, at)[0]?.state === 'Open';
   }
 }
 

@@ -46,7 +46,8 @@ export function draftOf(
   const record = { ...emptyRecord('c0'), ...options.record };
   const revision = { name: 'apps.app.w1', commit: 'c0', kptfile, lifecycle: 'Draft' } as PackageRevision;
   const facts = { gates: gatesOf(kptfile), conditions: conditionsOf(kptfile), record, inputs: content };
-  return { revision, content, record, policy, gates: evaluateGates(facts, policy) };
+  const at = '2026-01-01T00:00:00Z';
+  return { revision, content, record, policy, gates: evaluateGates(facts, policy, at), at };
 }
 
 /** A resolver for everything. `calls` are the names, in the order in which resolvers were called. */

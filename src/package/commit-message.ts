@@ -1,10 +1,27 @@
 import { z } from 'zod';
 import type { RequestContext } from '../resource/request-context.ts';
-import { type LifecycleStep, oneLine, stepSchema, type Verdict, verdictSchema } from './record.ts';
+import {
+  type Approval,
+  approvalSchema,
+  type Contributor,
+  contributorSchema,
+  type LifecycleStep,
+  oneLine,
+  stepSchema,
+  type Verdict,
+  verdictSchema,
+} from './record.ts';
+import {
+  payloadOf,
+  SIGNATURE_TRAILER,
+  type SignedStatement,
+  type StatementHead,
+  statementHeadSchema,
+} from './trust/statement.ts';
 
 /**
  * Messages of the commits that carry packages. Porch reads the `kpt:{…}` line, Git's own tools the `Sluice-…:` trailers:
- * who asked and why, and in an approval commit the folded record.
+ * who made the request and why, and in an approval commit the signed statement.
  */
 export interface PackageAnnotation {
   /** Full path of the package in the repository. */
@@ -26,6 +43,32 @@ export interface FoldedRecord {
   readonly task?: unknown;
   /** When the draft was made, RFC 3339. */
   readonly createdAt?: string;
+  /** Gates that were required, with their state, at the time of the approval; later policies change nothing about them. */
+  readonly gates?: readonly StatedGate[];
+  readonly contributors?: readonly Contributor[];
+  readonly approvals?: readonly Approval[];
+  /** Set where a policy let somebody publish with closed gates. */
+  readonly breakGlass?: { readonly by: string; readonly reason: string };
+}
+
+/** A gate as it was when the kernel evaluated it. */
+export interface StatedGate {
+  readonly type: string;
+  /** `Kptfile`, or `policy <name>`. */
+  readonly requiredBy: readonly string[];
+  readonly state: string;
+}
+
+/** What is signed of a publication. */
+export interface PublicationStatement extends StatementHead {
+  readonly kind: 'publication';
+  /** The number that it got. */
+  readonly revision: number;
+  /** Tree of the package. */
+  readonly tree: string;
+  /** The commit of the draft that was approved. */
+  readonly draft: string;
+  readonly record: FoldedRecord;
 }
 
 export interface CommitFacts {
@@ -36,7 +79,9 @@ export interface CommitFacts {
   readonly face: string | undefined;
   readonly action: string | undefined;
   readonly reason: string | undefined;
+  /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
   readonly record: FoldedRecord | undefined;
+  readonly statement: SignedStatement<PublicationStatement> | undefined;
 }
 
 const annotationSchema = z.looseObject({
@@ -53,6 +98,18 @@ const foldedSchema = z.object({
   gatesBypassed: z.boolean().optional(),
   task: z.unknown().optional(),
   createdAt: z.string().optional(),
+  gates: z.array(z.object({ type: z.string(), requiredBy: z.array(z.string()), state: z.string() })).optional(),
+  contributors: z.array(contributorSchema).optional(),
+  approvals: z.array(approvalSchema).optional(),
+  breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
+});
+
+const publicationSchema = statementHeadSchema.extend({
+  kind: z.literal('publication'),
+  revision: z.int().min(1),
+  tree: z.string(),
+  draft: z.string(),
+  record: foldedSchema,
 });
 
 export function formatCommitMessage(
@@ -62,7 +119,7 @@ export function formatCommitMessage(
     readonly context: RequestContext;
     /** The kernel's word for what happened. */
     readonly action: string;
-    readonly record?: FoldedRecord;
+    readonly statement?: SignedStatement<PublicationStatement>;
   },
 ): string {
   const lines = [harmlessSubject(subject), ''];
@@ -71,8 +128,13 @@ export function formatCommitMessage(
   lines.push(`Sluice-Actor: ${oneLine(options.context.actor.name)}`);
   lines.push(`Sluice-Face: ${options.context.face}`);
   if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
-  if (options.record !== undefined) lines.push(`Sluice-Record: ${JSON.stringify(options.record)}`);
+  if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
   return `${lines.join('\n')}\n`;
+}
+
+/** The lines that carry a publication's statement, in an approval commit or in the message of an annotated tag. */
+export function statementTrailers({ statement, signature }: SignedStatement<PublicationStatement>): string[] {
+  return [`Sluice-Statement: ${payloadOf(statement)}`, `${SIGNATURE_TRAILER}: ${signature}`];
 }
 
 /** Reads what Porch and Sluice left in a commit message. Never throws. */
@@ -100,6 +162,7 @@ export function parseCommitMessage(message: string): CommitFacts {
     }
   }
   const folded = trailers.get('Record');
+  const statement = parseStatement(trailers.get('Statement'), trailers.get('Signature'));
   return {
     annotations,
     invalidAnnotations,
@@ -107,8 +170,24 @@ export function parseCommitMessage(message: string): CommitFacts {
     face: trailers.get('Face'),
     action: trailers.get('Action'),
     reason: trailers.get('Reason'),
-    record: folded === undefined ? undefined : parseFolded(folded),
+    record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
+    statement,
   };
+}
+
+/** What a publication says of how it came about; a claim unless its statement is trusted. */
+export function publishedRecordOf({ record, statement }: CommitFacts): FoldedRecord | undefined {
+  return statement?.statement.record ?? record;
+}
+
+function parseStatement(
+  payload: string | undefined,
+  signature = '',
+): SignedStatement<PublicationStatement> | undefined {
+  if (payload === undefined) return undefined;
+  const value = parseJson(payload);
+  // The value as it was read is kept: the signature covers fields that a later version added.
+  return publicationSchema.safeParse(value).success ? { statement: value as PublicationStatement, signature } : undefined;
 }
 
 /** A subject that somebody wrote must not read as an annotation or a trailer. */
@@ -119,13 +198,8 @@ function harmlessSubject(subject: string): string {
 
 function parseFolded(text: string): FoldedRecord | undefined {
   const parsed = foldedSchema.safeParse(parseJson(text));
-  if (!parsed.success) return undefined;
-  const { gatesBypassed, createdAt, ...record } = parsed.data;
-  return {
-    ...record,
-    ...(gatesBypassed === undefined ? {} : { gatesBypassed }),
-    ...(createdAt === undefined ? {} : { createdAt }),
-  };
+  // What came from JSON has no fields that are present and undefined.
+  return parsed.success ? (parsed.data as FoldedRecord) : undefined;
 }
 
 function parseJson(text: string): unknown {

@@ -1,7 +1,8 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
+import { timestamp } from '../foundation/clock.ts';
 import type { Face } from '../resource/request-context.ts';
 import { changedInputs, type PackageInputs } from './inputs.ts';
-import { type EffectivePolicy, refuseGiver } from './policy.ts';
+import { type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 
 /**
@@ -10,13 +11,14 @@ import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
  * - `NotTrue`: given, and False or Unknown;
  * - `Unproven`: True in the Kptfile, but no verdict says for what;
  * - `Stale`: True for inputs that have changed since;
- * - `NotAllowed`: True, by somebody whom a policy does not let give it.
+ * - `Expired`: True, for the inputs at hand, longer ago than a policy lets it count;
+ * - `NotAllowed`: True, by an actor whom a policy does not let give it.
  */
-export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 'NotAllowed';
+export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 'Expired' | 'NotAllowed';
 
 export interface Gate {
   readonly type: string;
-  /** `Kptfile`, or the names of the policies that demand it. */
+  /** `Kptfile`, `policy <name>`, or `proposal` for a gate that was required when the revision was proposed. */
   readonly requiredBy: readonly string[];
   readonly approveOnly: boolean;
   readonly state: GateState;
@@ -36,12 +38,14 @@ export interface GateFacts {
   readonly gates: readonly string[];
   /** Effective conditions of the Kptfile. */
   readonly conditions: ReadonlyMap<string, Condition>;
+  /** Types that were required when the revision was proposed, whatever the Kptfile says since. */
+  readonly proposed?: readonly string[];
   readonly record: RevisionRecord | undefined;
   readonly inputs: PackageInputs;
 }
 
-/** Every effective gate of a revision: the Kptfile's and those that policies demand, in that order. */
-export function evaluateGates(facts: GateFacts, policy: EffectivePolicy): Gate[] {
+/** Every effective gate of a revision: the Kptfile's and those that policies demand, in that order. `now` is RFC 3339. */
+export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: string): Gate[] {
   const required = new Map<string, { by: string[]; approveOnly: boolean }>();
   for (const type of facts.gates) required.set(type, { by: ['Kptfile'], approveOnly: false });
   for (const gate of policy.requiredGates) {
@@ -55,7 +59,10 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy): Gate[]
       known.by.push(`policy ${gate.policy}`);
     }
   }
-  return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy));
+  for (const type of facts.proposed ?? []) {
+    if (!required.has(type)) required.set(type, { by: ['proposal'], approveOnly: false });
+  }
+  return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
 }
 
 function evaluate(
@@ -64,11 +71,12 @@ function evaluate(
   approveOnly: boolean,
   facts: GateFacts,
   policy: EffectivePolicy,
+  now: string,
 ): Gate {
   const condition = facts.conditions.get(type);
   const verdict = verdictOf(facts.record, type);
   const changed = verdict === undefined ? [] : changedInputs(verdict.inputs, facts.inputs);
-  const { state, explanation } = judge(type, condition, verdict, changed, policy);
+  const { state, explanation } = judge(type, condition, verdict, changed, policy, now);
   return { type, requiredBy, approveOnly, state, condition, verdict, changed, since: verdict?.since, explanation };
 }
 
@@ -78,6 +86,7 @@ function judge(
   verdict: Verdict | undefined,
   changed: readonly string[],
   policy: EffectivePolicy,
+  now: string,
 ): { state: GateState; explanation: string } {
   if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
   if (condition.status !== 'True') {
@@ -99,7 +108,20 @@ function judge(
       explanation: `given by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
     };
   }
+  const validFor = validityOf(policy, type);
+  if (validFor !== undefined && Date.parse(now) - Date.parse(verdict.at) >= validFor) {
+    const until = timestamp(Date.parse(verdict.at) + validFor);
+    return { state: 'Expired', explanation: `given by ${verdict.by} at ${verdict.at}, which counted until ${until}` };
+  }
   return { state: 'Open', explanation: `given by ${verdict.by} at ${verdict.at}` };
+}
+
+/** Milliseconds for which a verdict of this type counts: the shortest that a policy names; undefined without limit. */
+function validityOf({ validFor }: EffectivePolicy, type: string): number | undefined {
+  const limits = validFor.flatMap(({ conditionType, milliseconds }) =>
+    matchesPattern(conditionType, type) ? milliseconds : [],
+  );
+  return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
 function describeInput(reference: string): string {

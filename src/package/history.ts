@@ -1,7 +1,7 @@
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Commit, Oid } from '../git/git-repository.ts';
-import { parseCommitMessage } from './commit-message.ts';
+import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
 import { ACTIONS } from './kernel/types.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
 import { type LifecycleStep, parseRecord, type RevisionRecord } from './record.ts';
@@ -30,7 +30,7 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
   if (published) {
     entries.push(await approvalEntry(bench, revision));
     // A record that was written after publication has these steps too.
-    const steps = revision.record?.steps.length ? [] : (revision.tip.facts.record?.steps ?? []);
+    const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
     entries.push(...stepEntries(steps, revision.commit));
   }
   const tip = published ? draft : revision.commit;
@@ -49,7 +49,7 @@ function rank({ action }: HistoryEntry): number {
 /** The approval commit, and which gates it let pass. */
 async function approvalEntry(bench: Workbench, { commit, tip }: PackageRevision): Promise<HistoryEntry> {
   const entry = entryOf(await bench.git.readCommit(commit));
-  const step = tip.facts.record?.steps.findLast(({ action }) => action === 'approve');
+  const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   return step?.gates === undefined ? entry : { ...entry, what: `${entry.what}, ${describeStep(step)}` };
 }
 
@@ -118,7 +118,7 @@ async function recordEntries(bench: Workbench, revision: PackageRevision, limit:
 
 function lastOf(message: string): RevisionRecord['last'] {
   try {
-    return parseRecord(message).last;
+    return parseRecord(message).record.last;
   } catch (error) {
     // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
     if (isSluiceError(error, 'Corrupt')) return undefined;

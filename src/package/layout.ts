@@ -25,7 +25,8 @@ export type RefMeaning =
   /** `version` is the tag's last segment; `revision` its number, or -1 for a tag that is not `v<N>`. */
   | { readonly kind: 'published'; readonly package: string; readonly version: string; readonly revision: number }
   | { readonly kind: 'deletionProposed'; readonly package: string; readonly version: string }
-  | { readonly kind: 'record'; readonly uid: string }
+  /** `path` is the full path of the package, the directory included. */
+  | { readonly kind: 'record'; readonly package: string; readonly path: string; readonly workspace: string }
   | { readonly kind: 'other' };
 
 const DRAFTS = 'refs/heads/drafts/';
@@ -60,8 +61,26 @@ export function deletionProposedRef(layout: RepositoryLayout, packageName: strin
   return `${DELETION_PROPOSED}${packagePath(layout, packageName)}/${version}`;
 }
 
-export function recordRef(layout: RepositoryLayout, uid: string): string {
-  return layout.recordPrefix + uid;
+/** The record of a revision; `path` is the full path of its package. */
+export function recordRef(layout: RepositoryLayout, path: string, workspace: string): string {
+  return `${layout.recordPrefix}${path}/${workspace}`;
+}
+
+/** The uid of a revision whose record an earlier version of Sluice wrote, without a signature; undefined for other refs. */
+export function unsignedRecordUid(layout: RepositoryLayout, ref: string): string | undefined {
+  if (!ref.startsWith(layout.recordPrefix)) return undefined;
+  const name = ref.slice(layout.recordPrefix.length);
+  return /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(name) ? name : undefined;
+}
+
+/** Names the repository for good: a signed statement with its random id. */
+export function identityRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
+  return layout.recordPrefix.replace(/records\/$/, 'repository');
+}
+
+/** What an operator adopted: a chain of signed lists. */
+export function adoptionRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
+  return layout.recordPrefix.replace(/records\/$/, 'adopted');
 }
 
 /**
@@ -79,13 +98,22 @@ function tombstonePrefix(layout: RepositoryLayout): string {
 
 /** Ref prefixes that can say something about the packages of a repository. */
 export function watchedPrefixes(layout: RepositoryLayout): string[] {
-  return [mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS, layout.recordPrefix, tombstonePrefix(layout)];
+  return [
+    ...[mainRef(layout), DRAFTS, PROPOSED, DELETION_PROPOSED, TAGS],
+    ...[layout.recordPrefix, tombstonePrefix(layout), identityRef(layout), adoptionRef(layout)],
+  ];
 }
 
 /** The meaning of a full ref name in this layout; refs of other directories of the same Git repository are `other`. */
 export function parseRef(layout: RepositoryLayout, ref: string): RefMeaning {
   if (ref === mainRef(layout)) return { kind: 'main' };
-  if (ref.startsWith(layout.recordPrefix)) return { kind: 'record', uid: ref.slice(layout.recordPrefix.length) };
+  if (ref.startsWith(layout.recordPrefix)) {
+    const path = ref.slice(layout.recordPrefix.length);
+    const found = split(layout, path);
+    if (found === undefined) return { kind: 'other' };
+    const { package: packageName, last: workspace } = found;
+    return { kind: 'record', package: packageName, path: packagePath(layout, packageName), workspace };
+  }
   if (ref.startsWith(DRAFTS)) {
     const found = split(layout, ref.slice(DRAFTS.length));
     return found === undefined ? { kind: 'other' } : { kind: 'draft', package: found.package, workspace: found.last };

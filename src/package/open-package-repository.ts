@@ -12,6 +12,7 @@ import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
 import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
 import { MIRROR_REFSPECS } from './mirror-refspecs.ts';
+import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 import { remoteSettings } from './remote-settings.ts';
 
@@ -22,6 +23,12 @@ export function hostedFolder(dataFolder: string): string {
 
 export interface OpenOptions
   extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange'> {
+  /** What this server signs with and trusts. */
+  readonly trust: ServerTrust;
+  /** True for the address of another registered repository; default: for none. */
+  readonly isRegistered?: (address: string) => boolean;
+  /** Gives a copy of another repository an id of its own. */
+  readonly newId?: boolean;
   /** Folder for mirrors and index caches. */
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -73,7 +80,16 @@ export async function openPackageRepository(
       }
       await createBranch(git, remote, mainRef(layout), identity, options);
     }
+    const trusted = await openRepositoryTrust({
+      ...{ git, remote, layout, identity, server: options.trust, address: spec.repo, clock: options.clock },
+      ...{ isRegistered: options.isRegistered, newId: options.newId, signal: options.signal },
+      trustedKeys: () => new Map(options.trust.ledger.keys().map((key) => [key.fingerprint, key])),
+      refetch: async () => {
+        if (remote !== undefined) await git.fetch(remote, everything);
+      },
+    });
     return await PackageRepository.open({
+      ...trusted,
       name,
       namespace,
       deployment: object.spec.deployment ?? false,

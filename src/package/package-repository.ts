@@ -18,6 +18,7 @@ import type { PackageRevision } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { Renderer } from './renderer.ts';
 import { judged } from './transitions.ts';
+import type { RepositoryTrust } from './trust/repository-trust.ts';
 import type { RevisionChange } from './write/change.ts';
 import { planCreate } from './write/create.ts';
 import { checkPlace } from './write/place.ts';
@@ -35,6 +36,9 @@ export interface PackageRepositoryOptions {
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
+  readonly trust: RepositoryTrust;
+  /** True if nothing was known of the repository before: its records may be older than the last ones. */
+  readonly isFirstLook: boolean;
   /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
   readonly remote?: GitRemote;
   /** Where the index is kept between runs; undefined keeps it in memory. */
@@ -56,6 +60,8 @@ const PLAN_PATIENCE = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
 const REQUESTS_UNDER_WAY = 2;
 const WAY_PATIENCE = 10_000;
+/** Signatures that are checked before the revisions are shown again: some 30 ms of work in the thread pool. */
+const CHECKED_TOGETHER = 512;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
@@ -67,6 +73,7 @@ export class PackageRepository implements Workbench {
   readonly git: GitRepository;
   readonly index: RevisionIndex;
   readonly clock: Clock;
+  readonly trust: RepositoryTrust;
   readonly renderer: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
   /** Why the index cache was not used, if it was not. */
@@ -83,6 +90,10 @@ export class PackageRepository implements Workbench {
   /** What had been read when the cache file was written. */
   #savedReads = 0;
   #closed = false;
+  /** Version of the trusted keys that the index shows. */
+  #trustVersion: number;
+  /** Checks the signatures of what was there at the start. */
+  #checking: Promise<void> = Promise.resolve();
   #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
@@ -93,18 +104,22 @@ export class PackageRepository implements Workbench {
     this.layout = options.layout;
     this.git = options.git;
     this.clock = options.clock;
+    this.trust = options.trust;
+    this.#trustVersion = options.trust.version;
     this.renderer = options.renderer;
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
     this.#cache = cache;
     this.#options = options;
-    this.index = new RevisionIndex({ ...originOf(options), git: options.git, cache });
+    const { git, trust, isFirstLook } = options;
+    this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
     this.#refs = new TrackedRefs({
       repository: options.name,
       git: options.git,
       remote: options.remote,
       layout: options.layout,
       index: this.index,
+      trust: options.trust,
       onChange: (changes) => {
         if (!this.#closed) options.onChange(changes);
       },
@@ -121,6 +136,7 @@ export class PackageRepository implements Workbench {
     const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
     await repository.refresh();
+    repository.#checking = repository.#checkSignatures();
     return repository;
   }
 
@@ -154,16 +170,40 @@ export class PackageRepository implements Workbench {
   }
 
   /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
-  refresh(): Promise<IndexChange[]> {
-    return this.#refs.refresh();
+  async refresh(): Promise<IndexChange[]> {
+    return [...(await this.#refs.refresh()), ...(await this.#followKeys())];
   }
 
   /**
    * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
    * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
    */
-  sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
-    return this.#refs.sync(scope, signal);
+  async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
+    return [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
+  }
+
+  /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
+  async #followKeys(): Promise<IndexChange[]> {
+    const { version } = this.trust;
+    if (version === this.#trustVersion) return [];
+    this.#trustVersion = version;
+    return this.#refs.reassess();
+  }
+
+  /** Checks the signatures of the statements that were not checked when the index was read, in the background. */
+  async #checkSignatures(): Promise<void> {
+    for (;;) {
+      const unchecked = this.index.unchecked(CHECKED_TOGETHER);
+      if (unchecked.length === 0 || this.#closed) return;
+      await this.index.check(unchecked);
+      if (this.#closed) return;
+      await this.#refs.reassess(this.index.packagesOf(unchecked));
+    }
+  }
+
+  /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */
+  checked(): Promise<void> {
+    return this.#checking;
   }
 
   /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */
@@ -221,6 +261,7 @@ export class PackageRepository implements Workbench {
 
   #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#exclusive(name, context, async () => {
+      await this.#expectChecked(name);
       const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
       const { key } = this.#expect(name);
       const late = mayMoveMain(update.action);
@@ -234,6 +275,11 @@ export class PackageRepository implements Workbench {
       if (write.urgent) return carryOut(await plan());
       return this.#underWay.run(async () => carryOut(await this.#plans.run(plan)));
     });
+  }
+
+  /** What is written must not be planned on a record that does not count only because nobody has looked at its signature yet. */
+  async #expectChecked(name: string): Promise<void> {
+    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
   }
 
   #planUpdate(
@@ -259,7 +305,7 @@ export class PackageRepository implements Workbench {
   /** Nobody hears of changes from here on, also not of those that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#queue.close(this.clock);
+    await Promise.all([this.#queue.close(this.clock), this.#checking]);
     try {
       await this.saveCache();
     } finally {
@@ -308,8 +354,8 @@ export class PackageRepository implements Workbench {
   }
 }
 
-function originOf({ name, namespace, layout }: PackageRepositoryOptions): Origin {
-  return { repository: name, namespace, layout };
+function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
+  return { repository: name, namespace, layout, repositoryId: trust.repository };
 }
 
 /** The plan of an update with a lifecycle step, which always has one. */

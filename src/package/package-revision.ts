@@ -4,6 +4,7 @@ import type { CommitFacts } from './commit-message.ts';
 import type { RevisionKey } from './identity.ts';
 import type { Lifecycle } from './kernel/types.ts';
 import type { RevisionRecord } from './record.ts';
+import type { Distrust, StatementFact } from './trust/repository-trust.ts';
 
 /** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
 export interface PackageRevision {
@@ -25,9 +26,14 @@ export interface PackageRevision {
   /** Why the Kptfile cannot be read. Such a revision stays listed and cannot be proposed. */
   readonly problem: string | undefined;
   readonly tip: CommitInfo;
+  /** Its record, if a trusted key signed it; without verdicts and approvals while it is not proven to be the last one. */
   readonly record: RevisionRecord | undefined;
-  /** What its record ref points to; without a `record` that is none, or none that can be read. */
+  /** What its record ref points to; without a `record` that is none, or none that counts. */
   readonly recordOid: Oid | undefined;
+  /** The statement that `record` is from. */
+  readonly statement: StatementFact | undefined;
+  /** Why there is no `record` although there is, or was, one. */
+  readonly recordDistrust: Distrust | undefined;
   /** Set if it was published or changed without the kernel: why, as one sentence. */
   readonly outOfBand: { readonly reason: string; readonly message: string } | undefined;
   /** Other refs that claim the same name, and are not shown because of this one. */

@@ -33,6 +33,12 @@ export function effectivePolicy(
     givers: selecting.flatMap((policy) =>
       policy.spec.givers.map((rule) => ({ ...rule, policy: policy.metadata.name })),
     ),
+    validFor: selecting.flatMap((policy) =>
+      policy.spec.validFor.map(({ conditionType, duration }) => ({
+        conditionType,
+        milliseconds: parseDuration(duration) ?? 0,
+      })),
+    ),
     pushDenied: selecting.flatMap((policy) => (policy.spec.pushMayGive ? policy.spec.pushDenied : ['*'])),
     validatorConditions: new Map(
       selecting.flatMap((policy) =>
@@ -41,6 +47,7 @@ export function effectivePolicy(
     ),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
     commitBudgetPerHour:
       selecting.length === 0
         ? DEFAULT_POLICY.commitBudgetPerHour

@@ -8,6 +8,8 @@ export interface EffectivePolicy {
   readonly enforcement: Enforcement;
   readonly requiredGates: readonly RequiredGate[];
   readonly givers: readonly GiverRule[];
+  /** How long verdicts count, in milliseconds, by condition type or prefix ending in `*`. */
+  readonly validFor: readonly { readonly conditionType: string; readonly milliseconds: number }[];
   /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
   readonly pushDenied: readonly string[];
   /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
@@ -15,6 +17,8 @@ export interface EffectivePolicy {
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
+  /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
+  readonly breakGlass: readonly string[];
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
   /** Condition type to the milliseconds after which a closed gate is overdue. */
@@ -41,10 +45,12 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   enforcement: 'enforce',
   requiredGates: [],
   givers: [],
+  validFor: [],
   pushDenied: [],
   validatorConditions: new Map(),
   autoPropose: false,
   forbidSelfApproval: false,
+  breakGlass: [],
   commitBudgetPerHour: 50,
   gateDeadlines: {},
 };
@@ -74,7 +80,8 @@ export function refuseGiver(
   return undefined;
 }
 
-function isActor(pattern: string, actor: Actor): boolean {
+/** `group:<name>` matches the members of a group, anything else the actor of that name. */
+export function isActor(pattern: string, actor: Actor): boolean {
   if (pattern.startsWith('group:')) return actor.groups?.includes(pattern.slice('group:'.length)) ?? false;
   return pattern === actor.name;
 }

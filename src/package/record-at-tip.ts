@@ -2,11 +2,12 @@ import { type Condition, conditionsOf, type Kptfile, readKptfile } from '../../k
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Oid } from '../git/git-repository.ts';
-import { parseCommitMessage } from './commit-message.ts';
+import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
+import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageContent } from './content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from './inputs.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
-import { emptyRecord, type RevisionRecord, withStep } from './record.ts';
+import { emptyRecord, type RevisionRecord, withContributor, withStep } from './record.ts';
 import { PUSH_ACTOR, recordAtTip, syncVerdicts } from './verdict.ts';
 import type { Workbench } from './write/workbench.ts';
 
@@ -30,11 +31,14 @@ export async function currentRecord(
   const { start, before, pushed } = await pushesOf(bench, revision);
   let next = start;
   let known = before;
+  const context = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+  // Who changed a draft before its record was lost is not known any more.
+  if (revision.recordDistrust !== undefined) next = contributed(next, context, revision.tip.time, revision.commit);
   for (const point of pushed) {
+    next = contributed(next, context, point.time, point.commit);
     if (point.kptfile === undefined) continue;
     const conditions = conditionsOf(point.kptfile);
     const inputs = point.commit === revision.commit ? content : await inputsAt(bench, earlier(revision, point));
-    const context = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
     next = syncVerdicts(next, { conditions, known }, inputs ?? UNKNOWN_INPUTS, context, timestamp(point.time));
     known = conditions;
   }
@@ -46,8 +50,14 @@ export async function currentRecord(
   return { ...next, commit: revision.commit };
 }
 
+function contributed(record: RevisionRecord, context: RequestContext, time: number, commit: Oid): RevisionRecord {
+  const known = record.contributors ?? [];
+  const contributors = withContributor(known, context, timestamp(time), commit);
+  return contributors.length === known.length ? record : { ...record, contributors };
+}
+
 function publishedRecord(revision: PackageRevision, inputs: PackageInputs): RevisionRecord {
-  const folded = revision.tip.facts.record;
+  const folded = publishedRecordOf(revision.tip.facts);
   // A tag that did not come through the kernel can say anything.
   if (folded !== undefined && revision.outOfBand === undefined) {
     const kept = revision.record ?? { version: 1, commit: revision.commit };

@@ -1,5 +1,13 @@
 import { z } from 'zod';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import type { RequestContext } from '../resource/request-context.ts';
+import {
+  payloadOf,
+  SIGNATURE_TRAILER,
+  type SignedStatement,
+  type StatementHead,
+  statementHeadSchema,
+} from './trust/statement.ts';
 
 /**
  * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the
@@ -36,6 +44,30 @@ export const stepSchema = z.object({
   gates: z.array(z.string()).optional(),
 });
 
+/** A person, or a plain push, that changed the content since the last published revision. */
+export const contributorSchema = z.object({
+  /** The actor; `push` for a push by an unknown person. */
+  name: z.string(),
+  face: z.string(),
+  /** RFC 3339. */
+  since: z.string(),
+  /** The first commit of this contributor. */
+  commit: z.string().optional(),
+});
+
+/** A person's approval of one content; it counts as long as the package holds that content. */
+export const approvalSchema = z.object({
+  subject: z.string(),
+  /** Content digest, and tree of the package, that were approved. */
+  content: z.string(),
+  tree: z.string(),
+  /** RFC 3339. */
+  at: z.string(),
+  face: z.string(),
+  /** Where it can be looked up, such as the address of a review. */
+  evidence: z.string().optional(),
+});
+
 const recordSchema = z.object({
   version: z.literal(1),
   /** The request that wrote this record. `made` is the commit on the draft that came with it, if one did. */
@@ -45,6 +77,11 @@ const recordSchema = z.object({
   verdicts: z.array(verdictSchema),
   /** Lifecycle steps, oldest first, the last 50. */
   steps: z.array(stepSchema),
+  /** Who changed the content since the last published revision, whichever controller carried it forward. */
+  contributors: z.array(contributorSchema).optional(),
+  approvals: z.array(approvalSchema).optional(),
+  /** Gates that were required when the revision was proposed; they stay required until it is rejected or published. */
+  proposal: z.object({ gates: z.array(z.string()) }).optional(),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
   /** Porch's word for how the revision was made. */
@@ -63,7 +100,24 @@ const recordSchema = z.object({
 
 export type Verdict = Readonly<z.infer<typeof verdictSchema>>;
 export type LifecycleStep = Readonly<z.infer<typeof stepSchema>>;
+export type Contributor = Readonly<z.infer<typeof contributorSchema>>;
+export type Approval = Readonly<z.infer<typeof approvalSchema>>;
 export type RevisionRecord = Readonly<z.infer<typeof recordSchema>>;
+
+const recordStatementSchema = statementHeadSchema.extend({ kind: z.literal('record'), record: recordSchema });
+
+/** What is signed of a record. */
+export interface RecordStatement extends StatementHead {
+  readonly kind: 'record';
+  readonly record: RevisionRecord;
+}
+
+/** A record as it was read, before anything is known of its signature. */
+export interface ReadRecord {
+  readonly record: RevisionRecord;
+  /** Undefined for a record that an earlier version wrote without a statement. */
+  readonly signed: SignedStatement<RecordStatement> | undefined;
+}
 
 const MAX_STEPS = 50;
 
@@ -71,17 +125,25 @@ export function emptyRecord(commit: string): RevisionRecord {
   return { version: 1, commit, verdicts: [], steps: [] };
 }
 
-/** The commit message that carries a record. */
-export function formatRecord(subject: string, record: RevisionRecord): string {
-  return `${oneLine(subject)}\n\n${JSON.stringify(record)}\n`;
+/** The commit message that carries a signed record: a subject, the payload in one line, the signature as a trailer. */
+export function formatRecord(subject: string, { statement, signature }: SignedStatement<RecordStatement>): string {
+  return `${oneLine(subject)}\n\n${payloadOf(statement)}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
-export function parseRecord(message: string): RevisionRecord {
+export function parseRecord(message: string): ReadRecord {
   const start = message.indexOf('\n\n');
   if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
+  const [payload = '', signature] = message.slice(start + 2).split(`\n\n${SIGNATURE_TRAILER}: `);
   try {
-    return recordSchema.parse(JSON.parse(message.slice(start + 2)));
+    const value: unknown = JSON.parse(payload);
+    if ((value as { statement?: unknown } | null)?.statement === undefined) {
+      return { record: recordSchema.parse(value), signed: undefined };
+    }
+    const { record } = recordStatementSchema.parse(value);
+    // The value as it was read: the signature covers fields that a later version added.
+    const statement = value as RecordStatement;
+    return { record, signed: { statement, signature: (signature ?? '').trim() } };
   } catch (error) {
     throw new SluiceError('Corrupt', `the record is not readable: ${messageOf(error)}`, { cause: error });
   }
@@ -89,6 +151,17 @@ export function parseRecord(message: string): RevisionRecord {
 
 export function withStep(record: RevisionRecord, step: LifecycleStep): RevisionRecord {
   return { ...record, steps: [...record.steps, step].slice(-MAX_STEPS) };
+}
+
+/** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */
+export function withContributor(
+  contributors: readonly Contributor[],
+  { actor, face }: Pick<RequestContext, 'actor' | 'face'>,
+  since: string,
+  commit: string,
+): Contributor[] {
+  if (face === 'controller' || contributors.some(({ name }) => name === actor.name)) return [...contributors];
+  return [...contributors, { name: actor.name, face, since, commit }];
 }
 
 /** The verdict on a type; a record has at most one for each. */

@@ -1,3 +1,4 @@
+import { timestamp } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageContent } from './content.ts';
@@ -32,6 +33,8 @@ export interface Judgement {
   readonly record: RevisionRecord;
   readonly policy: EffectivePolicy;
   readonly gates: readonly Gate[];
+  /** When, RFC 3339. */
+  readonly at: string;
 }
 
 export type RevisionListener = (changes: readonly IndexChange[]) => void;
@@ -240,7 +243,8 @@ export class RevisionStore {
     const content = await repository.content(revision);
     const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
-    return { revision, content, record, policy, gates: evaluateGates(factsOf(revision, record, content), policy) };
+    const at = timestamp(repository.clock.now());
+    return { revision, content, record, policy, gates: evaluateGates(factsOf(revision, record, content), policy, at), at };
   }
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */

@@ -16,6 +16,8 @@ import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
 import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../layout.ts';
 import { branchesFirst, MIRROR_REFSPECS } from '../mirror-refspecs.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
 import type { WriteTarget } from './write-queue.ts';
 
 export interface TrackedRefsOptions {
@@ -25,6 +27,7 @@ export interface TrackedRefsOptions {
   readonly remote: GitRemote | undefined;
   readonly layout: RepositoryLayout;
   readonly index: RevisionIndex;
+  readonly trust: RepositoryTrust;
   /** Told of what changed in the index, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
@@ -119,6 +122,19 @@ export class TrackedRefs implements WriteTarget {
       if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
       throw error;
     }
+  }
+
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void {
+    this.#options.trust.raise(marks, durable);
+  }
+
+  /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
+  reassess(packages?: Iterable<string>): Promise<IndexChange[]> {
+    return this.#taking.run(async () => {
+      const changed = await this.#options.index.reassess(packages);
+      if (changed.length > 0) this.#options.onChange(changed);
+      return changed;
+    });
   }
 
   async show(updates: readonly RefUpdate[]): Promise<void> {

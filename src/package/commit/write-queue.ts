@@ -3,6 +3,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
 import { afterRefusal } from './after-refusal.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
@@ -14,6 +15,8 @@ export interface WriteTarget extends RefView {
   alone<Result>(section: () => Promise<Result>): Promise<Result>;
   /** Carries updates out, all or none. */
   carryOut(updates: readonly RefUpdate[]): Promise<void>;
+  /** Notes how far statements have come; on disk when it returns if `durable`. */
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void;
   /** Shows what was carried out. */
   show(updates: readonly RefUpdate[]): Promise<void>;
   /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
@@ -137,6 +140,10 @@ export class WriteQueue {
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
     try {
+      this.#target.raiseMarks(
+        planned.flatMap(({ plan }) => plan.marks),
+        planned.some(({ plan }) => plan.takesBack),
+      );
       await this.#target.show(updates);
     } catch (error) {
       for (const { write } of planned) write.over.reject(notShown(error));

@@ -1,4 +1,3 @@
-import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import { isRevisionKey, revisionName, revisionUid } from '../identity.ts';
@@ -16,11 +15,21 @@ import { type CommitText, TipFact } from './tip-fact.ts';
 export interface Candidate
   extends Omit<
     PackageRevision,
-    'latest' | 'etag' | 'record' | 'recordOid' | 'hides' | 'kptfile' | 'problem' | 'tip' | 'outOfBand'
+    | 'latest'
+    | 'etag'
+    | 'record'
+    | 'recordOid'
+    | 'statement'
+    | 'recordDistrust'
+    | 'hides'
+    | 'kptfile'
+    | 'problem'
+    | 'tip'
+    | 'outOfBand'
   > {
   readonly fact: KptfileFact;
   readonly tip: TipFact;
-  /** Of a tag; what is wrong with a placeholder depends on others. */
+  /** What a tag says of itself that is wrong; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
@@ -33,6 +42,8 @@ export interface Origin {
   readonly repository: string;
   readonly namespace: string;
   readonly layout: RepositoryLayout;
+  /** Id of the repository, which statements name. */
+  readonly repositoryId: string;
 }
 
 const LIFECYCLE_OF = { draft: 'Draft', proposed: 'Proposed', published: 'Published' } as const;
@@ -55,9 +66,9 @@ export function refCandidate(
   if (meaning.kind !== 'published') return candidateOf(origin, shown, tip, meaning.workspace, kptfileOf);
   if (tip.kptfileBlob === undefined) return undefined;
   const info = tip.text.value;
-  const workspace = workspaceOf(meaning.version, path, info.facts.annotations);
+  const workspace = workspaceOf(meaning.version, path, info.facts);
   const candidate = candidateOf(origin, shown, tip, workspace, kptfileOf);
-  const outOfBand = judgeTag(candidate, info, meaning.version);
+  const outOfBand = judgeTag(origin, candidate, info, meaning.version);
   return outOfBand === undefined ? candidate : { ...candidate, outOfBand: LazyJson.of(outOfBand) };
 }
 
@@ -130,22 +141,16 @@ export function placeholderCandidate(
 }
 
 /** Why a tag did not come through the kernel; undefined if it did. */
-function judgeTag(candidate: Candidate, info: CommitText, version: string): OutOfBand | undefined {
-  const { fact, path } = candidate;
-  const { parents, facts, subject } = info;
+function judgeTag(
+  { repositoryId }: Origin,
+  { path, tip }: Candidate,
+  { parents, facts, subject }: CommitText,
+  version: string,
+): OutOfBand | undefined {
+  const { tree } = tip;
   const judgement = judgePublication({
-    parents: parents.length,
-    commit: facts,
-    subject,
-    path,
-    version,
-    // Only an approval with a record is judged by them.
-    get gates() {
-      return fact.kptfile === undefined ? [] : gatesOf(fact.kptfile);
-    },
-    get conditions() {
-      return fact.kptfile === undefined ? new Map() : conditionsOf(fact.kptfile);
-    },
+    ...{ parents: parents.length, commit: facts, subject, path, version, tree },
+    repository: repositoryId,
   });
   return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
 }
@@ -180,12 +185,10 @@ function rank(candidate: Candidate): number {
   return (isRevisionKey(candidate.key) ? 10 : 0) + further;
 }
 
-/** The workspace a tag was published from stands in its approval commit; a tag made by hand is its own workspace. */
-function workspaceOf(
-  version: string,
-  path: string,
-  annotations: readonly { package: string; workspaceName: string; revision?: string }[],
-): string {
+/** The workspace a tag was published from stands in its statement or approval commit; a tag made by hand is its own workspace. */
+function workspaceOf(version: string, path: string, { annotations, statement }: CommitText['facts']): string {
+  const signed = statement?.statement;
+  if (signed?.package === path && `v${signed.revision}` === version) return signed.workspace;
   const number = version.replace(/^v/, '');
   const own = annotations.find(({ package: of, revision }) => of === path && revision?.replace(/^v/, '') === number);
   return own === undefined || own.workspaceName === '' ? version : own.workspaceName;

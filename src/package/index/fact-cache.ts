@@ -1,7 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { RevisionRecord } from '../record.ts';
 import type { Candidate } from './candidate.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
+import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
 
 /** A package found on the main branch. */
@@ -35,7 +35,9 @@ export class FactCache {
   /** By blob. */
   kptfiles = new Map<Oid, KptfileFact>();
   /** By record commit; null for one that cannot be read. */
-  records = new Map<Oid, RevisionRecord | null>();
+  records = new Map<Oid, RecordFact | null>();
+  /** Keys that made the statements in commits of this process, so that it need not check them. */
+  readonly ownSigners = new Map<Oid, string>();
   /** By tree of a package folder on the main branch: the Kptfile in it. For a short while too. */
   readonly folders = new Map<Oid, Oid>();
   /** What an earlier process made out, by ref, and of the main branch, until the index has taken it over. */

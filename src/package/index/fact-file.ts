@@ -3,15 +3,18 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Oid } from '../../git/git-repository.ts';
-import type { RevisionRecord } from '../record.ts';
+import type { RecordStatement, RevisionRecord } from '../record.ts';
+import type { Signer } from '../trust/repository-trust.ts';
 import type { Origin } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
+import { RecordFact } from './record-fact.ts';
 import { TipFact } from './tip-fact.ts';
+import type { SignedStatement } from '../trust/statement.ts';
 
 /** Changes with the meaning of an entry, and with how a publication is judged; files of another version are not read. */
-const VERSION = 'sluice-index 4';
+const VERSION = 'sluice-index 5';
 /** Bytes that are written or read before others get their turn: a few milliseconds of work. */
 const CHUNK = 256 * 1024;
 /** A file of this size would be of a million revisions. */
@@ -29,7 +32,14 @@ const OID_LENGTH = 40;
 const UID_LENGTH = 36;
 const NO_OID = '-'.repeat(OID_LENGTH);
 
-type Line = ['p', Oid, string] | ['r', Oid, RevisionRecord | null] | ['f', FolderFact];
+interface SavedRecord {
+  /** Of a record without a statement. */
+  readonly record?: RevisionRecord;
+  readonly signed?: SignedStatement<RecordStatement>;
+  readonly signer?: string | null;
+}
+
+type Line = ['p', Oid, string] | ['r', Oid, SavedRecord | null] | ['f', FolderFact];
 
 /** Reads a cache file; an absent or damaged one, or one of another place, gives an empty cache and the reason. */
 export async function loadFactCache(
@@ -48,8 +58,8 @@ export async function loadFactCache(
 }
 
 /** What was made out holds for this place only. */
-function headerOf({ repository, namespace, layout }: Origin): string {
-  return `${VERSION} ${JSON.stringify([repository, namespace, layout.branch, layout.directory])}\n`;
+function headerOf({ repository, namespace, layout, repositoryId }: Origin): string {
+  return `${VERSION} ${JSON.stringify([repository, namespace, layout.branch, layout.directory, repositoryId])}\n`;
 }
 
 /** Undefined if it is damaged: it must not show revisions that are not there, so that no line counts unless all are as written. */
@@ -115,7 +125,7 @@ function putLine(cache: FactCache, data: Buffer, start: number, stop: number): v
   else {
     const line = JSON.parse(data.toString('utf8', start, stop)) as Line;
     if (line[0] === 'f') cache.main?.folders.set(line[1].path, line[1]);
-    else if (line[0] === 'r') cache.records.set(line[1], line[2]);
+    else if (line[0] === 'r') cache.records.set(line[1], savedRecord(line[2]));
     else cache.kptfiles.set(line[1], KptfileFact.ofProblem(line[2]));
   }
 }
@@ -126,14 +136,40 @@ function putShown(cache: FactCache, data: Buffer, start: number, stop: number): 
   const ref = tip + 3 * OID_LENGTH;
   const workspace = data.indexOf(TAB, ref) + 1;
   const fault = data.indexOf(TAB, workspace) + 1;
-  const text = data.indexOf(TAB, fault) + 1;
+  const signer = data.indexOf(TAB, fault) + 1;
+  const text = data.indexOf(TAB, signer) + 1;
+  const shown = tipAt(data, tip, text, stop);
+  putMemos(shown, data.toString('latin1', signer, text - 1));
   cache.shown.set(data.toString('utf8', ref, workspace - 1), {
     oid: data.toString('latin1', start, uid),
     uid: data.toString('latin1', uid, tip),
     workspace: JSON.parse(data.toString('utf8', workspace, fault - 1)) as string,
-    outOfBand: fault === text - 1 ? undefined : new LazyJson(data, fault, text - 1),
-    tip: tipAt(data, tip, text, stop),
+    outOfBand: fault === signer - 1 ? undefined : new LazyJson(data, fault, signer - 1),
+    tip: shown,
   });
+}
+
+function saved({ record, signed, signer }: RecordFact): SavedRecord {
+  if (signed === undefined) return { record };
+  return signer === undefined ? { signed } : { signed, signer };
+}
+
+function savedRecord(saved: SavedRecord | null): RecordFact | null {
+  const record = saved?.record ?? saved?.signed?.statement.record;
+  return record === undefined ? null : new RecordFact({ record, signed: saved?.signed }, saved?.signer);
+}
+
+/** What was found out about the statement of a tip: `+` or `-` for the main branch, then the key, `!` for a bad signature. */
+function memosOf({ signer, onMain }: TipFact): string {
+  if (signer === undefined) return '';
+  return `${onMain === undefined ? '?' : onMain ? '+' : '-'}${signer ?? '!'}`;
+}
+
+function putMemos(tip: TipFact, memos: string): void {
+  if (memos === '') return;
+  const signer: Signer = memos.slice(1) === '!' ? null : memos.slice(1);
+  tip.signer = signer;
+  if (memos[0] !== '?') tip.onMain = memos[0] === '+';
 }
 
 /** The ids of a tip stand together, its text further on. */
@@ -159,9 +195,9 @@ function* linesOf(cache: FactCache): Generator<string> {
   const ids = ({ oid, tree = NO_OID, kptfileBlob = NO_OID }: TipFact) => oid + tree + kptfileBlob;
   for (const [key, { json, problem = '' }] of cache.kptfiles)
     yield json === undefined ? line('p', key, problem) : `k${key}${json.text}`;
-  for (const [key, value] of cache.records) yield line('r', key, value);
+  for (const [key, fact] of cache.records) yield line('r', key, fact && saved(fact));
   for (const [ref, { oid, uid, workspace, outOfBand, tip }] of cache.shown) {
-    yield `s${oid}${uid}${ids(tip)}${ref}\t${JSON.stringify(workspace)}\t${outOfBand?.text ?? ''}\t${tip.text.text}`;
+    yield `s${oid}${uid}${ids(tip)}${ref}\t${JSON.stringify(workspace)}\t${outOfBand?.text ?? ''}\t${memosOf(tip)}\t${tip.text.text}`;
   }
   if (cache.main === undefined) return;
   yield `m${ids(cache.main.tip)}${cache.main.tip.text.text}`;

@@ -6,10 +6,11 @@ import { inSlices } from '../../git/in-slices.ts';
 import { targetOfTag } from '../../git/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../git/tree-codec.ts';
 import { parseCommitMessage } from '../commit-message.ts';
-import { parseRecord, type RevisionRecord } from '../record.ts';
+import { parseRecord } from '../record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
+import { RecordFact } from './record-fact.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
 /** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
@@ -240,10 +241,10 @@ function describe(commit: GitObject): CommitFact | undefined {
   }
 }
 
-function readRecord(object: GitObject | undefined): RevisionRecord | null {
+function readRecord(object: GitObject | undefined): RecordFact | null {
   if (object?.type !== 'commit') return null;
   try {
-    return parseRecord(parseCommit(object.data, object.oid).message);
+    return new RecordFact(parseRecord(parseCommit(object.data, object.oid).message));
   } catch {
     // An unreadable record counts as missing, which never opens a gate.
     return null;

@@ -3,10 +3,13 @@ import { inSlices } from '../../git/in-slices.ts';
 import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
-import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
+import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
+import { DELETED } from '../trust/trust-ledger.ts';
+import { type Candidate, judgePlaceholder, type OutOfBand, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';
+import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
 
 export interface IndexChange {
@@ -23,6 +26,8 @@ export interface News {
   readonly main: MainNews | undefined;
   /** Packages that are concerned by other changes: of records and marks. */
   readonly packages: ReadonlySet<string>;
+  /** Records that were read. */
+  readonly records: ReadonlySet<Oid>;
 }
 
 /** What became of the packages on the main branch, by package; undefined for those that are gone. */
@@ -34,11 +39,23 @@ export interface MainNews {
 /** What is asked of the surroundings of a state. */
 interface Surroundings {
   readonly layout: RepositoryLayout;
+  readonly trust: RepositoryTrust;
   /** What a record commit says, as far as it was read. */
-  recordAt(oid: Oid): RevisionRecord | undefined;
+  recordAt(oid: Oid): RecordFact | undefined;
+  /** True for a tag that an operator adopted as it is. */
+  isAdopted(ref: string, oid: Oid): boolean;
+  /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
+  isOnLine(commit: Oid, head: Oid): boolean | undefined;
 }
 
 const NONE: readonly string[] = [];
+const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
+const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
+
+/** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
+function unproven({ approvals: _approvals, settled: _settled, ...record }: RevisionRecord): RevisionRecord {
+  return { ...record, verdicts: [] };
+}
 
 /** The refs of a repository and the revisions that they come to. */
 export class IndexState {
@@ -100,7 +117,7 @@ export class IndexState {
   }
 
   /** The news that bring back what is there now, where others are taken in first. */
-  inverse({ refs, candidates, main, packages }: News): News {
+  inverse({ refs, candidates, main, packages, records }: News): News {
     const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
       new Map(Array.from(keys, (key) => [key, values.get(key)]));
     return {
@@ -110,7 +127,7 @@ export class IndexState {
         tip: this.#mainTip,
         candidates: known(main.candidates.keys(), this.#placeholders),
       },
-      packages,
+      ...{ packages, records },
     };
   }
 
@@ -165,6 +182,11 @@ export class IndexState {
     }
   }
 
+  /** Evaluates revisions again after something changed that is no ref: keys, adoptions, or what was found out about signatures. */
+  reassess(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
+    return this.#assemble(packages);
+  }
+
   /** Puts the revisions of packages together and says which of them changed. */
   *#assemble(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
     const changes: IndexChange[] = [];
@@ -209,16 +231,54 @@ export class IndexState {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const { layout, recordAt } = this.#surroundings;
-    const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, candidate.uid));
-    const record = recordOid === undefined ? undefined : recordAt(recordOid);
+    const { layout, recordAt, isAdopted: isAdoptedTag } = this.#surroundings;
+    const { path, key } = candidate;
+    const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, path, key.workspace));
+    const fact = recordOid === undefined ? undefined : recordAt(recordOid);
+    const trusted = this.#trustedRecord(candidate, recordOid, fact);
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : undefined;
-    const outOfBand = fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
+    const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : this.#distrustOfTag(candidate);
+    const isAdopted = candidate.lifecycle === 'Published' && isAdoptedTag(candidate.ref, candidate.refOid);
+    const outOfBand = isAdopted ? undefined : fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
-    return new IndexedRevision(candidate, { lifecycle, latest, record, recordOid, outOfBand, hides });
+    return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
+  }
+
+  /** The record as far as it is trusted. */
+  #trustedRecord(
+    { path, key, lifecycle }: Candidate,
+    recordOid: Oid | undefined,
+    fact: RecordFact | undefined,
+  ): Pick<PackageRevision, 'record' | 'statement' | 'recordDistrust'> {
+    const { trust } = this.#surroundings;
+    const scope = { package: path, workspace: key.workspace };
+    if (recordOid === undefined) {
+      const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
+      return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
+    }
+    const statement = fact?.statement;
+    const recordDistrust = trust.distrustOfRecord(statement, scope);
+    if (recordDistrust !== undefined || fact === undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
+    const record = trust.isProven(scope, statement) ? fact.record : unproven(fact.record);
+    return { record, statement, recordDistrust };
+  }
+
+  /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
+  #distrustOfTag({ lifecycle, outOfBand, tip }: Candidate): OutOfBand | undefined {
+    if (lifecycle !== 'Published' || outOfBand !== undefined) return undefined;
+    const { trust, isOnLine } = this.#surroundings;
+    const distrust = trust.distrustOfSigner(tip.signer);
+    if (distrust !== undefined) return distrust;
+    const revocation = trust.revocationOf(tip.signer);
+    if (revocation !== undefined) {
+      const known = revocation.head === undefined ? false : isOnLine(tip.oid, revocation.head);
+      if (known === undefined) return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
+      if (!known) return revoked(revocation.key);
+    }
+    if (tip.onMain !== false) return undefined;
+    return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
   }
 
   #isMarked(candidate: Candidate): boolean {

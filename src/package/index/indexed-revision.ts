@@ -5,13 +5,18 @@ import type { RevisionKey } from '../identity.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { type CommitInfo, isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
+import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
 import type { Candidate, OutOfBand } from './candidate.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
 import type { LazyJson } from './lazy-json.ts';
 import type { TipFact } from './tip-fact.ts';
 
 /** What a revision is besides what its ref shows. */
-interface Completion extends Pick<PackageRevision, 'lifecycle' | 'latest' | 'record' | 'recordOid' | 'hides'> {
+interface Completion
+  extends Pick<
+    PackageRevision,
+    'lifecycle' | 'latest' | 'record' | 'recordOid' | 'statement' | 'recordDistrust' | 'hides'
+  > {
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
@@ -30,6 +35,8 @@ export class IndexedRevision implements PackageRevision {
   readonly problem: string | undefined;
   readonly record: RevisionRecord | undefined;
   readonly recordOid: Oid | undefined;
+  readonly statement: StatementFact | undefined;
+  readonly recordDistrust: Distrust | undefined;
   readonly hides: readonly string[];
   readonly #outOfBand: LazyJson<OutOfBand> | undefined;
   readonly #fact: KptfileFact;
@@ -50,6 +57,8 @@ export class IndexedRevision implements PackageRevision {
     this.problem = candidate.fact.problem;
     this.record = completion.record;
     this.recordOid = completion.recordOid;
+    this.statement = completion.statement;
+    this.recordDistrust = completion.recordDistrust;
     this.#outOfBand = completion.outOfBand;
     this.hides = completion.hides;
     this.#fact = candidate.fact;
@@ -75,6 +84,7 @@ export class IndexedRevision implements PackageRevision {
         // Every publication moves the main branch; the placeholders of other packages must not change by that.
         isPlaceholder(this) ? this.#tip.tree : this.refOid,
         ...[this.recordOid, this.lifecycle, this.latest, this.outOfBand?.message],
+        ...[this.record !== undefined, this.recordDistrust?.message],
         ...this.hides,
       ].join('\n'),
     );

@@ -2,6 +2,9 @@ import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts'
 import { inSlices } from '../../git/in-slices.ts';
 import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import { scopeOf } from '../trust/statement.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
 import {
   type Candidate,
   headText,
@@ -16,6 +19,8 @@ import { FactReader } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
 import { type IndexChange, IndexState, type MainNews, type News } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
+import { MainLines } from './main-lines.ts';
+import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
 import type { TipFact } from './tip-fact.ts';
 
@@ -36,6 +41,11 @@ export class RevisionIndex {
   readonly #layout: RepositoryLayout;
   readonly #cache: FactCache;
   readonly #reader: FactReader;
+  readonly #trust: RepositoryTrust;
+  readonly #lines: MainLines;
+  readonly #isAdopted: (ref: string, oid: Oid) => boolean;
+  /** Nothing is known of this repository: its records may be older than the last ones. */
+  #isFirstLook: boolean;
 
   #state: IndexState;
   /** Kptfiles and records in use when they were counted last. */
@@ -47,13 +57,25 @@ export class RevisionIndex {
     layout: RepositoryLayout;
     git: GitRepository;
     cache: FactCache;
+    trust: RepositoryTrust;
+    /** True if the ledger did not know the repository before. */
+    isFirstLook: boolean;
+    /** Tags that an operator adopted as they are. */
+    isAdopted?: (ref: string, oid: Oid) => boolean;
   }) {
-    this.#origin = options;
+    this.#origin = { ...options, repositoryId: options.trust.repository };
+    this.#trust = options.trust;
+    this.#isFirstLook = options.isFirstLook;
+    this.#isAdopted = options.isAdopted ?? (() => false);
+    this.#lines = new MainLines(options.git);
     this.#layout = options.layout;
     this.#cache = options.cache;
     this.#reader = new FactReader(options.git, options.cache);
     const recordAt = (oid: Oid) => options.cache.records.get(oid) ?? undefined;
-    this.#state = new IndexState({ layout: options.layout, recordAt });
+    this.#state = new IndexState({
+      ...{ layout: options.layout, trust: options.trust, recordAt, isAdopted: this.#isAdopted },
+      isOnLine: (commit, head) => this.#lines.isOn(commit, head),
+    });
   }
 
   get(name: string): PackageRevision | undefined {
@@ -121,6 +143,8 @@ export class RevisionIndex {
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const news = await this.#read(changes);
+    this.#raiseMarks(news);
+    this.#isFirstLook = false;
     let changed: IndexChange[];
     if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(news));
     else {
@@ -129,8 +153,87 @@ export class RevisionIndex {
       this.#state = next;
     }
     this.#cache.forgetEarlier();
+    this.#cache.ownSigners.clear();
     await this.#forgetUnused();
     return changed;
+  }
+
+  /** Notes the keys with which this process signed the statements in these commits. */
+  noteSigner(commit: Oid, fingerprint: string): void {
+    this.#cache.ownSigners.set(commit, fingerprint);
+  }
+
+  /** Statements whose signatures were not checked yet, at most `limit`. */
+  unchecked(limit: number): Unchecked[] {
+    const found: Unchecked[] = [];
+    for (const candidate of this.#state.candidates.values()) {
+      if (found.length >= limit) return found;
+      found.push(...this.#uncheckedOf(candidate));
+    }
+    return found;
+  }
+
+  /** Checks signatures. What they say is shown by the next `reassess`. */
+  async check(unchecked: readonly Unchecked[], head = this.mainHead): Promise<void> {
+    await checkSignatures(unchecked, this.#trust, this.#cache.ownSigners);
+    await this.#lookForMain(unchecked, head);
+  }
+
+  /**
+   * Evaluates revisions again after something changed that is no ref: trusted keys, adoptions, or what `check` found out. Returns
+   * those that changed by it. Not while a call of `apply` runs.
+   */
+  async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
+    for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
+    return runInSlices(this.#state.reassess(new Set(packages)));
+  }
+
+  /** The packages that statements are about. */
+  packagesOf(unchecked: readonly Unchecked[]): Set<string> {
+    const oids = new Set(unchecked.map(({ oid }) => oid));
+    const packages = new Set<string>();
+    for (const candidate of this.#state.candidates.values()) {
+      const record = this.#recordOf(candidate);
+      if (oids.has(candidate.tip.oid) || (record !== undefined && oids.has(record))) packages.add(candidate.key.package);
+    }
+    return packages;
+  }
+
+  #uncheckedOf(candidate: Candidate): Unchecked[] {
+    const { lifecycle, outOfBand, tip } = candidate;
+    const found: Unchecked[] = [];
+    if (lifecycle === 'Published' && outOfBand === undefined && tip.signer === undefined) found.push({ oid: tip.oid, tip });
+    const oid = this.#recordOf(candidate);
+    const fact = oid === undefined ? undefined : this.#cache.records.get(oid);
+    if (oid !== undefined && fact?.signed !== undefined && fact.signer === undefined) found.push({ oid, fact });
+    return found;
+  }
+
+  #recordOf({ path, key }: Candidate): Oid | undefined {
+    return this.#state.hasRecords ? this.#state.refs.get(recordRef(this.#layout, path, key.workspace)) : undefined;
+  }
+
+  /** Statements that are new and count raise the marks. At a first look all do, since nobody knows whether they are the last ones. */
+  #raiseMarks({ records }: News): void {
+    const marks: NewMark[] = [];
+    for (const oid of records) {
+      const statement = this.#cache.records.get(oid)?.statement;
+      if (statement === undefined || statement.head.repository !== this.#trust.repository) continue;
+      const scope = scopeOf(statement.head);
+      const { sequence } = statement.head;
+      if (sequence <= (this.#trust.mark(scope)?.sequence ?? 0)) continue;
+      if (!this.#isFirstLook && this.#trust.distrustOfRecord(statement, scope) !== undefined) continue;
+      marks.push({ scope, sequence, digest: statement.digest, proven: !this.#isFirstLook });
+    }
+    this.#trust.raise(marks, false);
+  }
+
+  /** Whether publications that were not seen before are on the main branch. */
+  async #lookForMain(unchecked: readonly Unchecked[], head: Oid | undefined): Promise<void> {
+    const tips = unchecked.flatMap((item) => ('tip' in item && item.tip.onMain === undefined ? item.tip : []));
+    if (tips.length === 0) return;
+    const found = await this.#lines.find(new Set(tips.map(({ oid }) => oid)), head, this.#trust.mainHead);
+    for (const tip of tips) tip.onMain = found.has(tip.oid);
   }
 
   async #forgetUnused(): Promise<void> {
@@ -165,7 +268,7 @@ export class RevisionIndex {
       if (meaning.kind === 'main') after.set(name, oid);
       else if (meaning.kind === 'record') {
         after.set(name, oid);
-        for (const { key } of this.#state.claimants(meaning.uid)) packages.add(key.package);
+        packages.add(meaning.package);
         if (oid !== undefined) records.add(oid);
       } else if (meaning.kind === 'deletionProposed') packages.add(meaning.package);
       else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
@@ -195,7 +298,7 @@ export class RevisionIndex {
     // Records can be there before the revisions that they speak about.
     const addRecord = (candidate: Candidate | undefined) => {
       if (candidate === undefined) return;
-      const ref = recordRef(this.#layout, candidate.uid);
+      const ref = recordRef(this.#layout, candidate.path, candidate.key.workspace);
       const oid = after.has(ref) ? after.get(ref) : this.#state.refs.get(ref);
       if (oid !== undefined) records.add(oid);
     };
@@ -204,7 +307,28 @@ export class RevisionIndex {
       await inSlices(main?.candidates.values() ?? [], addRecord);
     }
     await this.#reader.records([...records]);
-    return { refs: changes, candidates, main, packages };
+    await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
+    return { refs: changes, candidates, main, packages, records };
+  }
+
+  /** Checks the statements that came, unless they are too many to wait for. */
+  async #checkFew(
+    candidates: ReadonlyMap<string, Candidate | undefined>,
+    records: ReadonlySet<Oid>,
+    head: Oid | undefined,
+  ): Promise<void> {
+    const unchecked: Unchecked[] = [];
+    for (const candidate of candidates.values()) {
+      if (candidate?.lifecycle !== 'Published' || candidate.outOfBand !== undefined) continue;
+      const { tip } = candidate;
+      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, tip });
+    }
+    for (const oid of records) {
+      const fact = this.#cache.records.get(oid);
+      if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, fact });
+    }
+    const own = unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
+    await this.check(unchecked.length > MAX_CHECKED_AT_ONCE ? own : unchecked, head);
   }
 
   /** The packages on the main branch that came, went or changed. */

@@ -1,5 +1,6 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { CommitInfo } from '../package-revision.ts';
+import type { Signer } from '../trust/repository-trust.ts';
 import type { LazyJson } from './lazy-json.ts';
 
 /** What is kept of a commit whatever the folder. */
@@ -11,6 +12,10 @@ export class TipFact {
   readonly tree: Oid | undefined;
   readonly kptfileBlob: Oid | undefined;
   readonly text: LazyJson<CommitText>;
+  /** Memos about the statement that it carries, which never change; undefined until they were found out. */
+  signer: Signer;
+  /** Whether the commit was on the main branch when it was first seen. */
+  onMain: boolean | undefined;
 
   constructor(oid: Oid, tree: Oid | undefined, kptfileBlob: Oid | undefined, text: LazyJson<CommitText>) {
     this.oid = oid;

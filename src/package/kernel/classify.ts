@@ -25,16 +25,16 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * | draft → –                             | DraftRemoved        | yes                                                       |
  * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push asks no gate                |
  * | – → proposed                          | ProposedCreated     | only if decided, as above                                 |
- * | proposed → other commit               | ProposedPushed      | only if decided or the commit is Sluice's own             |
+ * | proposed → other commit               | ProposedPushed      | only if decided: a trusted record names the commit        |
  * | proposed → –                          | ProposedRemoved     | yes                                                       |
- * | – → tag                               | Published           | as `judgePublication` says                                |
+ * | – → tag                               | Published           | as `judgePublication` says, and a trusted key signed it   |
  * | tag → other object                    | TagMoved            | never: a published revision does not change               |
  * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
  * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |
  * | mark → –, the revision stays          | DeletionUndone      | yes                                                       |
  * | main → other commit, – → main         | MainMoved           | only if each commit on the way is the kernel's            |
  * | main → –                              | MainRemoved         | only if decided, which the kernel never does              |
- * | – → record, record → other commit     | RecordChanged       | only if decided, or Sluice's own on top of the one before |
+ * | – → record, record → other commit     | RecordChanged       | only if decided, or trusted and on top of the one before  |
  * | record → –                            | RecordRemoved       | only if decided, or its draft is gone too                 |
  *
  * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
@@ -82,16 +82,16 @@ export interface Finding {
 /** What the caller found out about the objects involved. Asked only for refs that changed; undefined means not known. */
 export interface Knowledge {
   publication(ref: string, oid: Oid): PublicationFacts | undefined;
+  /** Why the statement of a publication does not count; undefined if it does, or if there is none. */
+  distrust(ref: string, oid: Oid): { readonly reason: PublicationFlaw; readonly message: string } | undefined;
   isAncestor(older: Oid, newer: Oid): boolean | undefined;
-  /** True for a commit that carries the trailers of Sluice, or is a record of Sluice. */
-  ownCommit(oid: Oid): boolean;
+  /** True for a record that a trusted key signed for its revision, and that is no older than the last one known. */
+  trustedRecord(oid: Oid): boolean;
   /**
    * The commits on the first-parent line of `newer`, without those that `older` reaches: what was put on the main branch since.
    * Undefined if `older` is not on that line or the line is too long to walk.
    */
   mainCommits(older: Oid | undefined, newer: Oid): readonly MainCommit[] | undefined;
-  /** The draft or proposed revision that a record belongs to. */
-  revisionOf(uid: string): { readonly package: string; readonly workspace: string } | undefined;
   /**
    * True if the kernel is known to have taken this ref from `before` to `after`, in one step or several: by the caller's own
    * journal, or by the steps in the record of the revision.
@@ -229,9 +229,8 @@ function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding
     const how = decided ? '' : ', created by a plain push, so no gate was asked for yet';
     return found('ProposedCreated', decided, `the proposed revision ${what} is new${how}`);
   }
-  const inBand = decided || look.knowledge.ownCommit(after);
-  const how = inBand ? '' : ' by a plain push: it is not what was proposed';
-  return found('ProposedPushed', inBand, `the proposed revision ${what} was changed to ${after}${how}`);
+  const how = decided ? '' : ' by a plain push: it is not what was proposed';
+  return found('ProposedPushed', decided, `the proposed revision ${what} was changed to ${after}${how}`);
 }
 
 function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
@@ -256,6 +255,10 @@ function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
     return found('Published', false, `the tag of ${what} points to ${after}, which cannot be read as a commit`);
   }
   const judgement = judgePublication(facts);
+  const distrust = judgement.inBand ? look.knowledge.distrust(name, after) : undefined;
+  if (distrust !== undefined) {
+    return { ...found('Published', false, `the publication of ${what} does not count: ${distrust.message}`), reason: distrust.reason };
+  }
   if (judgement.inBand) return found('Published', true, judgement.warning ?? `${what} was published`);
   return { ...found('Published', false, judgement.message), reason: judgement.reason };
 }
@@ -309,18 +312,12 @@ function judgeMain(change: Change, look: Look): Finding | undefined {
 
 function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
   const { before, after, meaning } = change;
-  const revision = look.knowledge.revisionOf(meaning.uid);
-  const what = revision === undefined ? meaning.uid : `${revision.package}/${revision.workspace}`;
-  const found = finding(
-    change,
-    revision === undefined ? { package: undefined } : { package: revision.package, workspace: revision.workspace },
-  );
+  const what = `${meaning.package}/${meaning.workspace}`;
+  const found = finding(change, { package: meaning.package, workspace: meaning.workspace });
   const decided = look.knowledge.decided(change);
   if (after === undefined) {
-    const key = revision === undefined ? undefined : keyOf(revision);
-    const stays =
-      key !== undefined &&
-      (look.after.has(draftRef(look.layout, key)) || look.after.has(proposedRef(look.layout, key)));
+    const key = keyOf(meaning);
+    const stays = look.after.has(draftRef(look.layout, key)) || look.after.has(proposedRef(look.layout, key));
     if (decided || !stays) return found('RecordRemoved', true, `the record of ${what} is gone`);
     return found(
       'RecordRemoved',
@@ -329,11 +326,11 @@ function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
     );
   }
   if (decided) return found('RecordChanged', true, `the record of ${what} changed`);
-  if (!look.knowledge.ownCommit(after)) {
+  if (!look.knowledge.trustedRecord(after)) {
     return found(
       'RecordChanged',
       false,
-      `the record of ${what} was replaced by ${after}, which is no record of Sluice`,
+      `the record of ${what} was replaced by ${after}, which no trusted key signed; its verdicts do not count`,
     );
   }
   if (before !== undefined && look.knowledge.isAncestor(before, after) === false) {

@@ -1,10 +1,11 @@
 import { evaluateGates, type Gate } from '../gates.ts';
 import { MAX_REVISION } from '../layout.ts';
-import type { EffectivePolicy } from '../policy.ts';
+import { type EffectivePolicy, isActor } from '../policy.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import {
   ACTIONS,
   type Action,
+  type Allowed,
   type Decision,
   type Lifecycle,
   type RefStep,
@@ -18,7 +19,7 @@ import {
  * The one judgement on every lifecycle transition, whoever asks and by whichever face. Pure and total: for every state and
  * request it either allows, with the complete set of ref changes, or refuses, with every reason it knows.
  *
- * `now` (RFC 3339) is what the judgement was made at; gates themselves do not depend on time.
+ * `now` (RFC 3339) is the time of the judgement: verdicts may expire.
  */
 export function decide(
   state: RevisionState,
@@ -105,7 +106,9 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   const refused = refuseApprover(state, request, policy);
   if (refused !== undefined) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true);
-  if (policy.enforcement === 'enforce') refusals.push(...unmet);
+  const brokeGlass = request.breakGlass === true && policy.enforcement === 'enforce' && unmet.length > 0;
+  if (brokeGlass) refusals.push(...refuseBreakGlass(request, policy));
+  else if (policy.enforcement === 'enforce') refusals.push(...unmet);
   const revision = nextRevision(state);
   if (revision > MAX_REVISION) {
     refusals.push({
@@ -114,12 +117,25 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     });
   }
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
+  const approvals = countApprovals(state, request, policy);
+  if (approvals.given < approvals.needed) {
+    return { ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet), approvals, ...(brokeGlass ? { brokeGlass } : {}) };
+  }
   const plan: RefStep[] = [
     { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
     { ref: state.refs.tagFor(revision), expect: null, become: { kind: 'approval' } },
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
-  return allow(plan, { lifecycle: 'Published', revision }, unmet);
+  return { ...allow(plan, { lifecycle: 'Published', revision }, unmet), ...(brokeGlass ? { brokeGlass } : {}) };
+}
+
+/** Closed gates are passed only by an actor whom a policy names, and with a reason that stays in the statement. */
+function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
+  if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
+    return [{ code: 'NotAllowed', message: `no policy lets ${actor.name} publish with closed gates (spec.approval.breakGlass)` }];
+  }
+  if (reason !== undefined && reason.trim() !== '') return [];
+  return [{ code: 'NotAllowed', message: 'publishing with closed gates needs a reason; give one with --reason' }];
 }
 
 function refuseApprover(
@@ -128,17 +144,38 @@ function refuseApprover(
   policy: EffectivePolicy,
 ): Refusal | undefined {
   if (!policy.forbidSelfApproval) return undefined;
-  if (state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR) {
-    return {
-      code: 'NotAllowed',
-      message: `nobody can tell who proposed ${state.name}, and its proposer must not approve it; reject it, then propose it again`,
-    };
+  const { name } = request.actor;
+  if (state.proposedBy === name) {
+    return { code: 'NotAllowed', message: `${name} proposed ${state.name} and must not approve it; another person has to` };
   }
-  if (state.proposedBy !== request.actor.name) return undefined;
+  if (!isContributor(state, name)) return undefined;
   return {
     code: 'NotAllowed',
-    message: `${request.actor.name} proposed ${state.name} and must not approve it; somebody else has to`,
+    message: `${name} changed the content of ${state.name} and must not approve it; another person has to`,
   };
+}
+
+/**
+ * Where nobody may approve what they changed or proposed, a change or a proposal by a plain push, whose author is not known, needs a
+ * second approver: one of the two is then another person than the author.
+ */
+function countApprovals(
+  state: RevisionState,
+  { actor }: TransitionRequest,
+  { forbidSelfApproval }: EffectivePolicy,
+): { given: number; needed: number } {
+  if (!forbidSelfApproval) return { given: 1, needed: 1 };
+  const { content } = state.facts.inputs;
+  const subjects = new Set([actor.name]);
+  for (const { subject, content: approved } of state.approvals) {
+    if (approved === content && subject !== state.proposedBy && !isContributor(state, subject)) subjects.add(subject);
+  }
+  const isUnknown = state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR || isContributor(state, PUSH_ACTOR);
+  return { given: subjects.size, needed: isUnknown ? 2 : 1 };
+}
+
+function isContributor({ contributors }: RevisionState, name: string): boolean {
+  return contributors.some((contributor) => contributor.name === name);
 }
 
 /** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */
@@ -199,10 +236,10 @@ function unmetGates(
   now: string,
   asked: (gate: Gate) => boolean,
 ): Refusal[] {
-  return evaluateGates(state.facts, policy)
+  return evaluateGates(state.facts, policy, now)
     .filter((gate) => gate.state !== 'Open' && asked(gate))
     .map((gate) => ({
-      code: gate.state === 'Stale' ? 'VerdictStale' : gate.state === 'NotAllowed' ? 'NotAllowed' : 'GateUnmet',
+      code: gate.state === 'Stale' || gate.state === 'Expired' ? 'VerdictStale' : gate.state === 'NotAllowed' ? 'NotAllowed' : 'GateUnmet',
       message: `gate ${gate.type} is closed at ${now}${gate.since === undefined ? '' : ` since ${gate.since}`}: ${gate.explanation}`,
       gate,
     }));
@@ -230,7 +267,7 @@ function allow(
   plan: readonly RefStep[],
   next: { lifecycle: Lifecycle; revision: number } | undefined,
   bypassed: readonly Refusal[] = [],
-): Decision {
+): Allowed {
   return { allowed: true, plan, next, bypassed };
 }
 

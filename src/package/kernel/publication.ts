@@ -1,7 +1,6 @@
-import type { Condition } from '../../../kptfile-schema/index.ts';
+import type { Oid } from '../../git/git-repository.ts';
 import type { CommitFacts } from '../commit-message.ts';
-import { CONTENT_INPUT } from '../inputs.ts';
-import type { Verdict } from '../record.ts';
+import type { TrustFlaw } from '../trust/repository-trust.ts';
 
 /** What a published tag and the commit it points to say. */
 export interface PublicationFacts {
@@ -9,81 +8,87 @@ export interface PublicationFacts {
   readonly parents: number;
   /** First line of its message. */
   readonly subject: string;
+  /** Of the message of an annotated tag where that carries a statement, otherwise of the commit. */
   readonly commit: CommitFacts;
+  /** Id of the repository that holds the tag. */
+  readonly repository: string;
   /** Folder of the package in the tree, the repository's directory included, as the tag names it. */
   readonly path: string;
   /** Last segment of the tag, `v<N>` for what the kernel publishes. */
   readonly version: string;
-  /** Gates and effective conditions of the Kptfile at the commit. */
-  readonly gates: readonly string[];
-  readonly conditions: ReadonlyMap<string, Condition>;
-  /** Content digest of the package at the commit; undefined if nobody computed it. */
-  readonly content?: string | undefined;
-  /** Content digest of the package at the second parent, the draft that was approved; undefined if nobody computed it. */
-  readonly draftContent?: string | undefined;
+  /** Tree of the package in the commit. */
+  readonly tree: Oid | undefined;
 }
 
 /**
- * - `NotAnApprovalCommit`: the commit is no approval commit of anybody;
- * - `PorchApproval`: Porch approved it, and Porch does not ask for gates;
- * - `OtherRevision`: an approval, of another package or number than the tag names;
- * - `NoApprovalRecord`: no readable record of what was approved;
- * - `GateUnmet`: a gate of the Kptfile that the record does not show open for the published content;
- * - `ContentChanged`: the content is not what was approved.
+ * Flaws in what a publication says:
+ * - `NotAnApproval`: neither the commit nor the tag carries a statement or an approval of any tool;
+ * - `PorchApproval`: Porch approved it, and Porch evaluates no gates;
+ * - `UnsignedApproval`: an approval without a statement, as earlier versions of Sluice wrote it;
+ * - `OtherRevision`: a statement for another package or number than the tag names;
+ * - `OtherRepository`: a statement for another repository;
+ * - `ContentChanged`: the package is not the one that was approved;
+ * - `GateUnmet`: a gate that the statement lists as required was not open.
+ *
+ * Flaws in who says it are those of `TrustFlaw`; `NotOnMain`: the commit was not on the main branch when it was first seen.
  */
 export type PublicationFlaw =
-  | 'NotAnApprovalCommit'
+  | 'NotAnApproval'
   | 'PorchApproval'
+  | 'UnsignedApproval'
   | 'OtherRevision'
-  | 'NoApprovalRecord'
+  | 'OtherRepository'
+  | 'ContentChanged'
   | 'GateUnmet'
-  | 'ContentChanged';
+  | 'NotOnMain'
+  | TrustFlaw;
 
 export type PublicationJudgement =
-  /** `warning`: it was published with closed gates, which the repository did not enforce. */
+  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let somebody pass. */
   | { readonly inBand: true; readonly warning?: string }
   /** `message` is one sentence for people. */
   | { readonly inBand: false; readonly reason: PublicationFlaw; readonly message: string };
 
 /**
- * Whether a published tag has the form that only an approval by the kernel gives it. It judges what stands in Git, which
- * whoever may push to the main branch can also write; protection of that branch and signed commits are what keeps them out.
+ * Whether what a publication says fits what is published. Anyone who may push can write this; whether the statement counts depends on
+ * its signature, which `RepositoryTrust` evaluates. Gates are those that the statement lists: later policies and Kptfiles change
+ * nothing about a publication.
  */
 export function judgePublication(facts: PublicationFacts): PublicationJudgement {
   const what = `${facts.path}/${facts.version}`;
-  const { commit } = facts;
-  if (facts.parents !== 2 || commit.action !== 'approve') {
-    if (isPorchApproval(facts)) {
-      return flawed('PorchApproval', `${what} was approved by Porch, which does not ask whether gates are open`);
-    }
-    return flawed('NotAnApprovalCommit', `${what} points to a commit that is no approval`);
+  const signed = facts.commit.statement;
+  if (signed === undefined) return judgeUnsigned(facts, what);
+  const { statement } = signed;
+  if (statement.repository !== facts.repository) {
+    return flawed('OtherRepository', `${what} carries a statement for another repository (${statement.repository})`);
   }
-  const published = commit.annotations.filter((annotation) => annotation.revision !== undefined);
-  const [named] = published;
-  if (named === undefined || published.length > 1 || !names(named, facts)) {
-    const others = published.map((annotation) => `${annotation.package}/${annotation.revision}`).join(', ');
-    return flawed('OtherRevision', `${what} points to an approval of ${others === '' ? 'nothing' : others}`);
+  if (statement.package !== facts.path || `v${statement.revision}` !== facts.version) {
+    return flawed('OtherRevision', `${what} carries a statement for ${statement.package}/v${statement.revision}`);
   }
-  const record = commit.record;
-  if (record === undefined) return flawed('NoApprovalRecord', `the approval of ${what} carries no readable record`);
-  if (facts.content !== undefined && facts.content !== record.content) {
+  if (statement.tree !== facts.tree) {
     return flawed('ContentChanged', `the content of ${what} is not the content that was approved`);
   }
-  if (facts.draftContent !== undefined && facts.draftContent !== record.content) {
-    return flawed('ContentChanged', `the draft that ${what} was approved from has other content than was approved`);
+  const { gates = [], gatesBypassed, breakGlass } = statement.record;
+  const closed = gates.flatMap(({ type, state }) => (state === 'Open' ? [] : type));
+  if (closed.length === 0) return { inBand: true };
+  if (breakGlass !== undefined) {
+    const { by, reason } = breakGlass;
+    return { inBand: true, warning: `${what} was published with closed gates by ${by}, who may break the glass (${reason}): ${closed.join(', ')}` };
   }
-  const closed = facts.gates.filter((type) => !isOpen(type, facts.conditions, record.verdicts, record.content));
-  if (record.gatesBypassed === true) {
-    const list = closed.length === 0 ? '' : `: ${closed.join(', ')}`;
-    return { inBand: true, warning: `${what} was published with closed gates, which were not enforced${list}` };
+  if (gatesBypassed === true) {
+    return { inBand: true, warning: `${what} was published with closed gates, which were not enforced: ${closed.join(', ')}` };
   }
-  if (closed.length > 0) {
-    return flawed(
-      'GateUnmet',
-      `the record in the approval of ${what} does not show these gates open: ${closed.join(', ')}`,
-    );
+  return flawed('GateUnmet', `the statement of ${what} lists closed gates: ${closed.join(', ')}`);
+}
+
+function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgement {
+  if (isPorchApproval(facts)) {
+    return flawed('PorchApproval', `${what} was approved by Porch, which does not evaluate gates`);
   }
-  return { inBand: true };
+  if (facts.parents === 2 && facts.commit.action === 'approve' && facts.commit.record !== undefined) {
+    return flawed('UnsignedApproval', `the approval of ${what} is not signed; "sluice repo adopt" lists it for adoption`);
+  }
+  return flawed('NotAnApproval', `${what} points to a commit without a signed approval`);
 }
 
 function isPorchApproval(facts: PublicationFacts): boolean {
@@ -100,20 +105,6 @@ function isPorchApproval(facts: PublicationFacts): boolean {
 function names(annotation: { readonly package: string; readonly revision?: string }, facts: PublicationFacts): boolean {
   if (annotation.package !== facts.path || annotation.revision === undefined) return false;
   return `v${annotation.revision.replace(/^v/, '')}` === facts.version;
-}
-
-/** Inputs other than the content cannot be checked from the commit alone; the kernel did so when it approved. */
-function isOpen(
-  type: string,
-  conditions: ReadonlyMap<string, Condition>,
-  verdicts: readonly Verdict[],
-  content: string,
-): boolean {
-  const verdict = verdicts.find((candidate) => candidate.type === type);
-  if (verdict?.status !== 'True' || conditions.get(type)?.status !== 'True') return false;
-  if (Object.keys(verdict.inputs).length === 0) return false;
-  const boundTo = Object.hasOwn(verdict.inputs, CONTENT_INPUT) ? verdict.inputs[CONTENT_INPUT] : undefined;
-  return boundTo === undefined || boundTo === content;
 }
 
 function flawed(reason: PublicationFlaw, message: string): PublicationJudgement {

@@ -1,6 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { Actor, Face } from '../../resource/request-context.ts';
 import type { Gate, GateFacts } from '../gates.ts';
+import type { Approval, Contributor } from '../record.ts';
 
 export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
 export type Lifecycle = (typeof LIFECYCLES)[number];
@@ -15,8 +16,10 @@ export interface TransitionRequest {
   readonly face: Face;
   /** The commit that the actor judged. Anything else at that place is a conflict. */
   readonly expectedCommit?: Oid;
-  /** Why; a rejection should have one. */
+  /** Why; a rejection should have one, and breaking the glass must. */
   readonly reason?: string;
+  /** The actor wants to publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
 }
 
 /** What the kernel decides on: one revision and what stands around it. Plain values, read at one point in time. */
@@ -30,8 +33,12 @@ export interface RevisionState {
   /** Why the Kptfile cannot be read; undefined if it can. */
   readonly problem: string | undefined;
   readonly facts: GateFacts;
-  /** Who last proposed it. */
+  /** Who last proposed it; undefined if that is not known, as after a plain push. */
   readonly proposedBy: string | undefined;
+  /** Who changed the content since the last published revision. */
+  readonly contributors: readonly Contributor[];
+  /** Approvals so far; those for other content do not count. */
+  readonly approvals: readonly Approval[];
   /** All other revisions of the package. */
   readonly siblings: readonly Sibling[];
   /** Path of a package above or below this one, if there is any. */
@@ -101,6 +108,10 @@ export interface Allowed {
   readonly next: { readonly lifecycle: Lifecycle; readonly revision: number } | undefined;
   /** Gates that were not open and let pass because the repository does not enforce them. */
   readonly bypassed: readonly Refusal[];
+  /** The closed gates were let pass because the actor may break the glass. */
+  readonly brokeGlass?: boolean;
+  /** Set where an approval counts and is not enough: the revision stays Proposed. */
+  readonly approvals?: { readonly given: number; readonly needed: number };
 }
 
 export interface Refused {

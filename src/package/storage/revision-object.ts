@@ -5,6 +5,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { OwnerReference } from '../../resource/object.ts';
+import { publishedRecordOf } from '../commit-message.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import { isPublished, type PackageRevision } from '../package-revision.ts';
 
@@ -68,12 +69,12 @@ export function revisionObject(
 
 /** When a revision was made, RFC 3339. Of what others made it is when they touched it last. */
 export function createdAt({ record, tip }: PackageRevision): string {
-  return record?.createdAt ?? tip.facts.record?.createdAt ?? timestamp(tip.time);
+  return record?.createdAt ?? publishedRecordOf(tip.facts)?.createdAt ?? timestamp(tip.time);
 }
 
 /** How the revision was made. Sluice keeps it in the record; of what Porch wrote, the tip's own commit tells. */
 function tasksOf(revision: PackageRevision): unknown[] {
-  const task = revision.record?.task ?? revision.tip.facts.record?.task;
+  const task = revision.record?.task ?? publishedRecordOf(revision.tip.facts)?.task;
   if (task !== undefined) return [task];
   return revision.tip.facts.annotations.flatMap((annotation) => annotation.task ?? []);
 }

@@ -85,6 +85,9 @@ export interface Mark {
   readonly proven: boolean;
 }
 
+/** Digest of the mark that a deleted draft leaves behind, of which there is no statement. */
+export const DELETED = '';
+
 export interface NewMark extends Omit<Mark, 'order'> {
   readonly scope: StatementScope;
 }

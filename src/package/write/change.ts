@@ -13,7 +13,7 @@ import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import type { RevisionRecord } from '../record.ts';
+import { type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
@@ -89,6 +89,10 @@ export async function planChange(
   }
   if (change.metadata !== undefined) record = { ...record, ...change.metadata };
 
+  if (next.content !== content.content && draft) {
+    const contributors = withContributor(record.contributors ?? [], context, at, revision.commit);
+    if (contributors.length > (record.contributors?.length ?? 0)) record = { ...record, contributors };
+  }
   const contentChanged = next.tree !== content.tree;
   if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
   const updates: RefUpdate[] = [];
@@ -113,8 +117,15 @@ export async function planChange(
     updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
   const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
-  updates.push(await writeRecord(bench, revision, { ...record, commit }, note, context));
-  return { updates, name: revision.name };
+  const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+  updates.push(update);
+  return { updates, name: revision.name, marks: [mark], takesBack: takesBack(before, record) };
+}
+
+/** True if a verdict that opened a gate before does not any more. */
+function takesBack(before: RevisionRecord, after: RevisionRecord): boolean {
+  const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
+  return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
 }
 
 /** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */

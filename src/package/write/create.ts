@@ -5,9 +5,9 @@ import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
-import { type RevisionKey, revisionName, revisionUid } from '../identity.ts';
+import { type RevisionKey, revisionName } from '../identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
-import { emptyRecord, type RevisionRecord, type Verdict } from '../record.ts';
+import { type Contributor, emptyRecord, type RevisionRecord, type Verdict, withContributor } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
@@ -36,7 +36,6 @@ export async function planCreate(
     );
   }
   const name = revisionName(key);
-  const uid = revisionUid(name, bench.namespace);
   const start = await startOf(bench, key, wanted.source, upstreams, context);
   const mainCommit = await bench.git.readCommit(head);
   const path = packagePath(bench.layout, key.package);
@@ -60,18 +59,23 @@ export async function planCreate(
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
     createdAt: at,
+    contributors: contributorsOf(wanted.source, context, at, commit),
     task: start.task,
     ...wanted.metadata,
   };
   const record = rendered.record(begun, at);
-  const before = bench.index.ref(recordRef(bench.layout, uid));
+  const before = bench.index.ref(recordRef(bench.layout, path, key.workspace));
   const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
-  const updates: RefUpdate[] = [
-    { type: 'create', ref: draftRef(bench.layout, key), new: commit },
-    // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
-    await writeRecord(bench, { uid, recordOid: before }, record, note, context),
-  ];
-  return { updates, name };
+  // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
+  const subject = { path, key, recordOid: before, statement: undefined };
+  const { update, mark } = await writeRecord(bench, subject, record, note, context);
+  const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
+  return { updates, name, marks: [mark], takesBack: false };
+}
+
+/** A copy holds what was published; everything else is content that its creator brings. */
+function contributorsOf({ type }: RevisionSource, context: RequestContext, at: string, commit: Oid): Contributor[] {
+  return type === 'copy' ? [] : withContributor([], context, at, commit);
 }
 
 function startOf(

@@ -3,21 +3,27 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { type FoldedRecord, formatCommitMessage } from '../commit-message.ts';
+import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
-import type { GateFacts } from '../gates.ts';
+import { evaluateGates, type GateFacts } from '../gates.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import { hasObjectMetadata, type RevisionRecord, withStep } from '../record.ts';
+import type { EffectivePolicy } from '../policy.ts';
+import { type Approval, hasObjectMetadata, type RevisionRecord, withStep } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
-import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+import type { OwnStatementFact } from '../trust/repository-trust.ts';
+import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 export interface Transition {
   readonly action: Action;
   readonly expectedCommit?: Oid;
+  /** Publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
 }
 
 /** The steps that may move the main branch. */
@@ -64,6 +70,8 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     problem: revision.problem ?? problem,
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
+    contributors: record.contributors ?? [],
+    approvals: record.approvals ?? [],
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
@@ -82,9 +90,14 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
 }
 
 /** What the gates of a revision are judged on. */
-export function factsOf({ kptfile }: PackageRevision, record: RevisionRecord, inputs: PackageInputs): GateFacts {
+export function factsOf(
+  { kptfile, lifecycle }: PackageRevision,
+  record: RevisionRecord,
+  inputs: PackageInputs,
+): GateFacts {
   return {
     gates: kptfile === undefined ? [] : gatesOf(kptfile),
+    proposed: lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
     conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
     ...{ record, inputs },
   };
@@ -123,9 +136,13 @@ export async function planTransition(
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
   const reading = await readState(bench, revision, mainHead);
-  const { action } = transition;
+  const { action, breakGlass } = transition;
   const expectedCommit = expectedIn(revision, reading.state, transition);
-  const request = { action, actor: context.actor, face: context.face };
+  const request = {
+    ...{ action, actor: context.actor, face: context.face },
+    ...(context.reason === undefined ? {} : { reason: context.reason }),
+    ...(breakGlass === undefined ? {} : { breakGlass }),
+  };
   const decision = decide(
     reading.state,
     expectedCommit === undefined ? request : { ...request, expectedCommit },
@@ -134,7 +151,9 @@ export async function planTransition(
   );
   if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
 
-  const record = withStep(reading.record, {
+  if (decision.approvals !== undefined) return planApproval(bench, revision, reading, decision.approvals, context);
+
+  const record = withStep(approved(reading, decision, policy, context, at), {
     action,
     by: context.actor.name,
     face: context.face,
@@ -143,13 +162,63 @@ export async function planTransition(
     ...(context.reason === undefined ? {} : { reason: context.reason }),
     ...bypassNote(decision),
   });
-  const made = await commitFor(bench, revision, decision, { ...reading, record }, context);
+  const { made, fact } = await commitFor(bench, revision, decision, { ...reading, record }, policy, context);
   const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
   const updates = decision.plan.map((step) =>
     refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
   );
-  updates.push(...(await recordUpdates(bench, revision, decision, record, made ?? revision.commit, context)));
-  return { updates, name: revision.name };
+  const written = await recordUpdates(bench, revision, decision, record, { commit: made ?? revision.commit, fact }, context);
+  updates.push(...written.updates);
+  return { updates, name: revision.name, marks: written.marks, takesBack: TAKES_BACK.has(action) };
+}
+
+/** Steps after which something that counted before must not count again. */
+const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
+
+/** Plans that an approval is kept which is not enough yet. */
+async function planApproval(
+  bench: Workbench,
+  revision: PackageRevision,
+  { record, content }: Reading,
+  { given, needed }: { readonly given: number; readonly needed: number },
+  context: RequestContext,
+): Promise<WritePlan> {
+  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
+  const approval = approvalOf(content, context, timestamp(bench.clock.now()));
+  const next = { ...record, approvals: [...otherApprovals(record, approval), approval], commit: revision.commit };
+  const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
+  const { update, mark } = await writeRecord(bench, revision, next, { subject, action: 'approval' }, context);
+  context.warn?.(
+    `approval ${given} of ${needed} recorded: content came by a plain push, so that a second person has to approve ${revision.name}`,
+  );
+  const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
+  return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
+}
+
+function approvalOf(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
+  return { subject: actor.name, content: content.content, tree: content.tree, at, face };
+}
+
+/** Those that still hold, without an earlier one of the same person. */
+function otherApprovals({ approvals = [] }: RevisionRecord, { subject, content }: Approval): Approval[] {
+  return approvals.filter((other) => other.content === content && other.subject !== subject);
+}
+
+/** The record with what a proposal or an approval adds to it; a rejection takes both back. */
+function approved(
+  { state, record, content }: Reading,
+  { next }: Allowed,
+  policy: EffectivePolicy,
+  context: RequestContext,
+  at: string,
+): RevisionRecord {
+  const { proposal: _proposal, approvals: _approvals, ...rest } = record;
+  if (next?.lifecycle === 'Proposed') {
+    return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
+  }
+  if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
+  const approval = approvalOf(content, context, at);
+  return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
 }
 
 /**
@@ -171,32 +240,46 @@ async function commitFor(
   revision: PackageRevision,
   decision: Allowed,
   { state, content, record }: Reading,
+  policy: EffectivePolicy,
   context: RequestContext,
-): Promise<Oid | undefined> {
+): Promise<{ made?: Oid; fact?: OwnStatementFact }> {
   const kind = decision.plan.find((step) => step.become.kind === 'approval' || step.become.kind === 'removal')?.become
     .kind;
   const head = state.mainHead;
-  if (kind === undefined || head === undefined) return undefined;
+  if (kind === undefined || head === undefined) return {};
   const base = await bench.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
-    return bench.git.writeCommit({
+    const made = await bench.git.writeCommit({
       tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
       parents: [head],
       ...signatures(bench, context),
       message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete' }),
     });
+    return { made };
   }
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const folded: FoldedRecord = {
-    verdicts: record.verdicts,
-    steps: record.steps,
-    content: content.content,
-    ...(record.task === undefined ? {} : { task: record.task }),
-    ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
-    ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
+  const scope = { package: revision.path, workspace: revision.key.workspace };
+  const at = timestamp(bench.clock.now());
+  const statement: PublicationStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
+    ...bench.trust.next(scope, revision.statement),
+    ...{ revision: number, tree: content.tree, draft: revision.commit },
+    record: {
+      verdicts: record.verdicts,
+      steps: record.steps,
+      content: content.content,
+      gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({ type, requiredBy, state })),
+      contributors: record.contributors ?? [],
+      approvals: record.approvals ?? [],
+      ...(record.task === undefined ? {} : { task: record.task }),
+      ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
+      ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
+      ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
+    },
   };
-  return bench.git.writeCommit({
+  const { signed, fact } = await bench.trust.sign(statement);
+  const made = await bench.git.writeCommit({
     tree: await bench.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
     parents: [head, revision.commit],
     ...signatures(bench, context),
@@ -204,9 +287,11 @@ async function commitFor(
       annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
       context,
       action: 'approve',
-      record: folded,
+      statement: signed,
     }),
   });
+  bench.index.noteSigner(made, fact.signer);
+  return { made, fact };
 }
 
 /**
@@ -255,9 +340,9 @@ async function recordUpdates(
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
-  commit: Oid,
+  { commit, fact }: { readonly commit: Oid; readonly fact: OwnStatementFact | undefined },
   context: RequestContext,
-): Promise<RefUpdate[]> {
+): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
   const { layout, index } = bench;
   const { package: packageName } = revision.key;
   const { next } = decision;
@@ -266,21 +351,37 @@ async function recordUpdates(
   const step = record.steps.at(-1);
   const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
   const note = { subject, action: step?.action ?? 'edit' };
+  // What follows a publication stands behind its statement.
+  const subjectOf = fact === undefined ? revision : { ...revision, statement: fact };
+  const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
-    const kept = published ? { ...record, commit, verdicts: [], steps: [] } : { ...record, commit };
-    const written = await writeRecord(bench, revision, kept, note, context);
-    return published ? [written, ...dropTombstone(bench, packageName, next.revision)] : [written];
+    const { approvals: _approvals, contributors: _contributors, ...rest } = record;
+    const kept = published ? { ...rest, commit, verdicts: [], steps: [] } : { ...record, commit };
+    const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
+    marks.push(mark);
+    return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };
   }
   const updates: RefUpdate[] =
-    before === undefined ? [] : [{ type: 'delete', ref: recordRef(layout, revision.uid), old: before }];
+    before === undefined
+      ? []
+      : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
   if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
   if (next === undefined && revision.ref.startsWith('refs/tags/')) {
     const ref = tombstoneRef(layout, packageName, revision.ref.slice(revision.ref.lastIndexOf('/') + 1));
-    const { new: last } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+    const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
     const old = index.ref(ref);
+    const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-  }
-  return updates;
+    marks.push(mark);
+  } else if (next === undefined) marks.push(deletionMark(bench, revision));
+  return { updates, marks };
+}
+
+/** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
+function deletionMark({ trust }: Workbench, { path, key, statement }: PackageRevision): NewMark {
+  const scope = { package: path, workspace: key.workspace };
+  const { sequence } = trust.next(scope, statement);
+  return { scope: { ...scope, repository: trust.repository }, sequence, digest: DELETED, proven: true };
 }
 
 /** A number that is given again is there again. */

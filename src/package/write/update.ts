@@ -12,6 +12,8 @@ import type { Workbench, WritePlan } from './workbench.ts';
 export interface RevisionUpdate {
   readonly change?: RevisionChange;
   readonly action?: Action;
+  /** Publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
   /** The commit that the request was made for. */
   readonly expectedCommit?: Oid;
 }
@@ -28,7 +30,7 @@ export interface Foresight {
 export async function planUpdate(
   bench: Workbench,
   revision: PackageRevision,
-  { change, action, expectedCommit }: RevisionUpdate,
+  { change, action, expectedCommit, breakGlass }: RevisionUpdate,
   context: RequestContext,
   { revisionAfter, mainHead }: Foresight,
 ): Promise<WritePlan | undefined> {
@@ -36,10 +38,16 @@ export async function planUpdate(
   const changed =
     change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
-  if (changed === undefined) return planTransition(bench, revision, { action, ...expected }, context, mainHead);
+  const step = breakGlass === undefined ? { action } : { action, breakGlass };
+  if (changed === undefined) return planTransition(bench, revision, { ...step, ...expected }, context, mainHead);
   const between = await revisionAfter(changed);
-  const moved = await planTransition(bench, between, { action, expectedCommit: between.commit }, context, mainHead);
-  return { name: moved.name, updates: inSequence(changed.updates, moved.updates) };
+  const moved = await planTransition(bench, between, { ...step, expectedCommit: between.commit }, context, mainHead);
+  return {
+    name: moved.name,
+    updates: inSequence(changed.updates, moved.updates),
+    marks: [...changed.marks, ...moved.marks],
+    takesBack: changed.takesBack || moved.takesBack,
+  };
 }
 
 /** Two sets of ref updates, of which the second starts where the first ends, as one. */

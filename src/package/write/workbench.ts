@@ -6,8 +6,11 @@ import type { RevisionIndex } from '../index/revision-index.ts';
 import { type RepositoryLayout, recordRef } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import { formatRecord, type RevisionRecord } from '../record.ts';
+import { formatRecord, type RecordStatement, type RevisionRecord } from '../record.ts';
 import type { Renderer } from '../renderer.ts';
+import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
+import { STATEMENT_VERSION, scopeOf } from '../trust/statement.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
 
 /** What planning a write needs of a repository. Plans write objects, which nobody sees until their refs are committed. */
 export interface Workbench {
@@ -19,6 +22,8 @@ export interface Workbench {
   readonly git: GitRepository;
   readonly index: RevisionIndex;
   readonly clock: Clock;
+  /** Signs statements, and knows how far those on each revision have come. */
+  readonly trust: RepositoryTrust;
   /** Runs the functions of packages; without it those that name some are not rendered as they are written. */
   readonly renderer?: Renderer | undefined;
   readonly identity: { readonly name: string; readonly email: string };
@@ -35,7 +40,13 @@ export interface WritePlan {
   readonly updates: readonly RefUpdate[];
   /** Name of the revision afterwards. */
   readonly name: string;
+  /** How far the statements on the revision come by this. */
+  readonly marks: readonly NewMark[];
+  /** The plan takes something back, such as a condition or a proposal: the marks must be on disk before the caller hears of it. */
+  readonly takesBack: boolean;
 }
+
+export type RefWrite = Exclude<RefUpdate, { type: 'delete' | 'verify' }>;
 
 export function signatures(bench: Workbench, context: RequestContext): { author: Signature; committer: Signature } {
   const time = bench.clock.now();
@@ -55,14 +66,19 @@ export interface RecordNote {
   readonly made?: Oid;
 }
 
-/** Writes a record commit on top of the record before and says how its ref moves. */
+/** What a record is written for. */
+export type RecordSubject = Pick<PackageRevision, 'path' | 'recordOid' | 'statement'> & {
+  readonly key: { readonly workspace: string };
+};
+
+/** Signs a record as the next statement on its revision, writes it on top of the record before, and returns how its ref moves. */
 export async function writeRecord(
   bench: Workbench,
-  revision: { readonly uid: string; readonly recordOid: Oid | undefined },
+  revision: RecordSubject,
   record: RevisionRecord,
   note: RecordNote,
   context: RequestContext,
-): Promise<Exclude<RefUpdate, { type: 'delete' | 'verify' }>> {
+): Promise<{ readonly update: RefWrite; readonly fact: StatementFact; readonly mark: NewMark }> {
   const { subject, action, made } = note;
   const last = {
     action,
@@ -72,15 +88,29 @@ export async function writeRecord(
     ...(context.reason === undefined ? {} : { reason: context.reason }),
     ...(made === undefined ? {} : { made }),
   };
-  const { recordOid: before } = revision;
+  const { path, key, recordOid: before } = revision;
+  const scope = { package: path, workspace: key.workspace };
+  const statement: RecordStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
+    ...bench.trust.next(scope, revision.statement),
+    record: { ...record, last },
+  };
+  const { signed, fact } = await bench.trust.sign(statement);
   // Whatever somebody put there: only a commit can be the parent of one.
   const [stat] = before === undefined ? [] : await bench.git.statObjects([before]);
   const oid = await bench.git.writeCommit({
     tree: await bench.emptyTree(),
     parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
     ...signatures(bench, context),
-    message: formatRecord(subject, { ...record, last }),
+    message: formatRecord(subject, signed),
   });
-  const ref = recordRef(bench.layout, revision.uid);
-  return before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
+  bench.index.noteSigner(oid, fact.signer);
+  const ref = recordRef(bench.layout, path, key.workspace);
+  const update: RefWrite =
+    before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
+  return { update, fact, mark: markOf(fact) };
+}
+
+export function markOf({ head, digest }: StatementFact): NewMark {
+  return { scope: scopeOf(head), sequence: head.sequence, digest, proven: true };
 }

@@ -39,6 +39,15 @@ export const packagePolicyKind = defineKind({
         )
         .default([])
         .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
+      validFor: z
+        .array(
+          z.object({
+            conditionType: conditionPattern,
+            duration: durationSchema.describe('Time from when the condition was set or affirmed, such as 24h.'),
+          }),
+        )
+        .default([])
+        .describe('How long a condition counts; after that its gate is closed until it is affirmed.'),
       pushMayGive: z.boolean().default(true).describe('Whether conditions count that arrive by a plain git push.'),
       pushDenied: z.array(conditionPattern).default([]).describe('Condition types that a push may never give.'),
       validatorConditions: z
@@ -56,7 +65,14 @@ export const packagePolicyKind = defineKind({
       autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
       approval: z
         .object({
-          forbidSelfApproval: z.boolean().default(false).describe('Who proposed a revision may not approve it.'),
+          forbidSelfApproval: z
+            .boolean()
+            .default(false)
+            .describe('Contributors and the proposer of a revision may not approve it.'),
+          breakGlass: z
+            .array(z.string().min(1))
+            .default([])
+            .describe('Users, or group:<name>, who may publish with closed gates, giving a reason.'),
         })
         .prefault({})
         .describe('Rules for approval.'),

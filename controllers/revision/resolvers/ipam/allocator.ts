@@ -15,6 +15,7 @@ import { Mutex } from '../../../../src/foundation/mutex.ts';
 import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
+import { publishedRecordOf } from '../../../../src/package/commit-message.ts';
 import { isPublished, type PackageRevision } from '../../../../src/package/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
 import { ClaimReader } from './claim-reader.ts';
@@ -257,7 +258,7 @@ function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
 
 /** Since when: a commit of its own would make a draft younger each time, so the verdict on the claim counts where there is one. */
 function sinceOf(revision: PackageRevision, object: KrmObject): number {
-  const verdicts = (isPublished(revision) ? revision.tip.facts.record : revision.record)?.verdicts ?? [];
+  const verdicts = (isPublished(revision) ? publishedRecordOf(revision.tip.facts) : revision.record)?.verdicts ?? [];
   const type = formatConditionType(object);
   const given = verdicts.find((verdict) => verdict.type === type && verdict.status === 'True');
   const since = given === undefined ? Number.NaN : Date.parse(given.since);

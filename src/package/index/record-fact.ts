@@ -1,0 +1,25 @@
+import type { ReadRecord, RecordStatement, RevisionRecord } from '../record.ts';
+import type { Signer, StatementFact } from '../trust/repository-trust.ts';
+import { payloadOf, type SignedStatement, statementDigest } from '../trust/statement.ts';
+
+/** A record as it was read from a commit. */
+export class RecordFact {
+  readonly record: RevisionRecord;
+  readonly signed: SignedStatement<RecordStatement> | undefined;
+  /** A memo of what the signature says, which never changes; undefined until it was checked. */
+  signer: Signer;
+  #digest: string | undefined;
+
+  constructor({ record, signed }: ReadRecord, signer?: Signer) {
+    this.record = record;
+    this.signed = signed;
+    this.signer = signer;
+  }
+
+  /** Undefined for a record without a statement. */
+  get statement(): StatementFact | undefined {
+    if (this.signed === undefined) return undefined;
+    this.#digest ??= statementDigest(payloadOf(this.signed.statement));
+    return { head: this.signed.statement, digest: this.#digest, signer: this.signer };
+  }
+}

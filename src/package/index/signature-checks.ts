@@ -1,0 +1,31 @@
+import type { Oid } from '../../git/git-repository.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { RecordFact } from './record-fact.ts';
+import type { TipFact } from './tip-fact.ts';
+
+/** Statements that are checked before their revisions are shown; more of them, as at a first start, are checked behind. */
+export const MAX_CHECKED_AT_ONCE = 256;
+/** Checks under way at once. They run in the thread pool, so that the event loop stays free. */
+const CHECKS_UNDER_WAY = 8;
+
+/** Something with a statement whose signature was not checked yet. */
+export type Unchecked = { readonly oid: Oid; readonly fact: RecordFact } | { readonly oid: Oid; readonly tip: TipFact };
+
+/** Checks signatures and notes the result in the facts. */
+export async function checkSignatures(
+  unchecked: readonly Unchecked[],
+  trust: RepositoryTrust,
+  ownSigners: ReadonlyMap<Oid, string>,
+): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    for (let item = unchecked[next]; item !== undefined; item = unchecked[next]) {
+      next += 1;
+      const fact = 'fact' in item ? item.fact : item.tip;
+      const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
+      if (fact.signer !== undefined || signed === undefined) continue;
+      fact.signer = ownSigners.get(item.oid) ?? (await trust.signerOf(signed));
+    }
+  };
+  await Promise.all(Array.from({ length: CHECKS_UNDER_WAY }, worker));
+}

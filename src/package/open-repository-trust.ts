@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import type { GitRemote, GitRepository, Oid, Signature } from '../git/git-repository.ts';
+import { identityRef, mainRef, type RepositoryLayout } from './layout.ts';
+import {
+  formatRepositoryId,
+  newRepositoryId,
+  parseRepositoryId,
+  REPOSITORY_SCOPE,
+  type RepositoryIdStatement,
+} from './trust/repository-id.ts';
+import { RepositoryTrust } from './trust/repository-trust.ts';
+import { type SignedStatement, STATEMENT_VERSION } from './trust/statement.ts';
+import type { StatementSigner, VerifySignature } from './trust/statement-signature.ts';
+import type { TrustedKey, TrustLedger } from './trust/trust-ledger.ts';
+import { comparableAddress } from './upstream-of.ts';
+
+/** What a server signs with and what it knows, for all its repositories. */
+export interface ServerTrust {
+  /** The key at hand; called for each statement. */
+  readonly signer: () => StatementSigner | Promise<StatementSigner>;
+  readonly verify: VerifySignature;
+  readonly ledger: TrustLedger;
+}
+
+export interface OpenTrustOptions {
+  readonly git: GitRepository;
+  /** Set if `git` is a mirror. */
+  readonly remote: GitRemote | undefined;
+  readonly layout: RepositoryLayout;
+  readonly address: string;
+  readonly clock: Clock;
+  readonly identity: { readonly name: string; readonly email: string };
+  readonly server: ServerTrust;
+  /** The keys that this repository trusts; called again when those of the ledger changed. */
+  readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
+  /** True for the address of another registered repository. */
+  readonly isRegistered?: ((address: string) => boolean) | undefined;
+  /** Gives a copy of another repository an id of its own. */
+  readonly newId?: boolean | undefined;
+  /** Brings the refs of the remote. */
+  readonly refetch: () => Promise<void>;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface OpenedTrust {
+  readonly trust: RepositoryTrust;
+  /** True if the ledger did not know the repository. */
+  readonly isFirstLook: boolean;
+}
+
+/**
+ * Finds out which repository this is, by its id in Git, and makes the id where there is none. What the ledger knows of an address
+ * wins over what Git says, unless a trusted key signed the change: everyone who may push can write the ref.
+ *
+ * Throws Refused for a copy of another registered repository.
+ */
+export async function openRepositoryTrust(options: OpenTrustOptions): Promise<OpenedTrust> {
+  const { ledger, signer, verify } = options.server;
+  const address = comparableAddress(options.address);
+  const trustOf = (repository: string) =>
+    new RepositoryTrust({ repository, signer, verify, ledger, trustedKeys: options.trustedKeys });
+  const known = ledger.repositoryAt(address);
+  const written = await readId(options.git, identityRef(options.layout));
+  let id = await acceptedId(written?.signed, known?.id, trustOf);
+  const holder = id === undefined ? undefined : ledger.repository(id);
+  if (id !== undefined && known === undefined && options.newId !== true) {
+    const other = holder?.address;
+    if (other !== undefined && other !== address && options.isRegistered?.(other) === true) {
+      throw new SluiceError(
+        'Refused',
+        `this is a copy of the repository at ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
+      );
+    }
+  }
+  if (options.newId === true || id === undefined) id = await writeId(options, written, trustOf) ?? known?.id ?? derivedId(address);
+  const entry = ledger.repository(id);
+  if (entry === undefined || entry.address !== address) {
+    const mainHead = entry?.mainHead ?? (await options.git.resolveRef(mainRef(options.layout)));
+    ledger.putRepository({ id, address, mainHead });
+  }
+  return { trust: trustOf(id), isFirstLook: entry === undefined };
+}
+
+interface WrittenId {
+  readonly oid: Oid;
+  /** Undefined for something else than an id. */
+  readonly signed: SignedStatement<RepositoryIdStatement> | undefined;
+}
+
+async function readId(git: GitRepository, ref: string): Promise<WrittenId | undefined> {
+  const oid = await git.resolveRef(ref);
+  if (oid === undefined) return undefined;
+  try {
+    return { oid, signed: parseRepositoryId((await git.readCommit(oid)).message) };
+  } catch (error) {
+    // Whatever a push put there.
+    if (isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound')) return { oid, signed: undefined };
+    throw error;
+  }
+}
+
+/** The id that counts: what the ledger knows, unless a trusted key signed another one that follows it. */
+async function acceptedId(
+  signed: SignedStatement<RepositoryIdStatement> | undefined,
+  known: string | undefined,
+  trustOf: (id: string) => RepositoryTrust,
+): Promise<string | undefined> {
+  if (signed === undefined || signed.statement.repository === known) return known;
+  // The first look believes what it finds: a foreign id makes no statement count that was not signed for it.
+  if (known === undefined) return signed.statement.repository;
+  const trust = trustOf(known);
+  const isTrusted = trust.distrustOfSigner(await trust.signerOf(signed)) === undefined;
+  return isTrusted && signed.statement.previous === known ? signed.statement.repository : known;
+}
+
+/** Writes a new id; undefined where nothing can be written, as at a mirror that others own. */
+async function writeId(
+  options: OpenTrustOptions,
+  before: WrittenId | undefined,
+  trustOf: (id: string) => RepositoryTrust,
+): Promise<string | undefined> {
+  const { git, remote, layout, clock, identity, signal } = options;
+  const id = newRepositoryId();
+  const trust = trustOf(id);
+  const statement: RepositoryIdStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'repository', repository: id, ...REPOSITORY_SCOPE, sequence: 1 },
+    previous: before?.signed?.statement.repository ?? null,
+  };
+  const { signed } = await trust.sign(statement);
+  const signature: Signature = { ...identity, time: clock.now() };
+  const oid = await git.writeCommit({
+    tree: await git.editTree(undefined, new Map()),
+    parents: [],
+    author: signature,
+    committer: signature,
+    message: formatRepositoryId(`Repository ${id}`, signed),
+  });
+  const ref = identityRef(layout);
+  const update =
+    before === undefined
+      ? ({ type: 'create', ref, new: oid } as const)
+      : ({ type: 'update', ref, old: before.oid, new: oid } as const);
+  try {
+    if (remote !== undefined) await git.push(remote, [update], signal);
+    await git.transaction([update]);
+    return id;
+  } catch (error) {
+    if (!isSluiceError(error) || signal?.aborted === true || error.code === 'Timeout') throw error;
+    // Another process was first, or this one may not write.
+    if (error.code === 'Conflict') await options.refetch();
+    return (await readId(git, ref))?.signed?.statement.repository;
+  }
+}
+
+/** Stands for the id of a repository that nothing can be written to; nothing was ever signed for it. */
+function derivedId(address: string): string {
+  return `address-${createHash('sha256').update(address).digest('hex').slice(0, 32)}`;
+}

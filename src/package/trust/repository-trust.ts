@@ -1,0 +1,186 @@
+import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
+import type { StatementSigner, VerifySignature } from './statement-signature.ts';
+import type { Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+
+/**
+ * Why a statement does not count:
+ * - `Unsigned`: there is no statement, or one of a version that this Sluice does not know;
+ * - `Unverified`: its signature has not been checked yet;
+ * - `BadSignature`: the signature is not valid for it;
+ * - `UntrustedKey`: made with a key that the repository does not trust;
+ * - `RevokedKey`: made with a key after the trust in it ended;
+ * - `OtherRepository`, `OtherRevision`: a statement about something else, in the wrong place;
+ * - `RolledBack`: an older statement than the last one that was seen.
+ */
+export type TrustFlaw =
+  | 'Unsigned'
+  | 'Unverified'
+  | 'BadSignature'
+  | 'UntrustedKey'
+  | 'RevokedKey'
+  | 'OtherRepository'
+  | 'OtherRevision'
+  | 'RolledBack';
+
+export interface Distrust {
+  readonly reason: TrustFlaw;
+  /** One sentence for people. */
+  readonly message: string;
+}
+
+/** The key that made a signature; null if the signature is invalid, undefined if it was not checked yet. */
+export type Signer = string | null | undefined;
+
+/** A statement as evaluated: where it stands in the chain, and who signed it. */
+export interface StatementFact {
+  readonly head: StatementHead;
+  readonly digest: string;
+  readonly signer: Signer;
+}
+
+/** A statement that this process signed. */
+export interface OwnStatementFact extends StatementFact {
+  readonly signer: string;
+}
+
+export interface RepositoryTrustOptions {
+  /** The id of the repository. */
+  readonly repository: string;
+  /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
+  readonly signer: () => StatementSigner | Promise<StatementSigner>;
+  readonly verify: VerifySignature;
+  readonly ledger: TrustLedger;
+  /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
+  readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
+}
+
+/** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
+export class RepositoryTrust {
+  readonly repository: string;
+  readonly #options: RepositoryTrustOptions;
+  #keys: { readonly version: number; readonly keys: ReadonlyMap<string, TrustedKey> } | undefined;
+
+  constructor(options: RepositoryTrustOptions) {
+    this.repository = options.repository;
+    this.#options = options;
+  }
+
+  /** The last commit of the main branch that was accepted, where the ledger knows one. */
+  get mainHead(): string | undefined {
+    return this.#options.ledger.repository(this.repository)?.mainHead;
+  }
+
+  /** Heads of the main branch up to which publications of revoked keys keep their validity. */
+  revokedHeads(): string[] {
+    const heads = [...this.#trustedKeys().values()].flatMap(({ revocation }) => revocation?.heads[this.repository] ?? []);
+    return [...new Set(heads)];
+  }
+
+  /** Changes whenever statements may have to be evaluated again. */
+  get version(): number {
+    return this.#options.ledger.keysVersion;
+  }
+
+  async sign<Statement extends StatementHead>(
+    statement: Statement,
+  ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
+    // What a reader parses is what is signed, also where a value has no JSON of its own.
+    const payload = payloadOf(JSON.parse(payloadOf(statement)) as Statement);
+    const signer = await this.#options.signer();
+    const signature = await signer.sign(payload);
+    const parsed = JSON.parse(payload) as Statement;
+    return {
+      signed: { statement: parsed, signature },
+      fact: { head: parsed, digest: statementDigest(payload), signer: signer.fingerprint },
+    };
+  }
+
+  /** Checks a signature; null if it is not valid. */
+  async signerOf({ statement, signature }: SignedStatement): Promise<string | null> {
+    return (await this.#options.verify(payloadOf(statement), signature)) ?? null;
+  }
+
+  /** Where the next statement on a revision stands, after the one that counts now. */
+  next(scope: Omit<StatementScope, 'repository'>, current: StatementFact | undefined): Pick<StatementHead, 'sequence' | 'previous'> {
+    const mark = this.mark(scope);
+    const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0);
+    const previous = current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
+    return { sequence: before + 1, previous };
+  }
+
+  mark(scope: Omit<StatementScope, 'repository'>): Mark | undefined {
+    return this.#options.ledger.mark({ ...scope, repository: this.repository });
+  }
+
+  raise(entries: readonly NewMark[], durable: boolean): void {
+    if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
+  }
+
+  /** Why a statement about a revision does not count; undefined if it does. Says nothing about how old it is. */
+  distrustOf(fact: StatementFact | undefined, scope: Omit<StatementScope, 'repository'>): Distrust | undefined {
+    if (fact === undefined) return { reason: 'Unsigned', message: 'it carries no signed statement' };
+    const { head } = fact;
+    if (head.repository !== this.repository) {
+      return { reason: 'OtherRepository', message: `its statement was made for another repository (${head.repository})` };
+    }
+    if (head.package !== scope.package || head.workspace !== scope.workspace) {
+      return { reason: 'OtherRevision', message: `its statement was made for ${head.package}/${head.workspace}` };
+    }
+    return this.distrustOfSigner(fact.signer);
+  }
+
+  /** Why a signature does not count; undefined if it does, or if its key is revoked, which `isBeforeRevocation` decides. */
+  distrustOfSigner(signer: Signer): Distrust | undefined {
+    if (signer === undefined) return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
+    if (signer === null) return { reason: 'BadSignature', message: 'the signature of its statement is not valid' };
+    if (this.#trustedKeys().get(signer) !== undefined) return undefined;
+    return { reason: 'UntrustedKey', message: `its statement is signed with ${signer}, which this repository does not trust` };
+  }
+
+  /**
+   * Why a record does not count. `Unproven` is no reason of its own: such a record counts for metadata, and its verdicts do not, see
+   * `isProven`.
+   */
+  distrustOfRecord(fact: StatementFact | undefined, scope: Omit<StatementScope, 'repository'>): Distrust | undefined {
+    const found = this.distrustOf(fact, scope);
+    if (found !== undefined || fact === undefined) return found;
+    const mark = this.mark(scope);
+    const { sequence } = fact.head;
+    if (mark !== undefined && (sequence < mark.sequence || (sequence === mark.sequence && fact.digest !== mark.digest))) {
+      return {
+        reason: 'RolledBack',
+        message: `its record was replaced by an older or another one (statement ${sequence}, the last one known is ${mark.sequence})`,
+      };
+    }
+    const key = this.#trustedKeys().get(fact.signer ?? '');
+    if (key?.revocation === undefined) return undefined;
+    // A revoked key can still sign: only what was known before counts.
+    if (mark !== undefined && mark.digest === fact.digest && mark.order <= key.revocation.order) return undefined;
+    return revoked(key);
+  }
+
+  /** False for a record that was there when the repository was first seen, or after the ledger was lost. */
+  isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact): boolean {
+    const mark = this.mark(scope);
+    return mark === undefined || mark.proven || mark.sequence < fact.head.sequence;
+  }
+
+  /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */
+  revocationOf(signer: Signer): { readonly key: TrustedKey; readonly head: string | undefined } | undefined {
+    const key = signer == null ? undefined : this.#trustedKeys().get(signer);
+    return key?.revocation === undefined ? undefined : { key, head: key.revocation.heads[this.repository] };
+  }
+
+  #trustedKeys(): ReadonlyMap<string, TrustedKey> {
+    const version = this.#options.ledger.keysVersion;
+    if (this.#keys?.version !== version) this.#keys = { version, keys: this.#options.trustedKeys() };
+    return this.#keys.keys;
+  }
+}
+
+export function revoked(key: TrustedKey): Distrust {
+  return {
+    reason: 'RevokedKey',
+    message: `its statement is signed with ${key.fingerprint}, which was revoked at ${key.revocation?.at}`,
+  };
+}
