@@ -12,6 +12,7 @@ const ED25519_BYTES = 32;
 /** Standard base64 with padding and without anything else, such as line breaks. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
+const MAX_KNOWN_KEYS = 256;
 const UNUSABLE = 'the SSH key cannot be used: ';
 
 /** A public key that can verify signatures: ed25519, ecdsa on the three NIST curves, or rsa from 2048 bits. */
@@ -41,8 +42,24 @@ export function parseSshPublicKey(line: string): SshPublicKey & { readonly comme
   return { ...key, comment };
 }
 
-/** Reads the binary form of a public key. Throws InvalidInput for damaged ones, other types, and keys that are too weak. */
+/**
+ * Reads the binary form of a public key. Throws InvalidInput for damaged ones, other types, and keys that are too weak. The last keys
+ * are kept: many signatures come from few keys, and to read one costs more than the rest of a signature.
+ */
 export function readSshPublicKey(blob: Buffer): SshPublicKey {
+  const name = blob.toString('latin1');
+  const known = lastKeys.get(name);
+  if (known !== undefined) return known;
+  const key = readNewKey(blob);
+  const [oldest] = lastKeys.keys();
+  if (oldest !== undefined && lastKeys.size >= MAX_KNOWN_KEYS) lastKeys.delete(oldest);
+  lastKeys.set(name, key);
+  return key;
+}
+
+const lastKeys = new Map<string, SshPublicKey>();
+
+function readNewKey(blob: Buffer): SshPublicKey {
   let key: KeyObject;
   try {
     key = createPublicKey({ key: webKeyOf(blob), format: 'jwk' });
