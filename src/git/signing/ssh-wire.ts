@@ -21,14 +21,17 @@ export function withoutZeros(value: Uint8Array): Uint8Array {
 
 /** Reads the wire format from the front. Throws InvalidInput where the data ends too soon. */
 export class SshReader {
+  readonly #name: string;
   #rest: Buffer;
 
-  constructor(data: Buffer) {
+  /** The name is for messages: `<name> ends too soon`. */
+  constructor(data: Buffer, name = 'the data') {
     this.#rest = data;
+    this.#name = name;
   }
 
   take(length: number): Buffer {
-    if (length > this.#rest.length) throw new SluiceError('InvalidInput', 'the data ends too soon');
+    if (length > this.#rest.length) throw new SluiceError('InvalidInput', `${this.#name} ends too soon`);
     const taken = this.#rest.subarray(0, length);
     this.#rest = this.#rest.subarray(length);
     return taken;
@@ -44,5 +47,9 @@ export class SshReader {
 
   text(): string {
     return this.bytes().toString('latin1');
+  }
+  /** Throws InvalidInput where there is data left. */
+  end(): void {
+    if (this.#rest.length > 0) throw new SluiceError('InvalidInput', `${this.#name} goes on after its end`);
   }
 }

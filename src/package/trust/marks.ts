@@ -1,0 +1,17 @@
+import type { Mark, NewMark, StatementScope } from './trust-ledger.ts';
+
+/**
+ * The mark of a scope after one entry of `TrustLedger.raise`; the present one itself where the entry changes nothing. A mark never goes
+ * down. An entry with the present sequence and another digest is a second statement at the same place, of which the first one counts.
+ */
+export function raisedMark(present: Mark | undefined, entry: NewMark, order: number): Mark {
+  const { sequence, digest, proven } = entry;
+  if (present === undefined || sequence > present.sequence) return { sequence, digest, proven, order };
+  const proves = sequence === present.sequence && digest === present.digest && proven && !present.proven;
+  return proves ? { ...present, proven } : present;
+}
+
+/** Scopes as keys of a map. */
+export function scopeText({ repository, package: path, workspace }: StatementScope): string {
+  return JSON.stringify([repository, path, workspace]);
+}

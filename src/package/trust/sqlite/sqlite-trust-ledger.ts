@@ -1,0 +1,226 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { type Clock, systemClock } from '../../../foundation/clock.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { raisedMark, scopeText } from '../marks.ts';
+import { unknownKey } from '../memory-trust-ledger.ts';
+import type { KnownRepository, Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from '../trust-ledger.ts';
+import { LedgerTables } from './ledger-tables.ts';
+import { ledgerError, openLedgerDatabase } from './open-ledger-database.ts';
+
+export interface SqliteTrustLedgerOptions {
+  readonly path: string;
+  readonly clock?: Clock;
+  /** Called once for each series of failures to write marks that need not be durable; they wait for a write that succeeds. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** How long marks that need not be durable wait for others. */
+const FLUSH_DELAY_MS = 500;
+/** How old `keysVersion` may be where another process changed the keys. */
+const VERSION_AGE_MS = 50;
+/** A write is due at once when so many marks wait. */
+const MAX_PENDING = 5000;
+
+/** A raised mark that is not yet in the file. */
+interface Pending {
+  readonly entry: NewMark;
+  /** Position among those that wait, from 1. */
+  readonly index: number;
+}
+
+/**
+ * A ledger in a SQLite file of its own, which several processes write at the same time. Each write is one transaction with full sync;
+ * reads go to the file, so that they see what other processes wrote.
+ */
+export class SqliteTrustLedger implements TrustLedger {
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #onError: (error: unknown) => void;
+  readonly #database: DatabaseSync;
+  readonly #tables: LedgerTables;
+  #closed = false;
+  readonly #pending = new Map<string, Pending>();
+  #raised = 0;
+  #cancelFlush: (() => void) | undefined;
+  /** The last attempt to write what waits failed. */
+  #failed = false;
+  #keysVersion: number;
+  /** When the version was read last, in milliseconds since the epoch. */
+  #readAt: number;
+  #keys: { readonly version: number; readonly list: readonly TrustedKey[] } | undefined;
+
+  private constructor(options: SqliteTrustLedgerOptions, database: DatabaseSync) {
+    this.#path = options.path;
+    this.#clock = options.clock ?? systemClock;
+    this.#onError = options.onError ?? (() => undefined);
+    this.#database = database;
+    this.#tables = new LedgerTables(database);
+    this.#keysVersion = this.#tables.counter('keysVersion');
+    this.#readAt = this.#clock.now();
+  }
+
+  /** Opens the file; a missing one is made, for its owner only. Throws Corrupt, Unsupported, Busy or Unavailable. */
+  static open(options: SqliteTrustLedgerOptions): SqliteTrustLedger {
+    return new SqliteTrustLedger(options, openLedgerDatabase(options.path));
+  }
+
+  get keysVersion(): number {
+    const age = this.#clock.now() - this.#readAt;
+    // A clock that was set back must not keep an old version.
+    if (age < 0 || age >= VERSION_AGE_MS) this.#readVersion();
+    return this.#keysVersion;
+  }
+
+  keys(): readonly TrustedKey[] {
+    return this.#read(() => {
+      const version = this.#tables.counter('keysVersion');
+      if (this.#keys?.version !== version) this.#keys = { version, list: this.#tables.keys() };
+      return this.#keys.list;
+    });
+  }
+
+  addKey(key: Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'>): void {
+    this.#write(() => {
+      if (this.#tables.addKey(key)) this.#changeKeys();
+    });
+    this.#readVersion();
+  }
+
+  revokeKey(fingerprint: string, at: string): void {
+    this.#write(() => {
+      if (this.#tables.revokeKey(fingerprint, at)) this.#changeKeys();
+      else if (this.#tables.keys().every((key) => key.fingerprint !== fingerprint)) throw unknownKey(fingerprint);
+    });
+    this.#readVersion();
+  }
+
+  repository(id: string): KnownRepository | undefined {
+    return this.#read(() => this.#tables.repository(id));
+  }
+
+  repositoryAt(address: string): KnownRepository | undefined {
+    return this.#read(() => this.#tables.repositoryAt(address));
+  }
+
+  repositories(): readonly KnownRepository[] {
+    return this.#read(() => this.#tables.repositories());
+  }
+
+  putRepository(repository: KnownRepository): void {
+    this.#write(() => this.#tables.putRepository(repository));
+  }
+
+  mark(scope: StatementScope): Mark | undefined {
+    return this.#read(() => {
+      const stored = this.#tables.mark(scope);
+      const pending = this.#pending.get(scopeText(scope));
+      if (pending === undefined) return stored;
+      // Where other processes have written meanwhile, what waits comes after them.
+      return raisedMark(stored, pending.entry, this.#tables.counter('order') + pending.index);
+    });
+  }
+
+  raise(entries: readonly NewMark[], { durable }: { readonly durable: boolean }): void {
+    if (durable) {
+      this.#write(() => this.#store(entries.map((entry, before) => ({ entry, index: before + 1 }))));
+      return;
+    }
+    for (const entry of entries) this.#wait(entry);
+    if (this.#pending.size >= MAX_PENDING && !this.#failed) this.#flush();
+    else if (this.#pending.size > 0) this.#scheduleFlush();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    try {
+      if (this.#pending.size > 0) this.#write(() => undefined);
+    } finally {
+      this.#cancelFlush?.();
+      this.#closed = true;
+      this.#database.close();
+    }
+  }
+
+  #wait(entry: NewMark): void {
+    const key = scopeText(entry.scope);
+    const before = this.mark(entry.scope);
+    if (raisedMark(before, entry, Number.POSITIVE_INFINITY) === before) return;
+    // The later one of a scope replaces an earlier one that waits, which it has been compared with, and keeps what was proven.
+    this.#raised += 1;
+    this.#pending.delete(key);
+    this.#pending.set(key, { entry, index: this.#raised });
+  }
+
+  #scheduleFlush(): void {
+    this.#cancelFlush ??= this.#clock.schedule(FLUSH_DELAY_MS, () => {
+      this.#cancelFlush = undefined;
+      this.#flush();
+    });
+  }
+
+  /** Writes what waits; what cannot be written goes on waiting. */
+  #flush(): void {
+    try {
+      this.#write(() => undefined);
+    } catch (error) {
+      if (!this.#failed) this.#onError(error);
+      this.#failed = true;
+      this.#scheduleFlush();
+    }
+  }
+
+  #store(raises: Iterable<Pending>): void {
+    const first = this.#tables.counter('order');
+    let last = first;
+    for (const { entry, index } of raises) {
+      const before = this.#tables.mark(entry.scope);
+      const mark = raisedMark(before, entry, first + index);
+      if (mark === before) continue;
+      this.#tables.putMark(entry.scope, mark);
+      last = Math.max(last, mark.order);
+    }
+    if (last > first) this.#tables.raiseCounter('order', last);
+  }
+
+  #changeKeys(): void {
+    this.#tables.raiseCounter('keysVersion', this.#tables.counter('keysVersion') + 1);
+  }
+
+  #readVersion(): void {
+    this.#keysVersion = this.#read(() => this.#tables.counter('keysVersion'));
+    this.#readAt = this.#clock.now();
+  }
+
+  #read<Result>(work: () => Result): Result {
+    this.#expectOpen();
+    try {
+      return work();
+    } catch (error) {
+      throw ledgerError(error, this.#path);
+    }
+  }
+
+  /** One durable transaction, with all marks that wait in front of it. */
+  #write(work: () => void): void {
+    this.#expectOpen();
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      this.#store(this.#pending.values());
+      work();
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      // After some errors SQLite has rolled back by itself.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      throw ledgerError(error, this.#path);
+    }
+    this.#failed = false;
+    this.#pending.clear();
+    this.#raised = 0;
+    this.#cancelFlush?.();
+    this.#cancelFlush = undefined;
+  }
+
+  #expectOpen(): void {
+    if (this.#closed) throw new SluiceError('Unavailable', `the trust ledger ${this.#path} is closed`);
+  }
+}
