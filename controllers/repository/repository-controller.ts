@@ -34,7 +34,7 @@ import { SyncRequests } from './sync-requests.ts';
 export const REPOSITORY_ACTOR = 'controller:repository';
 
 export interface RepositoryControllerOptions
-  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder'> {
+  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder' | 'trust'> {
   readonly client: Client;
   readonly store: RevisionStore;
   readonly clock: Clock;
@@ -66,7 +66,7 @@ export interface RepositoryControllerOptions
 
 /** Opens registered repositories in the store, keeps them up to date, and reports how they are. */
 export function repositoryController(options: RepositoryControllerOptions): ControllerOptions {
-  const { store, clock, dataFolder, renderer, policyFor, dependentsOf } = options;
+  const { store, clock, dataFolder, renderer, policyFor, dependentsOf, trust } = options;
   const { deadline = 60_000, openingDeadline = 660_000, random = Math.random } = options;
   const client = options.client.as({ name: REPOSITORY_ACTOR }, 'controller');
   const recorder = options.recorder ?? new EventRecorder({ client, clock, component: REPOSITORY_ACTOR });
@@ -163,7 +163,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const intervals = isLocal ? steady(localInterval) : remote;
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
-        ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal },
+        ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
         onRepair: (repair) => tellRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { outcomeOf } from '../../test/support/shop.ts';
+import { MAIN_LAYOUT, trustOf } from '../../test/support/trust.ts';
 import type { Oid } from '../git/git-repository.ts';
 import { openRepository } from '../git/open-repository.ts';
 import { EventLog } from '../resource/event-log.ts';
@@ -42,10 +43,11 @@ function draftRef(number: number): string {
 }
 
 async function opened(): Promise<PackageRepository> {
+  const git = await openRepository(scratch.path);
   return PackageRepository.open({
     ...{ name: 'packages', namespace: 'default', deployment: false, url: scratch.path, clock: scratch.clock },
-    layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
-    git: await openRepository(scratch.path),
+    ...(await trustOf(git, scratch.path)),
+    ...{ layout: MAIN_LAYOUT, git },
     cacheFile: join(scratch.folder, 'cache'),
     policyFor: () => DEFAULT_POLICY,
     dependentsOf: () => [],

@@ -4,6 +4,7 @@ import { openPackageRepository } from '../../src/package/open-package-repository
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { serverTrust } from '../support/trust.ts';
 import { context, newPackage } from './publish-one-by-one.ts';
 
 export interface Burst {
@@ -19,6 +20,7 @@ export async function burst(url: string, dataFolder: string, count: number, appr
   const store = new RevisionStore();
   await store.add(
     await openPackageRepository(object, {
+      trust: serverTrust,
       dataFolder,
       clock: systemClock,
       policyFor: () => DEFAULT_POLICY,

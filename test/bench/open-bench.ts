@@ -3,6 +3,7 @@ import type { GitRepository } from '../../src/git/git-repository.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 
 /** Opens a repository with its index, from a cache file if one is given. */
 export async function openBench(
@@ -11,13 +12,15 @@ export async function openBench(
   opened?: GitRepository,
   onChange: PackageRepositoryOptions['onChange'] = () => undefined,
 ): Promise<PackageRepository> {
+  const git = opened ?? (await openRepository(path));
   return PackageRepository.open({
+    ...(await trustOf(git, path)),
     name: 'bench',
     namespace: 'default',
     deployment: false,
     url: path,
-    layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
-    git: opened ?? (await openRepository(path)),
+    layout: MAIN_LAYOUT,
+    git,
     ...(cacheFile === undefined ? {} : { cacheFile }),
     clock: systemClock,
     policyFor: () => DEFAULT_POLICY,

@@ -23,6 +23,7 @@ import { Registry } from '../../src/resource/registry.ts';
 import { RegistryClient } from '../../src/resource/registry-client.ts';
 import type { RequestContext } from '../../src/resource/request-context.ts';
 import { commitFiles } from './scratch-repository.ts';
+import { serverTrust } from './trust.ts';
 
 export const ANNA: RequestContext = { actor: { name: 'anna' }, face: 'cli' };
 const RESOLVERS: RequestContext = { actor: { name: 'controller:revision' }, face: 'controller' };
@@ -103,6 +104,7 @@ export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
       const object = await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo } } });
       let live = false;
       const repository = await openPackageRepository(object, {
+        trust: serverTrust,
         dataFolder: join(folder, 'data'),
         clock,
         policyFor,

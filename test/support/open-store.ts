@@ -3,8 +3,9 @@ import { type OpenOptions, openPackageRepository } from '../../src/package/open-
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { serverTrust } from './trust.ts';
 
-export interface StoreOptions extends Pick<OpenOptions, 'credentials' | 'git'> {
+export interface StoreOptions extends Partial<Pick<OpenOptions, 'credentials' | 'git' | 'trust'>> {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly createBranch?: boolean;
 }
@@ -22,6 +23,7 @@ export async function openStore(
   const store = new RevisionStore();
   await store.add(
     await openPackageRepository(object, {
+      trust: serverTrust,
       ...{ dataFolder, clock: systemClock, policyFor: () => DEFAULT_POLICY, dependentsOf: () => [] },
       onChange: (changes) => store.announce(changes),
       ...options,

@@ -5,6 +5,7 @@ import {
 } from '../../controllers/repository/repository-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { Fixture } from './fixture.ts';
+import { serverTrust } from './trust.ts';
 
 /** The repository controller of a fixture, with its data in `data` and without jitter. */
 export function repositoryControllerOf(
@@ -13,7 +14,7 @@ export function repositoryControllerOf(
 ): ControllerOptions {
   const { client, store, clock, folder, policyFor } = world;
   return repositoryController({
-    ...{ client, store, clock, policyFor, dataFolder: join(folder, 'data') },
+    ...{ client, store, clock, policyFor, trust: serverTrust, dataFolder: join(folder, 'data') },
     dependentsOf: (revision) => store.dependentsOf(revision),
     random: () => 0.5,
     recorder: world.recorder('controller:repository'),

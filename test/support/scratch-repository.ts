@@ -10,6 +10,7 @@ import { PackageRepository, type PackageRepositoryOptions } from '../../src/pack
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import type { RequestContext } from '../../src/resource/request-context.ts';
+import { MAIN_LAYOUT, trustOf } from './trust.ts';
 
 const run = promisify(execFile);
 
@@ -46,18 +47,21 @@ export async function scratchRepository(): Promise<Scratch> {
     open: async (options = {}) => {
       const store = new RevisionStore();
       opened.push(store);
+      const git = options.git ?? (await openRepository(path));
+      const layout = options.layout ?? MAIN_LAYOUT;
       const repository = await PackageRepository.open({
+        ...(await trustOf(git, path, layout)),
         name: 'packages',
         namespace: 'default',
         deployment: false,
         url: path,
-        layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
-        git: await openRepository(path),
         clock,
         policyFor: () => DEFAULT_POLICY,
         dependentsOf: () => [],
         onChange: (changes) => store.announce(changes),
         ...options,
+        git,
+        layout,
       });
       await store.add(repository);
       return { store, repository };

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
+import { MAIN_LAYOUT, trustOf } from '../../../test/support/trust.ts';
 import { outcomeOf, publish } from '../../../test/support/shop.ts';
 import { initRepository } from '../../git/open-repository.ts';
 import { PackageRepository } from '../package-repository.ts';
@@ -58,7 +59,8 @@ async function world(): Promise<World> {
       namespace: 'default',
       deployment: true,
       url: `${join(scratch.folder, 'edge.git')}`,
-      layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
+      ...(await trustOf(git, join(scratch.folder, 'edge.git'))),
+      layout: MAIN_LAYOUT,
       git,
       clock: scratch.clock,
       policyFor: () => DEFAULT_POLICY,
