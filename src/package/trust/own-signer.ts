@@ -1,0 +1,106 @@
+import { type Clock, timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { StatementSigner } from './statement-signature.ts';
+import { statementSigner } from './statement-signer.ts';
+import type { TrustLedger } from './trust-ledger.ts';
+
+/** Where the private key of a server comes from. */
+export interface KeySource {
+  /** For messages: a path, or `Secret namespace/name`. */
+  readonly name: string;
+  /** The text of the private key as it is now. Throws a SluiceError with the next step if there is none. */
+  read(): string;
+  /** True if the text can change without a change of the ledger's keys, and reading it is cheap. */
+  readonly volatile: boolean;
+  /** What the key is called in lists. */
+  readonly comment: string;
+}
+
+/**
+ * Signs with the server's own key as it is at that moment: a key that another process has rotated counts from the next signature on.
+ * Each key that is used is in the ledger before it signs. A revoked key signs nothing.
+ */
+export class OwnSigner implements StatementSigner {
+  readonly #source: KeySource;
+  readonly #ledger: TrustLedger;
+  readonly #clock: Clock;
+  #text: string;
+  #signer: StatementSigner;
+  #keysVersion: number;
+
+  /** Throws what `source.read` throws, InvalidInput for text that is no key, and Refused for a key that is revoked. */
+  constructor(source: KeySource, ledger: TrustLedger, clock: Clock) {
+    this.#source = source;
+    this.#ledger = ledger;
+    this.#clock = clock;
+    this.#text = source.read();
+    this.#signer = this.#enter(this.#text);
+    this.#keysVersion = ledger.keysVersion;
+    this.#expectTrusted(this.#signer);
+  }
+
+  /** Of the key that signs next, as far as the key can be read; `sign` reports that it cannot. */
+  get fingerprint(): string {
+    return this.#attempt().fingerprint;
+  }
+
+  get publicKey(): string {
+    return this.#attempt().publicKey;
+  }
+
+  /** Throws what the constructor throws. */
+  async sign(payload: string): Promise<string> {
+    return this.#current().sign(payload);
+  }
+
+  #attempt(): StatementSigner {
+    try {
+      return this.#current();
+    } catch (error) {
+      // Thrown again by `sign`, which is where it matters.
+      if (error instanceof SluiceError) return this.#signer;
+      throw error;
+    }
+  }
+
+  #current(): StatementSigner {
+    const { keysVersion } = this.#ledger;
+    const changed = keysVersion !== this.#keysVersion;
+    if (!changed && !this.#source.volatile) return this.#signer;
+    const text = this.#source.read();
+    const replaced = text !== this.#text;
+    if (replaced) {
+      this.#signer = this.#enter(text);
+      this.#text = text;
+    }
+    if (replaced || changed) this.#expectTrusted(this.#signer);
+    this.#keysVersion = keysVersion;
+    return this.#signer;
+  }
+
+  #enter(text: string): StatementSigner {
+    const signer = this.#signerOf(text);
+    const { fingerprint, publicKey } = signer;
+    const { comment } = this.#source;
+    this.#ledger.addKey({ fingerprint, publicKey, comment, origin: 'own', addedAt: timestamp(this.#clock.now()) });
+    return signer;
+  }
+
+  #signerOf(text: string): StatementSigner {
+    try {
+      return statementSigner(text);
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error;
+      throw new SluiceError(error.code, `${this.#source.name}: ${error.message}`, { cause: error });
+    }
+  }
+
+  #expectTrusted({ fingerprint }: StatementSigner): void {
+    const revocation = this.#ledger.keys().find((key) => key.fingerprint === fingerprint)?.revocation;
+    if (revocation === undefined) return;
+    throw new SluiceError(
+      'Refused',
+      `the signing key ${fingerprint} of ${this.#source.name} was revoked at ${revocation.at}; make another one with "sluice key rotate", or name another one with --signing-key`,
+    );
+  }
+}
