@@ -17,6 +17,7 @@ import {
 import { ANNA, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';
+import { serverTrust } from '../../test/support/trust.ts';
 import { approvalController } from '../approval/approval-controller.ts';
 import { repositoryController } from '../repository/repository-controller.ts';
 import { deliveryController } from './delivery-controller.ts';
@@ -106,7 +107,9 @@ test('together with the other controllers: a draft is delivered when the manager
   const { client, clock, folder, manager, policyFor, store } = world;
   const dependentsOf = () => [];
   const common = { client, store, clock };
-  manager.addController(repositoryController({ ...common, policyFor, dependentsOf, dataFolder: join(folder, 'data') }));
+  manager.addController(
+    repositoryController({ ...common, policyFor, dependentsOf, trust: serverTrust, dataFolder: join(folder, 'data') }),
+  );
   manager.addController(approvalController(common));
   manager.addController(deliveryController({ ...common, dataFolder: join(folder, 'data') }));
   const site = await world.bare('site', { empty: true });

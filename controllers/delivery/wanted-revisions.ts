@@ -6,8 +6,8 @@ import { type PackageRefusal, packageKey, selectRevisions } from '../../src/deli
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { publishedRecordOf } from '../../src/package/commit-message.ts';
+import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';

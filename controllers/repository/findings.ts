@@ -14,7 +14,11 @@ const MAX_WALK = 500;
  * is left out: the index flags packages on it that differ from what was published.
  */
 export async function findingsOf(
-  repository: { readonly git: GitRepository; readonly layout: RepositoryLayout; readonly trust: { readonly repository: string } },
+  repository: {
+    readonly git: GitRepository;
+    readonly layout: RepositoryLayout;
+    readonly trust: { readonly repository: string };
+  },
   changes: readonly IndexChange[],
 ): Promise<Finding[]> {
   const { git, layout, trust } = repository;

@@ -34,7 +34,7 @@ import { SyncRequests } from './sync-requests.ts';
 export const REPOSITORY_ACTOR = 'controller:repository';
 
 export interface RepositoryControllerOptions
-  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder' | 'trust'> {
+  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder' | 'trust' | 'isRegistered'> {
   readonly client: Client;
   readonly store: RevisionStore;
   readonly clock: Clock;
@@ -164,6 +164,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
+        ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         onRepair: (repair) => tellRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),

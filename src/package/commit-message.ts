@@ -187,7 +187,9 @@ function parseStatement(
   if (payload === undefined) return undefined;
   const value = parseJson(payload);
   // The value as it was read is kept: the signature covers fields that a later version added.
-  return publicationSchema.safeParse(value).success ? { statement: value as PublicationStatement, signature } : undefined;
+  return publicationSchema.safeParse(value).success
+    ? { statement: value as PublicationStatement, signature }
+    : undefined;
 }
 
 /** A subject that somebody wrote must not read as an annotation or a trailer. */

@@ -74,7 +74,8 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
       );
     }
   }
-  if (options.newId === true || id === undefined) id = await writeId(options, written, trustOf) ?? known?.id ?? derivedId(address);
+  if (options.newId === true || id === undefined)
+    id = (await writeId(options, written, trustOf)) ?? known?.id ?? derivedId(address);
   const entry = ledger.repository(id);
   if (entry === undefined || entry.address !== address) {
     const mainHead = entry?.mainHead ?? (await options.git.resolveRef(mainRef(options.layout)));

@@ -157,7 +157,7 @@ describe('gates', () => {
     const name = await draft(store);
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
     await publish(store, name);
-    expect(store.get(name).tip.facts.record).toMatchObject({ gatesBypassed: true });
+    expect(store.get(name).tip.facts.statement?.statement.record).toMatchObject({ gatesBypassed: true });
     expect((await store.history(name)).map((entry) => entry.what)).toEqual(
       expect.arrayContaining([
         'propose with closed gates: tested',
@@ -168,5 +168,6 @@ describe('gates', () => {
 });
 
 function record(store: RevisionStore, name: string): string {
-  return `refs/sluice/records/${store.get(name).uid}`;
+  const { path, key } = store.get(name);
+  return `refs/sluice/records/${path}/${key.workspace}`;
 }

@@ -361,9 +361,11 @@ describe('the index', () => {
 });
 
 async function refs(scratch: Scratch): Promise<string[]> {
-  return (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
+  const all = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
+  return all.filter((ref) => ref !== 'refs/sluice/repository');
 }
 
 function record(store: RevisionStore, name: string): string {
-  return `refs/sluice/records/${store.get(name).uid}`;
+  const { path, key } = store.get(name);
+  return `refs/sluice/records/${path}/${key.workspace}`;
 }

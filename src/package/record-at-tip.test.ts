@@ -45,7 +45,7 @@ async function draft(store: RevisionStore): Promise<void> {
 }
 
 async function loseRecord(scratch: Scratch, store: RevisionStore): Promise<void> {
-  await scratch.git('update-ref', '-d', `refs/sluice/records/${store.get(NAME).uid}`);
+  await scratch.git('update-ref', '-d', recordOf(store));
 }
 
 describe('several pushes between two looks', () => {
@@ -119,7 +119,7 @@ describe('a record that is lost', () => {
     await draft(at.store);
     const blob = await at.scratch.git('rev-parse', 'main:README.md');
     for (const junk of [await at.scratch.git('rev-parse', 'main'), blob]) {
-      await at.scratch.git('update-ref', `refs/sluice/records/${at.store.get(NAME).uid}`, junk);
+      await at.scratch.git('update-ref', recordOf(at.store), junk);
       expect(await at.gate()).toEqual(['Unproven', undefined]);
       await at.store.change(NAME, { conditions: [{ type: 'tested', status: 'True' }] }, anna);
       expect(await at.gate()).toEqual(['Open', 'anna']);
@@ -127,7 +127,7 @@ describe('a record that is lost', () => {
     expect(await at.scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
     await at.store.transition(NAME, { action: 'propose' }, anna);
     await at.store.transition(NAME, { action: 'approve' }, anna);
-    expect(await at.scratch.git('for-each-ref', 'refs/sluice')).toBe('');
+    expect(await at.scratch.git('for-each-ref', '--format=%(refname)', 'refs/sluice')).toBe('refs/sluice/repository');
   });
 });
 
@@ -150,7 +150,7 @@ test('conditions in the files that a package begins with are given by whoever ma
   expect(await at.gate()).toEqual(['Open', 'anna']);
 });
 
-test('who pushes to a proposed branch is not covered by who proposed it', async () => {
+test('what is pushed to a proposed branch needs two approvers who changed nothing and proposed nothing', async () => {
   await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
   await draft(at.store);
   await at.store.transition(NAME, { action: 'propose' }, anna);
@@ -159,7 +159,16 @@ test('who pushes to a proposed branch is not covered by who proposed it', async 
   await at.store.change(NAME, { takeIn: true }, robot);
   await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
   const bob = { actor: { name: 'bob' }, face: 'cli' } as const;
-  await expect(at.store.transition(NAME, { action: 'approve' }, bob)).rejects.toThrow('nobody can tell who proposed');
+  const carl = { actor: { name: 'carl' }, face: 'cli' } as const;
+  const warnings: string[] = [];
+  const warn = (message: string) => warnings.push(message);
+  expect(await at.store.transition(NAME, { action: 'approve' }, { ...bob, warn })).toMatchObject({
+    lifecycle: 'Proposed',
+  });
+  expect(warnings).toEqual([expect.stringContaining('approval 1 of 2 recorded')]);
+  await at.store.transition(NAME, { action: 'approve' }, bob);
+  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow('must not approve it');
+  expect(await at.store.transition(NAME, { action: 'approve' }, carl)).toMatchObject({ lifecycle: 'Published' });
 });
 
 test('what a tag that came by a push says about its verdicts does not come along with a copy', async () => {
@@ -182,3 +191,8 @@ test('what a tag that came by a push says about its verdicts does not come along
   await at.store.create('packages', { package: 'shop', workspace: 'v2', source }, anna);
   expect(await at.gate('packages.shop.v2')).toEqual(['NotAllowed', 'push']);
 });
+
+function recordOf(store: RevisionStore): string {
+  const { path, key } = store.get(NAME);
+  return `refs/sluice/records/${path}/${key.workspace}`;
+}

@@ -2,8 +2,8 @@ import { type Condition, conditionsOf, type Kptfile, readKptfile } from '../../k
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Oid } from '../git/git-repository.ts';
-import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
 import type { RequestContext } from '../resource/request-context.ts';
+import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
 import type { PackageContent } from './content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from './inputs.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';

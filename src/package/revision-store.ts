@@ -244,7 +244,14 @@ export class RevisionStore {
     const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
     const at = timestamp(repository.clock.now());
-    return { revision, content, record, policy, gates: evaluateGates(factsOf(revision, record, content), policy, at), at };
+    return {
+      revision,
+      content,
+      record,
+      policy,
+      gates: evaluateGates(factsOf(revision, record, content), policy, at),
+      at,
+    };
   }
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */

@@ -2,12 +2,14 @@
 // Then it waits for the end of its input, and says what is there.
 // Arguments: name of the writer, folder of its data, address of the repository, seconds.
 import { once } from 'node:events';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import type { RequestContext } from '../../src/resource/request-context.ts';
 import { openStore } from '../support/open-store.ts';
+import { folderTrust } from '../support/trust.ts';
 
 const [writer = '', folder = '', url = '', seconds = '0'] = process.argv.slice(2);
 const PACKAGES = 8;
@@ -16,7 +18,9 @@ const end = Date.now() + Number(seconds) * 1000;
 let operations = 0;
 
 const git = { timeouts: { push: 5000, fetch: 5000, listRemote: 5000 } };
-const store = await untilAnswered(() => openStore(url, folder, { git }));
+// Both writers sign with one key, so that each counts what the other one wrote.
+const trust = await folderTrust(folder, join(dirname(folder), 'statement-key'));
+const store = await untilAnswered(() => openStore(url, folder, { git, trust }));
 const repository = store.repository('packages');
 await Promise.all([...Array.from({ length: TASKS }, work), keepUp()]);
 say({ says: 'idle' });

@@ -7,6 +7,7 @@ import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
 import { PackageRepository } from '../../src/package/package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
+import { folderTrust, MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 import { progress, SCENARIO } from './scenario.ts';
 
 const [folder = '', url = '', place = '0'] = process.argv.slice(2);
@@ -47,13 +48,15 @@ function stopping(inner: GitRepository): GitRepository {
 const { git, remote } = await openLocation({ url, mirrorPath: `${folder}/mirror.git` });
 if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
 const store = new RevisionStore();
+const trust = await folderTrust(folder);
 await store.add(
   await PackageRepository.open({
+    ...(await trustOf(git, url, MAIN_LAYOUT, trust, remote)),
     name: 'packages',
     namespace: 'default',
     deployment: false,
     url,
-    layout: { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' },
+    layout: MAIN_LAYOUT,
     git: stopping(git),
     ...(remote === undefined ? {} : { remote }),
     cacheFile: `${folder}/cache.ndjson`,

@@ -1,9 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { systemClock } from '../../src/foundation/clock.ts';
-import type { GitRepository } from '../../src/git/git-repository.ts';
+import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
+import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import type { RepositoryLayout } from '../../src/package/layout.ts';
+import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
 import { type OpenedTrust, openRepositoryTrust, type ServerTrust } from '../../src/package/open-repository-trust.ts';
 import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
+import { openTrust } from '../../src/package/trust/open-trust.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
 import { statementSigner } from '../../src/package/trust/statement-signer.ts';
 import { verifySignature } from '../../src/package/trust/verify-signature.ts';
@@ -27,17 +31,33 @@ export function newServerTrust(signer = newSigner()): ServerTrust {
 /** One server for all stores of a test file, so that they are like processes on one data folder. */
 export const serverTrust: ServerTrust = newServerTrust();
 
+/** The trust of a process on a data folder, whose key and ledger outlive it. */
+export async function folderTrust(folder: string, keyFile?: string): Promise<ServerTrust> {
+  await mkdir(folder, { recursive: true });
+  if (keyFile !== undefined)
+    await writeFile(keyFile, generateSshKey('test'), { mode: 0o600, flag: 'wx' }).catch(ifThere);
+  const { signer, ledger } = await openTrust(folder, keyFile === undefined ? {} : { key: { file: keyFile } });
+  return { signer: () => signer, verify: verifySignature, ledger };
+}
+
+function ifThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error;
+}
+
 /** What a repository at a path trusts, as `openPackageRepository` finds it out. */
 export function trustOf(
   git: GitRepository,
   address: string,
   layout: RepositoryLayout = MAIN_LAYOUT,
   server: ServerTrust = serverTrust,
+  remote?: GitRemote,
 ): Promise<OpenedTrust> {
   return openRepositoryTrust({
-    ...{ git, remote: undefined, layout, address, server, clock: systemClock },
+    ...{ git, remote, layout, address, server, clock: systemClock },
     identity: { name: 'sluice', email: 'sluice@localhost' },
     trustedKeys: () => new Map(server.ledger.keys().map((key) => [key.fingerprint, key])),
-    refetch: async () => undefined,
+    refetch: async () => {
+      if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
+    },
   });
 }

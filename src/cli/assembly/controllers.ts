@@ -62,7 +62,8 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
-        ...{ client, store, clock, dataFolder, renderer },
+        ...{ client, store, clock, dataFolder, renderer, trust: session.trust },
+        isRegistered: (address) => session.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
         ...(choice.diskBudget === undefined ? {} : { diskBudget: choice.diskBudget }),

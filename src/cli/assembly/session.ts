@@ -4,9 +4,13 @@ import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
+import type { ServerTrust } from '../../package/open-repository-trust.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
+import { openTrust, type SigningKey } from '../../package/trust/open-trust.ts';
+import { verifySignature } from '../../package/trust/verify-signature.ts';
+import { comparableAddress } from '../../package/upstream-of.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
@@ -34,6 +38,8 @@ export interface SessionOptions {
   readonly clock?: Clock;
   /** Controllers run that open every repository that is registered. */
   readonly opens?: boolean;
+  /** Where the key comes from that signs statements; by default the data folder has one. */
+  readonly signingKey?: SigningKey | undefined;
   /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
   /** What functions of packages may do outside of this process. */
@@ -59,6 +65,8 @@ export class Session {
   readonly registry: Registry;
   readonly client: Client;
   readonly renderer: SessionRenderer;
+  /** What statements are signed with, and what is known of keys and repositories. */
+  readonly trust: ServerTrust;
 
   readonly patience: number;
 
@@ -68,12 +76,13 @@ export class Session {
   readonly #notes = new Set<string>();
   readonly #onNote: (note: string) => void;
 
-  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet) {
+  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
     this.patience = options.patience ?? PATIENCE;
     this.clock = clock;
+    this.trust = trust;
     this.log = objects.log;
     this.objects = objects;
     this.store = new RevisionStore({
@@ -102,7 +111,22 @@ export class Session {
     const { folder, clock = systemClock, write = false, onError } = options;
     if (write) await createDataFolder(folder);
     else await expectDataFolder(folder);
-    return new Session(options, clock, await ObjectSet.open({ folder, clock, write, onError }));
+    const objects = await ObjectSet.open({ folder, clock, write, onError });
+    try {
+      const { signer, ledger } = await openTrust(folder.path, {
+        ...{ clock, key: options.signingKey },
+        ...(onError === undefined ? {} : { onError }),
+      });
+      return new Session(options, clock, objects, { signer: () => signer, verify: verifySignature, ledger });
+    } catch (error) {
+      await objects.close();
+      throw error;
+    }
+  }
+
+  /** True for the address of a registered repository. */
+  isRegistered(address: string): boolean {
+    return this.repositories().some(({ spec }) => comparableAddress(spec.git?.repo ?? '') === address);
   }
 
   /** For calls of the store, with why. */
@@ -143,6 +167,8 @@ export class Session {
     let added = false;
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
+      trust: this.trust,
+      isRegistered: (address) => this.isRegistered(address),
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
@@ -216,6 +242,7 @@ export class Session {
       try {
         await this.store.close();
       } finally {
+        this.trust.ledger.close();
         await this.objects.close();
       }
     }

@@ -5,13 +5,13 @@ import { setImmediate } from 'node:timers/promises';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../record.ts';
 import type { Signer } from '../trust/repository-trust.ts';
+import type { SignedStatement } from '../trust/statement.ts';
 import type { Origin } from './candidate.ts';
 import { FactCache, type FolderFact } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
 import { TipFact } from './tip-fact.ts';
-import type { SignedStatement } from '../trust/statement.ts';
 
 /** Changes with the meaning of an entry, and with how a publication is judged; files of another version are not read. */
 const VERSION = 'sluice-index 5';

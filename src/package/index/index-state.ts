@@ -260,7 +260,8 @@ export class IndexState {
     }
     const statement = fact?.statement;
     const recordDistrust = trust.distrustOfRecord(statement, scope);
-    if (recordDistrust !== undefined || fact === undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
+    if (recordDistrust !== undefined || fact === undefined || statement === undefined)
+      return { ...NO_RECORD, recordDistrust };
     const record = trust.isProven(scope, statement) ? fact.record : unproven(fact.record);
     return { record, statement, recordDistrust };
   }
@@ -274,7 +275,8 @@ export class IndexState {
     const revocation = trust.revocationOf(tip.signer);
     if (revocation !== undefined) {
       const known = revocation.head === undefined ? false : isOnLine(tip.oid, revocation.head);
-      if (known === undefined) return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
+      if (known === undefined)
+        return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
       if (!known) return revoked(revocation.key);
     }
     if (tip.onMain !== false) return undefined;

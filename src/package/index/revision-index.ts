@@ -194,7 +194,8 @@ export class RevisionIndex {
     const packages = new Set<string>();
     for (const candidate of this.#state.candidates.values()) {
       const record = this.#recordOf(candidate);
-      if (oids.has(candidate.tip.oid) || (record !== undefined && oids.has(record))) packages.add(candidate.key.package);
+      if (oids.has(candidate.tip.oid) || (record !== undefined && oids.has(record)))
+        packages.add(candidate.key.package);
     }
     return packages;
   }
@@ -202,7 +203,8 @@ export class RevisionIndex {
   #uncheckedOf(candidate: Candidate): Unchecked[] {
     const { lifecycle, outOfBand, tip } = candidate;
     const found: Unchecked[] = [];
-    if (lifecycle === 'Published' && outOfBand === undefined && tip.signer === undefined) found.push({ oid: tip.oid, tip });
+    if (lifecycle === 'Published' && outOfBand === undefined && tip.signer === undefined)
+      found.push({ oid: tip.oid, tip });
     const oid = this.#recordOf(candidate);
     const fact = oid === undefined ? undefined : this.#cache.records.get(oid);
     if (oid !== undefined && fact?.signed !== undefined && fact.signer === undefined) found.push({ oid, fact });

@@ -257,7 +257,10 @@ function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
   const judgement = judgePublication(facts);
   const distrust = judgement.inBand ? look.knowledge.distrust(name, after) : undefined;
   if (distrust !== undefined) {
-    return { ...found('Published', false, `the publication of ${what} does not count: ${distrust.message}`), reason: distrust.reason };
+    return {
+      ...found('Published', false, `the publication of ${what} does not count: ${distrust.message}`),
+      reason: distrust.reason,
+    };
   }
   if (judgement.inBand) return found('Published', true, judgement.warning ?? `${what} was published`);
   return { ...found('Published', false, judgement.message), reason: judgement.reason };

@@ -119,7 +119,11 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
   if (refusals.length > 0 || state.mainHead === undefined) return { allowed: false, refusals };
   const approvals = countApprovals(state, request, policy);
   if (approvals.given < approvals.needed) {
-    return { ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet), approvals, ...(brokeGlass ? { brokeGlass } : {}) };
+    return {
+      ...allow([], { lifecycle: 'Proposed', revision: 0 }, unmet),
+      approvals,
+      ...(brokeGlass ? { brokeGlass } : {}),
+    };
   }
   const plan: RefStep[] = [
     { ref: state.refs.main, expect: state.mainHead, become: { kind: 'approval' } },
@@ -132,7 +136,12 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
 /** Closed gates are passed only by an actor whom a policy names, and with a reason that stays in the statement. */
 function refuseBreakGlass({ actor, reason }: TransitionRequest, { breakGlass }: EffectivePolicy): Refusal[] {
   if (!breakGlass.some((pattern) => isActor(pattern, actor))) {
-    return [{ code: 'NotAllowed', message: `no policy lets ${actor.name} publish with closed gates (spec.approval.breakGlass)` }];
+    return [
+      {
+        code: 'NotAllowed',
+        message: `no policy lets ${actor.name} publish with closed gates (spec.approval.breakGlass)`,
+      },
+    ];
   }
   if (reason !== undefined && reason.trim() !== '') return [];
   return [{ code: 'NotAllowed', message: 'publishing with closed gates needs a reason; give one with --reason' }];
@@ -146,7 +155,10 @@ function refuseApprover(
   if (!policy.forbidSelfApproval) return undefined;
   const { name } = request.actor;
   if (state.proposedBy === name) {
-    return { code: 'NotAllowed', message: `${name} proposed ${state.name} and must not approve it; another person has to` };
+    return {
+      code: 'NotAllowed',
+      message: `${name} proposed ${state.name} and must not approve it; another person has to`,
+    };
   }
   if (!isContributor(state, name)) return undefined;
   return {
@@ -170,7 +182,8 @@ function countApprovals(
   for (const { subject, content: approved } of state.approvals) {
     if (approved === content && subject !== state.proposedBy && !isContributor(state, subject)) subjects.add(subject);
   }
-  const isUnknown = state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR || isContributor(state, PUSH_ACTOR);
+  const isUnknown =
+    state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR || isContributor(state, PUSH_ACTOR);
   return { given: subjects.size, needed: isUnknown ? 2 : 1 };
 }
 
@@ -239,7 +252,12 @@ function unmetGates(
   return evaluateGates(state.facts, policy, now)
     .filter((gate) => gate.state !== 'Open' && asked(gate))
     .map((gate) => ({
-      code: gate.state === 'Stale' || gate.state === 'Expired' ? 'VerdictStale' : gate.state === 'NotAllowed' ? 'NotAllowed' : 'GateUnmet',
+      code:
+        gate.state === 'Stale' || gate.state === 'Expired'
+          ? 'VerdictStale'
+          : gate.state === 'NotAllowed'
+            ? 'NotAllowed'
+            : 'GateUnmet',
       message: `gate ${gate.type} is closed at ${now}${gate.since === undefined ? '' : ` since ${gate.since}`}: ${gate.explanation}`,
       gate,
     }));

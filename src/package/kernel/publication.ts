@@ -73,10 +73,16 @@ export function judgePublication(facts: PublicationFacts): PublicationJudgement 
   if (closed.length === 0) return { inBand: true };
   if (breakGlass !== undefined) {
     const { by, reason } = breakGlass;
-    return { inBand: true, warning: `${what} was published with closed gates by ${by}, who may break the glass (${reason}): ${closed.join(', ')}` };
+    return {
+      inBand: true,
+      warning: `${what} was published with closed gates by ${by}, who may break the glass (${reason}): ${closed.join(', ')}`,
+    };
   }
   if (gatesBypassed === true) {
-    return { inBand: true, warning: `${what} was published with closed gates, which were not enforced: ${closed.join(', ')}` };
+    return {
+      inBand: true,
+      warning: `${what} was published with closed gates, which were not enforced: ${closed.join(', ')}`,
+    };
   }
   return flawed('GateUnmet', `the statement of ${what} lists closed gates: ${closed.join(', ')}`);
 }
@@ -86,7 +92,10 @@ function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgem
     return flawed('PorchApproval', `${what} was approved by Porch, which does not evaluate gates`);
   }
   if (facts.parents === 2 && facts.commit.action === 'approve' && facts.commit.record !== undefined) {
-    return flawed('UnsignedApproval', `the approval of ${what} is not signed; "sluice repo adopt" lists it for adoption`);
+    return flawed(
+      'UnsignedApproval',
+      `the approval of ${what} is not signed; "sluice repo adopt" lists it for adoption`,
+    );
   }
   return flawed('NotAnApproval', `${what} points to a commit without a signed approval`);
 }

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { payloadOf, SIGNATURE_TRAILER, type SignedStatement, type StatementHead, statementHeadSchema } from './statement.ts';
+import {
+  payloadOf,
+  SIGNATURE_TRAILER,
+  type SignedStatement,
+  type StatementHead,
+  statementHeadSchema,
+} from './statement.ts';
 
 /**
  * A repository has a random id, made once and kept in Git, which every statement names: a statement that is copied to another
@@ -20,7 +26,10 @@ export function newRepositoryId(): string {
 /** Scope of the statements about the repository itself. */
 export const REPOSITORY_SCOPE = { package: '', workspace: 'repository' } as const;
 
-export function formatRepositoryId(subject: string, { statement, signature }: SignedStatement<RepositoryIdStatement>): string {
+export function formatRepositoryId(
+  subject: string,
+  { statement, signature }: SignedStatement<RepositoryIdStatement>,
+): string {
   return `${subject}\n\n${payloadOf(statement)}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 

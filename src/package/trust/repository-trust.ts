@@ -72,7 +72,9 @@ export class RepositoryTrust {
 
   /** Heads of the main branch up to which publications of revoked keys keep their validity. */
   revokedHeads(): string[] {
-    const heads = [...this.#trustedKeys().values()].flatMap(({ revocation }) => revocation?.heads[this.repository] ?? []);
+    const heads = [...this.#trustedKeys().values()].flatMap(
+      ({ revocation }) => revocation?.heads[this.repository] ?? [],
+    );
     return [...new Set(heads)];
   }
 
@@ -101,10 +103,14 @@ export class RepositoryTrust {
   }
 
   /** Where the next statement on a revision stands, after the one that counts now. */
-  next(scope: Omit<StatementScope, 'repository'>, current: StatementFact | undefined): Pick<StatementHead, 'sequence' | 'previous'> {
+  next(
+    scope: Omit<StatementScope, 'repository'>,
+    current: StatementFact | undefined,
+  ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
     const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0);
-    const previous = current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
+    const previous =
+      current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
     return { sequence: before + 1, previous };
   }
 
@@ -121,7 +127,10 @@ export class RepositoryTrust {
     if (fact === undefined) return { reason: 'Unsigned', message: 'it carries no signed statement' };
     const { head } = fact;
     if (head.repository !== this.repository) {
-      return { reason: 'OtherRepository', message: `its statement was made for another repository (${head.repository})` };
+      return {
+        reason: 'OtherRepository',
+        message: `its statement was made for another repository (${head.repository})`,
+      };
     }
     if (head.package !== scope.package || head.workspace !== scope.workspace) {
       return { reason: 'OtherRevision', message: `its statement was made for ${head.package}/${head.workspace}` };
@@ -131,10 +140,14 @@ export class RepositoryTrust {
 
   /** Why a signature does not count; undefined if it does, or if its key is revoked, which `isBeforeRevocation` decides. */
   distrustOfSigner(signer: Signer): Distrust | undefined {
-    if (signer === undefined) return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
+    if (signer === undefined)
+      return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
     if (signer === null) return { reason: 'BadSignature', message: 'the signature of its statement is not valid' };
     if (this.#trustedKeys().get(signer) !== undefined) return undefined;
-    return { reason: 'UntrustedKey', message: `its statement is signed with ${signer}, which this repository does not trust` };
+    return {
+      reason: 'UntrustedKey',
+      message: `its statement is signed with ${signer}, which this repository does not trust`,
+    };
   }
 
   /**
@@ -146,7 +159,10 @@ export class RepositoryTrust {
     if (found !== undefined || fact === undefined) return found;
     const mark = this.mark(scope);
     const { sequence } = fact.head;
-    if (mark !== undefined && (sequence < mark.sequence || (sequence === mark.sequence && fact.digest !== mark.digest))) {
+    if (
+      mark !== undefined &&
+      (sequence < mark.sequence || (sequence === mark.sequence && fact.digest !== mark.digest))
+    ) {
       return {
         reason: 'RolledBack',
         message: `its record was replaced by an older or another one (statement ${sequence}, the last one known is ${mark.sequence})`,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { MAIN_LAYOUT, trustOf } from '../../../test/support/trust.ts';
 import { outcomeOf, publish } from '../../../test/support/shop.ts';
+import { MAIN_LAYOUT, trustOf } from '../../../test/support/trust.ts';
 import { initRepository } from '../../git/open-repository.ts';
 import { PackageRepository } from '../package-repository.ts';
 import { DEFAULT_POLICY } from '../policy.ts';

@@ -167,7 +167,14 @@ export async function planTransition(
   const updates = decision.plan.map((step) =>
     refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
   );
-  const written = await recordUpdates(bench, revision, decision, record, { commit: made ?? revision.commit, fact }, context);
+  const written = await recordUpdates(
+    bench,
+    revision,
+    decision,
+    record,
+    { commit: made ?? revision.commit, fact },
+    context,
+  );
   updates.push(...written.updates);
   return { updates, name: revision.name, marks: written.marks, takesBack: TAKES_BACK.has(action) };
 }
