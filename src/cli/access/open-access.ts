@@ -1,5 +1,6 @@
 import { systemClock } from '../../foundation/clock.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
+import { signingChoice } from '../assembly/signing-choice.ts';
 import { runningUp } from '../assembly/up-lock.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, PlaceOptions } from '../program/invocation.ts';
@@ -59,6 +60,7 @@ export async function openAccess({
     import('../assembly/session.ts'),
     import('./folder-access.ts'),
   ]);
-  const session = await Session.open({ folder, actor, write, onNote, onWarning });
+  const signing = signingChoice(environment);
+  const session = await Session.open({ folder, actor, write, signing, onNote, onWarning });
   return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE);
 }

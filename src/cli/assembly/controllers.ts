@@ -53,7 +53,7 @@ export function chosenControllers({ disabled, housekeeping }: Omit<ControllerCho
 
 /** Puts all controllers that are not switched off into a manager. */
 export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
-  const { client, store, clock, folder, objects, renderer } = session;
+  const { client, store, clock, folder, objects, renderer, trust } = session;
   const dataFolder = folder.path;
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const resolvers = [ipam.resolver, ...choice.resolvers];
@@ -62,7 +62,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
-        ...{ client, store, clock, dataFolder, renderer, trust: session.trust },
+        ...{ client, store, clock, dataFolder, renderer, trust },
         isRegistered: (address) => session.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),

@@ -8,8 +8,7 @@ import type { ServerTrust } from '../../package/open-repository-trust.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
-import { openTrust, type SigningKey } from '../../package/trust/open-trust.ts';
-import { verifySignature } from '../../package/trust/verify-signature.ts';
+import { openTrust } from '../../package/trust/open-trust.ts';
 import { comparableAddress } from '../../package/upstream-of.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
@@ -28,6 +27,7 @@ import type { OpenFailure } from './open-failure.ts';
 import { PackageMemory } from './package-memory.ts';
 import { policyOf } from './session-policy.ts';
 import { SessionRenderer } from './session-renderer.ts';
+import { type SigningChoice, signingKeyOf } from './signing-choice.ts';
 import { upstreamAddresses } from './upstreams.ts';
 
 export interface SessionOptions {
@@ -38,12 +38,12 @@ export interface SessionOptions {
   readonly clock?: Clock;
   /** Controllers run that open every repository that is registered. */
   readonly opens?: boolean;
-  /** Where the key comes from that signs statements; by default the data folder has one. */
-  readonly signingKey?: SigningKey | undefined;
   /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
   readonly patience?: number;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
+  /** Which key signs statements; default: that of the data folder. */
+  readonly signing?: SigningChoice;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
@@ -113,11 +113,9 @@ export class Session {
     else await expectDataFolder(folder);
     const objects = await ObjectSet.open({ folder, clock, write, onError });
     try {
-      const { signer, ledger } = await openTrust(folder.path, {
-        ...{ clock, key: options.signingKey },
-        ...(onError === undefined ? {} : { onError }),
-      });
-      return new Session(options, clock, objects, { signer: () => signer, verify: verifySignature, ledger });
+      const key = signingKeyOf(options.signing ?? {}, objects);
+      const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
+      return new Session(options, clock, objects, trust);
     } catch (error) {
       await objects.close();
       throw error;
@@ -242,8 +240,11 @@ export class Session {
       try {
         await this.store.close();
       } finally {
-        this.trust.ledger.close();
-        await this.objects.close();
+        try {
+          this.trust.ledger.close();
+        } finally {
+          await this.objects.close();
+        }
       }
     }
   }

@@ -9,6 +9,7 @@ import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
 import type { Session } from '../assembly/session.ts';
+import { signingChoice } from '../assembly/signing-choice.ts';
 import { makeRepositories } from '../demo/quickstart-repositories.ts';
 import { commandLine } from '../output/command-line.ts';
 import { printable } from '../output/printable.ts';
@@ -49,6 +50,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
       log,
       resolvers: [],
       disabled: [],
+      signing: signingChoice(environment),
       housekeeping: options.serve === true,
       serve: options.serve === true ? 'default' : undefined,
     },

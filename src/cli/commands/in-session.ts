@@ -4,6 +4,7 @@ import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
 import { FolderAccess } from '../access/folder-access.ts';
 import { placeOf } from '../access/place.ts';
 import { Session } from '../assembly/session.ts';
+import { signingChoice } from '../assembly/signing-choice.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
 import type { Invocation, PlaceOptions } from '../program/invocation.ts';
@@ -36,7 +37,8 @@ export async function inSession<Result>(
   }
   const onNote = (note: string) =>
     terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
-  const session = await Session.open({ folder: place.folder, actor: actorOf({}, environment), onNote });
+  const signing = signingChoice(environment);
+  const session = await Session.open({ folder: place.folder, actor: actorOf({}, environment), signing, onNote });
   try {
     const access = new FolderAccess(session, options.namespace ?? DEFAULT_NAMESPACE);
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);

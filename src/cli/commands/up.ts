@@ -7,6 +7,7 @@ import { checkDisabled, chosenControllers } from '../assembly/controllers.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
 import { loadResolvers } from '../assembly/load-resolvers.ts';
 import type { Session } from '../assembly/session.ts';
+import { signingChoice } from '../assembly/signing-choice.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from '../up/first-rest.ts';
@@ -45,10 +46,11 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const log = options.log === 'json' ? jsonSink(terminal) : textSink(terminal);
   const folder = folderOf(options, environment);
   const actor = actorOf(options, environment);
+  const signing = signingChoice(environment);
   const housekeeping = options.untilIdle !== true;
   return runService(
     {
-      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping },
+      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing },
       serve: serveOf(options),
       diskBudget,
       ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),

@@ -11,8 +11,10 @@ import { addServiceCommands } from './service-commands.ts';
 const USAGE_ERROR = 2;
 
 /** Runs one command line; returns the exit code. Never throws. */
-export async function runProgram(words: readonly string[], invocation: Invocation): Promise<number> {
+export async function runProgram(words: readonly string[], { terminal, environment }: Invocation): Promise<number> {
   let outcome: Outcome;
+  // Of its own, since options that all commands share are put into it.
+  const invocation = { terminal, environment: { ...environment } };
   const program = buildProgram(invocation, (result) => {
     outcome = result;
   });
@@ -31,6 +33,12 @@ export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) 
   const program = new Command('sluice')
     .description('Moves configuration packages in Git through readiness gates: Draft, Proposed, Published, delivered.')
     .version(sluiceVersion(), '-V, --version', 'print the version of sluice')
+    .option(
+      '--signing-key <file>',
+      'private key that signs statements (default: $SLUICE_SIGNING_KEY, else that of the data folder)',
+    )
+    .option('--signing-key-secret <namespace/name>', 'Secret with that key (default: $SLUICE_SIGNING_KEY_SECRET)')
+    .hook('preAction', (command) => shareOptions(command, invocation))
     .helpCommand('help [command]', 'show the help of a command')
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
@@ -50,6 +58,8 @@ Environment:
   SLUICE_DATA   data folder, where --data is not given (default .sluice)
   SLUICE_USER   who asks, where --as is not given (default: the user of the system)
   KUBECONFIG    server to work on, where no data folder is named ("sluice rpkg --help")
+  SLUICE_SIGNING_KEY, SLUICE_SIGNING_KEY_SECRET
+                what signs statements, where --signing-key and --signing-key-secret are not given
   SLUICE_DEBUG  1 shows where an error comes from, and which server or data folder is used
   NO_COLOR, FORCE_COLOR
 
@@ -60,4 +70,12 @@ Examples:
   sluice why packages.web-shop.v1      what a revision waits for, and what to do next`,
   );
   return program;
+}
+
+/** Puts what holds for all commands where they look for it. What the command line says replaces what the environment says. */
+function shareOptions(program: Command, { environment }: Invocation): void {
+  const { signingKey, signingKeySecret } = program.opts<{ signingKey?: string; signingKeySecret?: string }>();
+  if (signingKey === undefined && signingKeySecret === undefined) return;
+  environment.SLUICE_SIGNING_KEY = signingKey;
+  environment.SLUICE_SIGNING_KEY_SECRET = signingKeySecret;
 }

@@ -7,6 +7,7 @@ import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
 import { ProcessLock } from '../assembly/process-lock.ts';
 import { Session } from '../assembly/session.ts';
+import type { SigningChoice } from '../assembly/signing-choice.ts';
 import type { UpAbout } from '../assembly/up-lock.ts';
 import type { Terminal } from '../output/terminal.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -25,6 +26,8 @@ export interface RunOptions {
   readonly diskBudget?: number | undefined;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
+  /** Which key signs statements; default: that of the data folder. */
+  readonly signing: SigningChoice;
   /** Run the controllers too that only a server which goes on needs. */
   readonly housekeeping: boolean;
   /** Serve the Kubernetes API: at an address, or where it was last time. Undefined: do not. */
@@ -49,7 +52,8 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions, signing } =
+    options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
@@ -67,7 +71,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, write: true, opens: true, onNote, onError },
+      ...{ folder, actor, write: true, opens: true, signing, onNote, onError },
       ...(functions === undefined ? {} : { functions }),
     });
     try {

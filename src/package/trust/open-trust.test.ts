@@ -31,7 +31,7 @@ beforeEach(() => {
 
 test('the first start makes a key, and later ones have the same', async () => {
   const first = await openTrust(folder);
-  const { fingerprint, publicKey } = first.signer;
+  const { fingerprint, publicKey } = first.signer();
   expect(first.ledger.keys()).toEqual([
     {
       ...{ fingerprint, publicKey, origin: 'own' },
@@ -44,8 +44,8 @@ test('the first start makes a key, and later ones have the same', async () => {
   expect(statSync(join(folder, 'keys')).mode & 0o777).toBe(0o700);
   expect(readdirSync(join(folder, 'keys'))).toEqual(['statement-key']);
   const second = await openTrust(folder);
-  expect(second.signer.fingerprint).toBe(fingerprint);
-  expect(await verifySignature('payload', await second.signer.sign('payload'))).toBe(fingerprint);
+  expect(second.signer().fingerprint).toBe(fingerprint);
+  expect(await verifySignature('payload', await second.signer().sign('payload'))).toBe(fingerprint);
   expect(second.ledger.keys()).toHaveLength(1);
   second.ledger.close();
 });
@@ -62,7 +62,7 @@ test.skipIf(!isInstalled('ssh-keygen'))(
     const made = join(folder, 'made');
     execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', made]);
     const { signer, ledger } = await openTrust(folder, { key: { file: made } });
-    expect(readFileSync(`${made}.pub`, 'utf8').startsWith(signer.publicKey)).toBe(true);
+    expect(readFileSync(`${made}.pub`, 'utf8').startsWith(signer().publicKey)).toBe(true);
     ledger.close();
   },
 );
@@ -84,8 +84,8 @@ describe('a key that an operator provides', () => {
     const file = join(folder, 'ci key');
     writeFileSync(file, pem, { mode: 0o600 });
     const { signer, ledger } = await openTrust(folder, { key: { file } });
-    expect(signer.fingerprint).toBe(statementSigner(pem).fingerprint);
-    expect(ledger.keys()).toMatchObject([{ fingerprint: signer.fingerprint, origin: 'own' }]);
+    expect(signer().fingerprint).toBe(statementSigner(pem).fingerprint);
+    expect(ledger.keys()).toMatchObject([{ fingerprint: signer().fingerprint, origin: 'own' }]);
     ledger.close();
     expect(existsSync(statementKeyPath(folder))).toBe(false);
     chmodSync(file, 0o644);
@@ -102,38 +102,40 @@ describe('a key that an operator provides', () => {
     let text = generateSshKey('one');
     const key = { secret: 'default/signing', read: () => text };
     const { signer, ledger } = await openTrust(folder, { key });
-    const before = signer.fingerprint;
+    const before = signer().fingerprint;
     text = generateSshKey('two');
-    expect(await verifySignature('payload', await signer.sign('payload'))).toBe(statementSigner(text).fingerprint);
-    expect(ledger.keys().map(({ fingerprint }) => fingerprint)).toEqual([before, signer.fingerprint]);
+    expect(await verifySignature('payload', await signer().sign('payload'))).toBe(statementSigner(text).fingerprint);
+    expect(ledger.keys().map(({ fingerprint }) => fingerprint)).toEqual([before, signer().fingerprint]);
     text = 'nonsense';
-    await expect(signer.sign('payload')).rejects.toThrow(/^Secret default\/signing: the SSH key cannot be used/);
+    expect(() => signer()).toThrow(/^Secret default\/signing: the SSH key cannot be used/);
     ledger.close();
     const read = () => {
       throw new SluiceError('NotFound', 'there is no Secret default/signing');
     };
-    await expect(openTrust(folder, { key: { ...key, read } })).rejects.toThrow('there is no Secret default/signing');
+    const other = await openTrust(folder, { key: { ...key, read } });
+    expect(() => other.signer()).toThrow('there is no Secret default/signing');
+    other.ledger.close();
   });
 });
 
 test('a key that another process rotates or revokes counts at once in a running one', async () => {
   const clock = new ManualClock();
   const running = await openTrust(folder, { clock });
-  const old = running.signer.fingerprint;
+  const old = running.signer().fingerprint;
   const other = await openTrust(folder, { clock });
   const text = generateSshKey('new');
   const { fingerprint, publicKey } = statementSigner(text);
   replaceKeyFile(statementKeyPath(folder), text);
   other.ledger.addKey({ fingerprint, publicKey, comment: 'new', origin: 'own', addedAt: '2026-01-01T00:00:00Z' });
   clock.advance(1000);
-  expect(running.signer.fingerprint).toBe(fingerprint);
-  expect(await verifySignature('payload', await running.signer.sign('payload'))).toBe(fingerprint);
+  expect(running.signer().fingerprint).toBe(fingerprint);
+  expect(await verifySignature('payload', await running.signer().sign('payload'))).toBe(fingerprint);
   other.ledger.revokeKey(old, '2026-01-02T00:00:00Z');
   clock.advance(1000);
-  await running.signer.sign('payload');
+  await running.signer().sign('payload');
   other.ledger.revokeKey(fingerprint, '2026-01-03T00:00:00Z');
   clock.advance(1000);
-  await expect(running.signer.sign('payload')).rejects.toThrow(/was revoked at 2026-01-03T00:00:00Z; make another one/);
+  expect(() => running.signer()).toThrow(/was revoked at 2026-01-03T00:00:00Z; make another one/);
   running.ledger.close();
   other.ledger.close();
   await expect(openTrust(folder)).rejects.toThrow(/was revoked at .* "sluice key rotate"/);

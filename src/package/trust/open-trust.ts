@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import { type KeySource, OwnSigner } from './own-signer.ts';
+import { type KeySource, OwnKey } from './own-key.ts';
 import { SqliteTrustLedger } from './sqlite/sqlite-trust-ledger.ts';
 import { createKeyFile, readKeyFile } from './statement-key-file.ts';
-import type { StatementSigner } from './statement-signature.ts';
+import type { StatementSigner, VerifySignature } from './statement-signature.ts';
 import type { TrustLedger } from './trust-ledger.ts';
+import { verifySignature } from './verify-signature.ts';
 
 export interface TrustOptions {
   /** Where the private key comes from, in place of the data folder. */
@@ -25,7 +26,12 @@ export type SigningKey =
 
 /** What a server trusts, and what it signs with. */
 export interface Trust {
-  readonly signer: StatementSigner;
+  /**
+   * The key at hand; to be called for each statement, since it may have been rotated. Throws a SluiceError with the next step while
+   * there is no key that may sign.
+   */
+  readonly signer: () => StatementSigner;
+  readonly verify: VerifySignature;
   /** To be closed by the caller. */
   readonly ledger: TrustLedger;
 }
@@ -47,14 +53,17 @@ export function ownKeyComment(): string {
 
 /**
  * Opens the ledger of a data folder, which must be there, and the key that signs; a missing key is made. Throws Refused for a key that
- * others may read or that is revoked, InvalidInput for one that cannot sign.
+ * others may read or that is revoked, InvalidInput for one that cannot sign. A Secret is read when the first statement is signed: it may
+ * be created later.
  */
 export async function openTrust(dataFolder: string, options: TrustOptions = {}): Promise<Trust> {
   const { key, clock = systemClock, onError } = options;
   const path = ledgerPath(dataFolder);
   const ledger = SqliteTrustLedger.open({ path, clock, ...(onError === undefined ? {} : { onError }) });
   try {
-    return { signer: new OwnSigner(sourceOf(dataFolder, key), ledger, clock), ledger };
+    const own = new OwnKey(sourceOf(dataFolder, key), ledger, clock);
+    if (key === undefined || 'file' in key) own.current();
+    return { signer: () => own.current(), verify: verifySignature, ledger };
   } catch (error) {
     ledger.close();
     throw error;

@@ -17,65 +17,36 @@ export interface KeySource {
 }
 
 /**
- * Signs with the server's own key as it is at that moment: a key that another process has rotated counts from the next signature on.
- * Each key that is used is in the ledger before it signs. A revoked key signs nothing.
+ * The server's own key as it is at that moment: one that another process has rotated counts from the next statement on. Each key that
+ * is used is in the ledger before it signs. A revoked key signs nothing.
  */
-export class OwnSigner implements StatementSigner {
+export class OwnKey {
   readonly #source: KeySource;
   readonly #ledger: TrustLedger;
   readonly #clock: Clock;
-  #text: string;
-  #signer: StatementSigner;
-  #keysVersion: number;
+  #last: { readonly text: string; readonly signer: StatementSigner; readonly keysVersion: number } | undefined;
 
-  /** Throws what `source.read` throws, InvalidInput for text that is no key, and Refused for a key that is revoked. */
   constructor(source: KeySource, ledger: TrustLedger, clock: Clock) {
     this.#source = source;
     this.#ledger = ledger;
     this.#clock = clock;
-    this.#text = source.read();
-    this.#signer = this.#enter(this.#text);
-    this.#keysVersion = ledger.keysVersion;
-    this.#expectTrusted(this.#signer);
   }
 
-  /** Of the key that signs next, as far as the key can be read; `sign` reports that it cannot. */
-  get fingerprint(): string {
-    return this.#attempt().fingerprint;
-  }
-
-  get publicKey(): string {
-    return this.#attempt().publicKey;
-  }
-
-  /** Throws what the constructor throws. */
-  async sign(payload: string): Promise<string> {
-    return this.#current().sign(payload);
-  }
-
-  #attempt(): StatementSigner {
-    try {
-      return this.#current();
-    } catch (error) {
-      // Thrown again by `sign`, which is where it matters.
-      if (error instanceof SluiceError) return this.#signer;
-      throw error;
-    }
-  }
-
-  #current(): StatementSigner {
+  /**
+   * What signs the next statement. Throws what `source.read` throws, InvalidInput for text that is no key, and Refused for a key that
+   * is revoked.
+   */
+  current(): StatementSigner {
     const { keysVersion } = this.#ledger;
-    const changed = keysVersion !== this.#keysVersion;
-    if (!changed && !this.#source.volatile) return this.#signer;
+    const last = this.#last;
+    const changed = keysVersion !== last?.keysVersion;
+    if (last !== undefined && !changed && !this.#source.volatile) return last.signer;
     const text = this.#source.read();
-    const replaced = text !== this.#text;
-    if (replaced) {
-      this.#signer = this.#enter(text);
-      this.#text = text;
-    }
-    if (replaced || changed) this.#expectTrusted(this.#signer);
-    this.#keysVersion = keysVersion;
-    return this.#signer;
+    if (last !== undefined && !changed && text === last.text) return last.signer;
+    const signer = text === last?.text ? last.signer : this.#enter(text);
+    this.#expectTrusted(signer);
+    this.#last = { text, signer, keysVersion };
+    return signer;
   }
 
   #enter(text: string): StatementSigner {
