@@ -36,8 +36,7 @@ export async function folderTrust(folder: string, keyFile?: string): Promise<Ser
   await mkdir(folder, { recursive: true });
   if (keyFile !== undefined)
     await writeFile(keyFile, generateSshKey('test'), { mode: 0o600, flag: 'wx' }).catch(ifThere);
-  const { signer, ledger } = await openTrust(folder, keyFile === undefined ? {} : { key: { file: keyFile } });
-  return { signer: () => signer, verify: verifySignature, ledger };
+  return openTrust(folder, keyFile === undefined ? {} : { key: { file: keyFile } });
 }
 
 function ifThere(error: NodeJS.ErrnoException): void {
