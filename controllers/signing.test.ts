@@ -131,7 +131,8 @@ describe('signed repositories', () => {
         'refs/heads/main',
         'refs/heads/proposed/web/w1',
         'refs/sluice/deleted/web%2Fv1',
-        'refs/sluice/records/<uid>',
+        'refs/sluice/records/web/w1',
+        'refs/sluice/repository',
         'refs/tags/web/v1',
       ]);
     });

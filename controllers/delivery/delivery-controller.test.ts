@@ -252,7 +252,7 @@ describe('delivery controller', () => {
     const commit = gitCli(path, ['hash-object', '-t', 'commit', '-w', '--stdin'], `${forged}\n`);
     gitCli(path, ['update-ref', 'refs/tags/one/v1', commit]);
     await world.store.repository('apps').refresh();
-    expect(world.store.get(name)).toMatchObject({ commit, outOfBand: undefined });
+    expect(world.store.get(name)).toMatchObject({ commit, outOfBand: { reason: 'ContentChanged' } });
     await create();
     await reconcile();
     expect((await statusOf(world)).message).toContain('is not the content that was approved');

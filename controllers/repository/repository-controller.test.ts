@@ -230,7 +230,9 @@ describe('repository controller', () => {
     expect(await world.events(name)).toEqual([
       `DraftRewritten: the draft app/w1 was rewritten: ${draft} is no part of ${rewritten}`,
     ]);
-    expect(await world.events('apps.app.v1')).toEqual(['OutOfBand: app/v1 points to a commit that is no approval']);
+    expect(await world.events('apps.app.v1')).toEqual([
+      'OutOfBand: app/v1 points to a commit without a signed approval',
+    ]);
     expect(await world.events('apps')).toEqual([`DraftRemoved: the draft other/w1 is gone, it was at ${gone}`]);
     expect(world.store.find(other)).toBeUndefined();
     expect(await world.events(third)).toEqual([

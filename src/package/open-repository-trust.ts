@@ -57,31 +57,53 @@ export interface OpenedTrust {
  * Throws Refused for a copy of another registered repository.
  */
 export async function openRepositoryTrust(options: OpenTrustOptions): Promise<OpenedTrust> {
-  const { ledger, signer, verify } = options.server;
+  const { ledger } = options.server;
   const address = comparableAddress(options.address);
-  const trustOf = (repository: string) =>
-    new RepositoryTrust({ repository, signer, verify, ledger, trustedKeys: options.trustedKeys });
   const known = ledger.repositoryAt(address);
   const written = await readId(options.git, identityRef(options.layout));
-  let id = await acceptedId(written?.signed, known?.id, trustOf);
-  const holder = id === undefined ? undefined : ledger.repository(id);
-  if (id !== undefined && known === undefined && options.newId !== true) {
-    const other = holder?.address;
-    if (other !== undefined && other !== address && options.isRegistered?.(other) === true) {
-      throw new SluiceError(
-        'Refused',
-        `this is a copy of the repository at ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
-      );
-    }
+  const id = await acceptedId(options, written?.signed, known?.id);
+  if (id !== undefined && options.newId !== true) {
+    refuseCopy(options, id, address);
+    return { trust: trustOf(options, id), isFirstLook: await enter(options, id, address) };
   }
-  if (options.newId === true || id === undefined)
-    id = (await writeId(options, written, trustOf)) ?? known?.id ?? derivedId(address);
-  const entry = ledger.repository(id);
-  if (entry === undefined || entry.address !== address) {
-    const mainHead = entry?.mainHead ?? (await options.git.resolveRef(mainRef(options.layout)));
-    ledger.putRepository({ id, address, mainHead });
+  const make = async () => {
+    const made = await writeId(options, await readId(options.git, identityRef(options.layout)));
+    await enter(options, made, address);
+    return made;
+  };
+  try {
+    return { trust: trustOf(options, await make()), isFirstLook: true };
+  } catch (error) {
+    if (!isSluiceError(error) || options.signal?.aborted === true || error.code === 'Timeout') throw error;
+    // A repository that cannot be written now can be read all the same, and nothing was ever signed for it.
+    return { trust: trustOf(options, derivedId(address), make), isFirstLook: true };
   }
-  return { trust: trustOf(id), isFirstLook: entry === undefined };
+}
+
+function trustOf(
+  { server, trustedKeys }: OpenTrustOptions,
+  repository: string,
+  makeId?: () => Promise<string>,
+): RepositoryTrust {
+  return new RepositoryTrust({ ...server, repository, trustedKeys, writeId: makeId });
+}
+
+function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): void {
+  const other = server.ledger.repository(id)?.address;
+  if (other === undefined || other === address || isRegistered?.(other) !== true) return;
+  throw new SluiceError(
+    'Refused',
+    `this is a copy of the repository at ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
+  );
+}
+
+/** Enters the repository into the ledger; true if it was not there. */
+async function enter({ server, git, layout }: OpenTrustOptions, id: string, address: string): Promise<boolean> {
+  const entry = server.ledger.repository(id);
+  if (entry !== undefined && entry.address === address) return false;
+  const mainHead = entry?.mainHead ?? (await git.resolveRef(mainRef(layout)));
+  server.ledger.putRepository({ id, address, mainHead });
+  return entry === undefined;
 }
 
 interface WrittenId {
@@ -104,32 +126,27 @@ async function readId(git: GitRepository, ref: string): Promise<WrittenId | unde
 
 /** The id that counts: what the ledger knows, unless a trusted key signed another one that follows it. */
 async function acceptedId(
+  options: OpenTrustOptions,
   signed: SignedStatement<RepositoryIdStatement> | undefined,
   known: string | undefined,
-  trustOf: (id: string) => RepositoryTrust,
 ): Promise<string | undefined> {
   if (signed === undefined || signed.statement.repository === known) return known;
   // The first look believes what it finds: a foreign id makes no statement count that was not signed for it.
   if (known === undefined) return signed.statement.repository;
-  const trust = trustOf(known);
+  const trust = trustOf(options, known);
   const isTrusted = trust.distrustOfSigner(await trust.signerOf(signed)) === undefined;
   return isTrusted && signed.statement.previous === known ? signed.statement.repository : known;
 }
 
-/** Writes a new id; undefined where nothing can be written, as at a mirror that others own. */
-async function writeId(
-  options: OpenTrustOptions,
-  before: WrittenId | undefined,
-  trustOf: (id: string) => RepositoryTrust,
-): Promise<string | undefined> {
+/** Writes a new id, or returns the one that another process wrote meanwhile. */
+async function writeId(options: OpenTrustOptions, before: WrittenId | undefined): Promise<string> {
   const { git, remote, layout, clock, identity, signal } = options;
   const id = newRepositoryId();
-  const trust = trustOf(id);
   const statement: RepositoryIdStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'repository', repository: id, ...REPOSITORY_SCOPE, sequence: 1 },
     previous: before?.signed?.statement.repository ?? null,
   };
-  const { signed } = await trust.sign(statement);
+  const { signed } = await trustOf(options, id).sign(statement);
   const signature: Signature = { ...identity, time: clock.now() };
   const oid = await git.writeCommit({
     tree: await git.editTree(undefined, new Map()),
@@ -148,10 +165,12 @@ async function writeId(
     await git.transaction([update]);
     return id;
   } catch (error) {
-    if (!isSluiceError(error) || signal?.aborted === true || error.code === 'Timeout') throw error;
-    // Another process was first, or this one may not write.
-    if (error.code === 'Conflict') await options.refetch();
-    return (await readId(git, ref))?.signed?.statement.repository;
+    if (!isSluiceError(error, 'Conflict') || options.newId === true) throw error;
+    // Another process may have been first.
+    await options.refetch();
+    const found = (await readId(git, ref))?.signed?.statement.repository;
+    if (found === undefined) throw error;
+    return found;
   }
 }
 

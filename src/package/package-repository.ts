@@ -228,6 +228,7 @@ export class PackageRepository implements Workbench {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
     const create = async () => {
+      await this.trust.expectId();
       const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
       if (context.dryRun === true) return this.#preview(plan);
       return this.#queue.add({
@@ -261,7 +262,7 @@ export class PackageRepository implements Workbench {
 
   #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     return this.#exclusive(name, context, async () => {
-      await this.#expectChecked(name);
+      await this.#expectTrust(name);
       const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
       const { key } = this.#expect(name);
       const late = mayMoveMain(update.action);
@@ -277,8 +278,12 @@ export class PackageRepository implements Workbench {
     });
   }
 
-  /** What is written must not be planned on a record that does not count only because nobody has looked at its signature yet. */
-  async #expectChecked(name: string): Promise<void> {
+  /**
+   * Statements name the repository, so that it needs an id first. And nothing must be planned on a record that does not count only
+   * because its signature was not checked yet.
+   */
+  async #expectTrust(name: string): Promise<void> {
+    await this.trust.expectId();
     if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
   }
 

@@ -63,7 +63,14 @@ export class RevisionIndex {
     /** Tags that an operator adopted as they are. */
     isAdopted?: (ref: string, oid: Oid) => boolean;
   }) {
-    this.#origin = { ...options, repositoryId: options.trust.repository };
+    const { repository, namespace, layout, trust } = options;
+    // The repository may get its id later.
+    this.#origin = {
+      ...{ repository, namespace, layout },
+      get repositoryId() {
+        return trust.repository;
+      },
+    };
     this.#trust = options.trust;
     this.#isFirstLook = options.isFirstLook;
     this.#isAdopted = options.isAdopted ?? (() => false);

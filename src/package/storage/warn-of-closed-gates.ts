@@ -1,4 +1,5 @@
 import type { RequestContext } from '../../resource/request-context.ts';
+import { publishedRecordOf } from '../commit-message.ts';
 import type { Action } from '../kernel/types.ts';
 import { GATES_ANNOTATION } from '../policy-objects.ts';
 import type { RevisionEntry } from './revision-entry.ts';
@@ -11,7 +12,7 @@ export function warnOfClosedGates(
 ): void {
   if (action !== 'propose' && action !== 'approve') return;
   if (repository.policyFor(revision).enforcement !== 'warn') return;
-  const { record } = action === 'approve' ? revision.tip.facts : revision;
+  const record = action === 'approve' ? publishedRecordOf(revision.tip.facts) : revision.record;
   const gates = record?.steps.at(-1)?.gates ?? [];
   if (gates.length > 0)
     context.warn?.(`${revision.name}: closed gates: ${gates.join(', ')} (${GATES_ANNOTATION}: warn)`);

@@ -44,8 +44,10 @@ export interface OwnStatementFact extends StatementFact {
 }
 
 export interface RepositoryTrustOptions {
-  /** The id of the repository. */
+  /** The id of the repository, or what stands for it as long as none could be written. */
   readonly repository: string;
+  /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
+  readonly writeId?: (() => Promise<string>) | undefined;
   /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
   readonly signer: () => StatementSigner | Promise<StatementSigner>;
   readonly verify: VerifySignature;
@@ -56,13 +58,27 @@ export interface RepositoryTrustOptions {
 
 /** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
-  readonly repository: string;
   readonly #options: RepositoryTrustOptions;
+  #repository: string;
+  #writeId: (() => Promise<string>) | undefined;
   #keys: { readonly version: number; readonly keys: ReadonlyMap<string, TrustedKey> } | undefined;
 
   constructor(options: RepositoryTrustOptions) {
-    this.repository = options.repository;
+    this.#repository = options.repository;
+    this.#writeId = options.writeId;
     this.#options = options;
+  }
+
+  /** The id of the repository. */
+  get repository(): string {
+    return this.#repository;
+  }
+
+  /** To be called before anything is signed. Throws why the repository has no id and cannot get one. */
+  async expectId(): Promise<void> {
+    if (this.#writeId === undefined) return;
+    this.#repository = await this.#writeId();
+    this.#writeId = undefined;
   }
 
   /** The last commit of the main branch that was accepted, where the ledger knows one. */
