@@ -198,7 +198,8 @@ describe('parseCommitMessage', () => {
 
   test('keeps the record of an earlier version whole, separators of lines included, as a claim', () => {
     const line = `Sluice-Record: ${JSON.stringify({ ...record, gatesBypassed: true })}\n`;
-    const message = formatCommitMessage('s', { context: { actor: { name: 'ann' }, face: 'cli' }, action: 'approve' }) + line;
+    const message =
+      formatCommitMessage('s', { context: { actor: { name: 'ann' }, face: 'cli' }, action: 'approve' }) + line;
     expect(parseCommitMessage(message).record).toEqual({ ...record, gatesBypassed: true });
     expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).record).toEqual({ ...record, gatesBypassed: true });
     expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).action).toBe('approve');
@@ -247,9 +248,24 @@ describe('parseCommitMessage', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc
-        .array(fc.constantFrom('kpt:{', '}', 'Sluice-Record: ', 'Sluice-Statement: ', 'Sluice-Signature: x', 'Sluice-Actor: x', '\n', '\r', '\u2028', '"', ' '), {
-          maxLength: 12,
-        })
+        .array(
+          fc.constantFrom(
+            'kpt:{',
+            '}',
+            'Sluice-Record: ',
+            'Sluice-Statement: ',
+            'Sluice-Signature: x',
+            'Sluice-Actor: x',
+            '\n',
+            '\r',
+            '\u2028',
+            '"',
+            ' ',
+          ),
+          {
+            maxLength: 12,
+          },
+        )
         .map((parts) => parts.join('')),
     );
     const statement = signed();

@@ -87,20 +87,26 @@ describe('the state of a gate', () => {
 
 describe('a verdict that may expire', () => {
   const hour = { validFor: [{ conditionType: 'G', milliseconds: HOUR }] };
-  const after = (milliseconds: number) => new Date(Date.parse(T) + milliseconds).toISOString();
+  const later = (milliseconds: number) => new Date(Date.parse(T) + milliseconds).toISOString();
 
   test.each<[string, Partial<EffectivePolicy>, string, GateState]>([
     ['at once', hour, T, 'Open'],
-    ['a moment before the end', hour, after(HOUR - 1), 'Open'],
-    ['at the end', hour, after(HOUR), 'Expired'],
-    ['long after', hour, after(1000 * HOUR), 'Expired'],
-    ['without a limit', {}, after(1_000_000 * HOUR), 'Open'],
-    ['a limit on another type', { validFor: [{ conditionType: 'H', milliseconds: 1 }] }, after(HOUR), 'Open'],
-    ['a limit on types that begin alike', { validFor: [{ conditionType: '*', milliseconds: 1 }] }, after(1), 'Expired'],
+    ['a moment before the end', hour, later(HOUR - 1), 'Open'],
+    ['at the end', hour, later(HOUR), 'Expired'],
+    ['long after', hour, later(1000 * HOUR), 'Expired'],
+    ['without a limit', {}, later(1_000_000 * HOUR), 'Open'],
+    ['a limit on another type', { validFor: [{ conditionType: 'H', milliseconds: 1 }] }, later(HOUR), 'Open'],
+    ['a limit on types that begin alike', { validFor: [{ conditionType: '*', milliseconds: 1 }] }, later(1), 'Expired'],
     [
       'the shortest of several',
-      { validFor: [...hour.validFor, { conditionType: 'G', milliseconds: 10 }, { conditionType: '*', milliseconds: 20 }] },
-      after(10),
+      {
+        validFor: [
+          ...hour.validFor,
+          { conditionType: 'G', milliseconds: 10 },
+          { conditionType: '*', milliseconds: 20 },
+        ],
+      },
+      later(10),
       'Expired',
     ],
     ['a clock that was set back', hour, '2025-01-01T00:00:00Z', 'Open'],
@@ -111,7 +117,7 @@ describe('a verdict that may expire', () => {
   test('counts from when it was given last, and says until when it counted', () => {
     const affirmed = verdict({ since: '2020-01-01T00:00:00Z' });
     expect(gateOf(facts({}, [affirmed]), hour, T)?.state).toBe('Open');
-    expect(gateOf(facts({}, [affirmed]), hour, after(2 * HOUR))?.explanation).toBe(
+    expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))?.explanation).toBe(
       'given by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
     );
   });
@@ -123,7 +129,7 @@ describe('a verdict that may expire', () => {
   });
 
   test('what else is wrong with it is told first', () => {
-    const late = after(HOUR);
+    const late = later(HOUR);
     expect(gateOf(facts({}, [verdict()], 'c2'), hour, late)?.state).toBe('Stale');
     expect(gateOf(facts({}, undefined), hour, late)?.state).toBe('Unproven');
     expect(gateOf(facts({ status: 'False' }, [verdict()]), hour, late)?.state).toBe('NotTrue');

@@ -35,7 +35,9 @@ const full: RevisionRecord = {
   ],
   steps: [{ action: 'propose', by: 'ann', face: 'api', at: '2026-01-01T00:00:00Z', commit: 'c', reason: 'r' }],
   contributors: [{ name: 'ann', face: 'api', since: '2026-01-01T00:00:00Z', commit: 'c' }],
-  approvals: [{ subject: 'bob', content: 'd', tree: 't', at: '2026-01-01T00:00:00Z', face: 'api', evidence: 'https://x' }],
+  approvals: [
+    { subject: 'bob', content: 'd', tree: 't', at: '2026-01-01T00:00:00Z', face: 'api', evidence: 'https://x' },
+  ],
   proposal: { gates: ['x/v1.Y.z'] },
   source: { kind: 'copy', name: 'r.p.v1', commit: 'c', content: 'd' },
   settled: { content: 'c', resolvers: ['ipam'], at: '2026-01-01T00:00:00Z' },
@@ -70,7 +72,9 @@ describe('formatRecord and parseRecord', () => {
     const statement = signed(full);
     const read = parseRecord(formatRecord('propose r.p.v1', statement));
     expect(read).toEqual({ record: full, signed: statement });
-    expect(fakeSigner(payloadOf(read.signed?.statement ?? statementOf(full)), read.signed?.signature ?? '')).toBe('own');
+    expect(fakeSigner(payloadOf(read.signed?.statement ?? statementOf(full)), read.signed?.signature ?? '')).toBe(
+      'own',
+    );
     expect(parseRecord(formatRecord('new', signed(emptyRecord('c')))).record).toEqual({
       version: 1,
       commit: 'c',
@@ -106,7 +110,9 @@ describe('formatRecord and parseRecord', () => {
   test('the order of keys, spaces and names given twice do not change what is signed', () => {
     const statement = signed(emptyRecord('c'));
     const { record, ...head } = statement.statement;
-    const payload = `{"sequence":9,${JSON.stringify({ record, ...head }, null, 1).slice(1).replaceAll('\n', ' ')}`;
+    const payload = `{"sequence":9,${JSON.stringify({ record, ...head }, null, 1)
+      .slice(1)
+      .replaceAll('\n', ' ')}`;
     const read = parseRecord(`s\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${statement.signature}\n`);
     expect(read.signed).toEqual(statement);
   });
@@ -193,10 +199,9 @@ describe('withContributor', () => {
     const ann = withContributor([], { actor: { name: 'ann' }, face: 'api' }, since, 'c1');
     expect(ann).toEqual([{ name: 'ann', face: 'api', since, commit: 'c1' }]);
     expect(withContributor(ann, { actor: { name: 'ann' }, face: 'git' }, 'later', 'c2')).toEqual(ann);
-    expect(withContributor(ann, { actor: { name: 'push' }, face: 'git' }, since, 'c2').map(({ name }) => name)).toEqual([
-      'ann',
-      'push',
-    ]);
+    expect(withContributor(ann, { actor: { name: 'push' }, face: 'git' }, since, 'c2').map(({ name }) => name)).toEqual(
+      ['ann', 'push'],
+    );
   });
 
   test('a controller carries on what others wrote', () => {

@@ -294,7 +294,12 @@ test('what has to wait for the next request has no part in what becomes of this 
   while (remote.requests.length < 1) await setImmediate();
   const same = (name: string) => {
     const updates = [{ type: 'create', ref: draftRef(1), new: name } as const];
-    return queue.add({ package: name, wholePackage: false, urgent: false, plan: { name, updates, marks: [], takesBack: false } });
+    return queue.add({
+      package: name,
+      wholePackage: false,
+      urgent: false,
+      plan: { name, updates, marks: [], takesBack: false },
+    });
   };
   const both = [same('a'), same('b')];
   await first;

@@ -177,7 +177,15 @@ describe('single cases', () => {
       record: {
         ...{ version: 1, commit: 'c1', steps: [] },
         verdicts: [
-          { type: 'G', status: open ? 'True' : 'False', inputs: { content: 'x' }, by: 'qa', face: 'api', at: NOW, since: NOW },
+          {
+            type: 'G',
+            status: open ? 'True' : 'False',
+            inputs: { content: 'x' },
+            by: 'qa',
+            face: 'api',
+            at: NOW,
+            since: NOW,
+          },
         ],
       },
       ...overrides,
@@ -289,6 +297,18 @@ describe('single cases', () => {
       expect(approve(state, 'bob')).toMatchObject(published);
     });
 
+    test('a controller is nobody who could approve what others did', () => {
+      const request = { action: 'approve', actor: { name: 'controller:approval' }, face: 'controller' } as const;
+      const by = (policy: object) => decide(stateIn('Proposed'), request, { ...DEFAULT_POLICY, ...policy }, NOW);
+      expect(refusalsOf(by(forbid))).toMatchObject([
+        { code: 'NotAllowed', message: expect.stringContaining('person') },
+      ]);
+      expect(by({})).toMatchObject(published);
+      const approvals = [{ ...approval('controller:approval'), face: 'controller' }];
+      const pushed = { contributors: [contributor('push')], approvals };
+      expect(approve(pushed)).toMatchObject({ plan: [], approvals: { given: 1, needed: 2 } });
+    });
+
     test.each<[string, Partial<RevisionState>]>([
       ['a contributor that is a push', { contributors: [contributor('push')] }],
       ['a push beside a known contributor', { contributors: [contributor('eve'), contributor('push')] }],
@@ -339,13 +359,22 @@ describe('single cases', () => {
 
     test('lets an actor whom a policy names pass closed gates, with a reason, and says so', () => {
       const decision = at({});
-      expect(decision).toMatchObject({ allowed: true, brokeGlass: true, next: { lifecycle: 'Published', revision: 1 } });
+      expect(decision).toMatchObject({
+        allowed: true,
+        brokeGlass: true,
+        next: { lifecycle: 'Published', revision: 1 },
+      });
       expect(decision.allowed && decision.bypassed.map(({ gate }) => gate?.type)).toEqual(['G']);
       expect(at({ actor: { name: 'dan', groups: ['oncall'] } })).toMatchObject({ allowed: true, brokeGlass: true });
     });
 
     test.each<[string, Partial<TransitionRequest>, Partial<EffectivePolicy>, string]>([
-      ['an actor whom no policy names', { actor: { name: 'eve', groups: ['dev'] } }, policy, 'spec.approval.breakGlass'],
+      [
+        'an actor whom no policy names',
+        { actor: { name: 'eve', groups: ['dev'] } },
+        policy,
+        'spec.approval.breakGlass',
+      ],
       ['where there is no such policy', {}, {}, 'spec.approval.breakGlass'],
       ['no reason', { reason: '' }, policy, '--reason'],
       ['an empty reason', { reason: ' \n' }, policy, '--reason'],
@@ -372,8 +401,16 @@ describe('single cases', () => {
 
     test('is no proposal, and leaves no trace where there is nothing to pass', () => {
       const draft = stateIn('Draft', gated(false));
-      const request = { action: 'propose', actor: { name: 'bob' }, face: 'cli', breakGlass: true, reason: 'x' } as const;
-      expect(refusalsOf(decide(draft, request, { ...DEFAULT_POLICY, ...policy }, NOW))).toMatchObject([{ code: 'GateUnmet' }]);
+      const request = {
+        action: 'propose',
+        actor: { name: 'bob' },
+        face: 'cli',
+        breakGlass: true,
+        reason: 'x',
+      } as const;
+      expect(refusalsOf(decide(draft, request, { ...DEFAULT_POLICY, ...policy }, NOW))).toMatchObject([
+        { code: 'GateUnmet' },
+      ]);
       const open = at({}, policy, gated(true));
       expect(open).toMatchObject({ allowed: true, bypassed: [] });
       expect(open).not.toHaveProperty('brokeGlass');

@@ -17,14 +17,25 @@ export function fakeSigner(payload: string, signature: string): string | undefin
   return digest === statementDigest(payload) ? key : undefined;
 }
 
-export function fakeSigned<Statement extends StatementHead>(statement: Statement, key: string): SignedStatement<Statement> {
+export function fakeSigned<Statement extends StatementHead>(
+  statement: Statement,
+  key: string,
+): SignedStatement<Statement> {
   // As a reader would parse it.
   const parsed = JSON.parse(payloadOf(statement)) as Statement;
   return { statement: parsed, signature: fakeSignature(key, payloadOf(parsed)) };
 }
 
-export function fakeKey(fingerprint: string): Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'> {
-  return { fingerprint, publicKey: `ssh-fake ${fingerprint}`, comment: '', origin: 'own', addedAt: '2026-01-01T00:00:00Z' };
+export function fakeKey(
+  fingerprint: string,
+): Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'> {
+  return {
+    fingerprint,
+    publicKey: `ssh-fake ${fingerprint}`,
+    comment: '',
+    origin: 'own',
+    addedAt: '2026-01-01T00:00:00Z',
+  };
 }
 
 /** A repository that trusts every key of the ledger and signs with `key`. */
