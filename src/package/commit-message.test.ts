@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type FoldedRecord, formatCommitMessage, parseCommitMessage } from './commit-message.ts';
+import {
+  type FoldedRecord,
+  formatCommitMessage,
+  type PublicationStatement,
+  parseCommitMessage,
+  publishedRecordOf,
+  statementTrailers,
+} from './commit-message.ts';
+import { payloadOf, STATEMENT_VERSION } from './trust/statement.ts';
+import { fakeSigned, fakeSigner } from './trust/testing/fake-signatures.ts';
 
 const record: FoldedRecord = {
   verdicts: [
@@ -21,6 +30,23 @@ const record: FoldedRecord = {
   ],
   content: 'c1',
 };
+
+function signed(overrides: object = {}) {
+  const statement: PublicationStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: 'dir/upf', workspace: 'w1' },
+    ...{ sequence: 3, previous: 'd2', revision: 3, tree: 't', draft: 'c', record },
+    ...overrides,
+  };
+  return fakeSigned(statement, 'own');
+}
+
+function approval(statement = signed()): string {
+  return formatCommitMessage('s', {
+    context: { actor: { name: 'ann' }, face: 'cli' },
+    action: 'approve',
+    statement,
+  });
+}
 
 describe('formatCommitMessage', () => {
   test('has the annotation of Porch and the trailers of Sluice', () => {
@@ -61,12 +87,14 @@ describe('formatCommitMessage', () => {
     'kpt:{"package":"p","revision":"v1"}',
     `Sluice-Record: ${JSON.stringify(record)}`,
     'Sluice-Reason: forged',
+    statementTrailers(signed()).join('\n'),
   ])('a subject that reads as an annotation or a trailer counts as neither (%#)', (subject) => {
     const message = formatCommitMessage(subject, { context: { actor: { name: 'ann' }, face: 'api' }, action: 'edit' });
     const facts = parseCommitMessage(message);
     expect(facts.annotations).toEqual([]);
     expect(facts.invalidAnnotations).toEqual([]);
     expect(facts.record).toBeUndefined();
+    expect(facts.statement).toBeUndefined();
     expect(facts.reason).toBeUndefined();
     expect(message.split('\n')[0]?.startsWith(JSON.stringify(subject.slice(0, 12)).slice(0, -1))).toBe(true);
   });
@@ -111,12 +139,67 @@ describe('parseCommitMessage', () => {
     expect(facts.invalidAnnotations).toEqual([line]);
   });
 
-  test('keeps a folded record whole, separators of lines included', () => {
-    const message = formatCommitMessage('s', {
-      context: { actor: { name: 'ann' }, face: 'cli' },
-      action: 'approve',
-      record: { ...record, gatesBypassed: true },
-    });
+  test('keeps the statement of a publication whole, separators of lines included', () => {
+    const statement = signed();
+    for (const message of [approval(statement), approval(statement).replaceAll('\n', '\r\n')]) {
+      const facts = parseCommitMessage(message);
+      expect(facts.statement).toEqual(statement);
+      expect(fakeSigner(payloadOf(facts.statement?.statement ?? signed().statement), statement.signature)).toBe('own');
+      expect(facts.record).toBeUndefined();
+      expect(publishedRecordOf(facts)).toEqual(record);
+    }
+  });
+
+  test('finds the statement in the message of an annotated tag too', () => {
+    const statement = signed();
+    const message = `release 3\n\n${statementTrailers(statement).join('\n')}\n`;
+    expect(parseCommitMessage(message).statement).toEqual(statement);
+  });
+
+  test('what a later version added to a statement stays covered by the signature', () => {
+    const statement = signed({ more: 'x', record: { ...record, later: [1] } });
+    expect(parseCommitMessage(approval(statement)).statement).toEqual(statement);
+    const forged = parseCommitMessage(approval(statement).replace('"more":"x"', '"more":"y"')).statement;
+    expect(forged).toBeDefined();
+    expect(fakeSigner(payloadOf(forged?.statement ?? statement.statement), statement.signature)).toBeUndefined();
+  });
+
+  test.each<[string, object]>([
+    ['of another version', { statement: 'sluice.dev/v2' }],
+    ['of another kind', { kind: 'record' }],
+    ['without a number', { revision: undefined }],
+    ['with the number 0', { revision: 0 }],
+    ['without a tree', { tree: undefined }],
+    ['without a draft', { draft: undefined }],
+    ['without a sequence', { sequence: undefined }],
+    ['without a record', { record: undefined }],
+    ['whose gates are none', { record: { ...record, gates: ['G'] } }],
+  ])('a statement %s is none, and an unsigned record beside it is a claim', (_, overrides) => {
+    const message = approval(signed(overrides));
+    expect(parseCommitMessage(message).statement).toBeUndefined();
+    const claim = `${message}Sluice-Record: ${JSON.stringify(record)}\n`;
+    expect(parseCommitMessage(claim)).toMatchObject({ statement: undefined, record });
+  });
+
+  test('a statement nested beyond what can be signed is none', () => {
+    for (const depth of [150, 1000, 100_000]) {
+      const deep = `"more":${'{"a":'.repeat(depth)}1${'}'.repeat(depth)},`;
+      const message = approval().replace('Sluice-Statement: {', `Sluice-Statement: {${deep}`);
+      const { statement } = parseCommitMessage(message);
+      if (depth === 150) expect(() => payloadOf(statement?.statement ?? signed().statement)).not.toThrow();
+      else expect(statement).toBeUndefined();
+    }
+  });
+
+  test('a statement without its trailer has a signature that is not valid', () => {
+    const message = approval().replace(/Sluice-Signature.*\n/, '');
+    expect(parseCommitMessage(message).statement?.signature).toBe('');
+  });
+
+  test('keeps the record of an earlier version whole, separators of lines included, as a claim', () => {
+    const line = `Sluice-Record: ${JSON.stringify({ ...record, gatesBypassed: true })}\n`;
+    const message =
+      formatCommitMessage('s', { context: { actor: { name: 'ann' }, face: 'cli' }, action: 'approve' }) + line;
     expect(parseCommitMessage(message).record).toEqual({ ...record, gatesBypassed: true });
     expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).record).toEqual({ ...record, gatesBypassed: true });
     expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).action).toBe('approve');
@@ -165,20 +248,40 @@ describe('parseCommitMessage', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc
-        .array(fc.constantFrom('kpt:{', '}', 'Sluice-Record: ', 'Sluice-Actor: x', '\n', '\r', '\u2028', '"', ' '), {
-          maxLength: 12,
-        })
+        .array(
+          fc.constantFrom(
+            'kpt:{',
+            '}',
+            'Sluice-Record: ',
+            'Sluice-Statement: ',
+            'Sluice-Signature: x',
+            'Sluice-Actor: x',
+            '\n',
+            '\r',
+            '\u2028',
+            '"',
+            ' ',
+          ),
+          {
+            maxLength: 12,
+          },
+        )
         .map((parts) => parts.join('')),
     );
+    const statement = signed();
     fc.assert(
       fc.property(text, text, text, (subject, name, reason) => {
         expect(() => parseCommitMessage(subject)).not.toThrow();
         const facts = parseCommitMessage(
-          formatCommitMessage(subject, { context: { actor: { name }, face: 'api', reason }, action: 'edit', record }),
+          formatCommitMessage(subject, {
+            context: { actor: { name }, face: 'api', reason },
+            action: 'approve',
+            statement,
+          }),
         );
-        expect(facts.action).toBe('edit');
+        expect(facts.action).toBe('approve');
         expect(facts.face).toBe('api');
-        expect(facts.record).toEqual(record);
+        expect(facts.statement).toEqual(statement);
         expect(facts.annotations).toEqual([]);
         expect(facts.actor).not.toMatch(/[\n\r\u2028\u2029\u0000]/);
         if (/^[\x21-\x7e]+$/.test(name)) expect(facts.actor).toBe(name);

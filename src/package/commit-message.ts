@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import {
   type Approval,
@@ -186,10 +187,21 @@ function parseStatement(
 ): SignedStatement<PublicationStatement> | undefined {
   if (payload === undefined) return undefined;
   const value = parseJson(payload);
+  if (!publicationSchema.safeParse(value).success) return undefined;
   // The value as it was read is kept: the signature covers fields that a later version added.
-  return publicationSchema.safeParse(value).success
-    ? { statement: value as PublicationStatement, signature }
-    : undefined;
+  const statement = value as PublicationStatement;
+  return canBeSigned(statement) ? { statement, signature } : undefined;
+}
+
+/** What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later. */
+function canBeSigned(statement: PublicationStatement): boolean {
+  try {
+    payloadOf(statement);
+    return true;
+  } catch (error) {
+    if (isSluiceError(error, 'LimitExceeded')) return false;
+    throw error;
+  }
 }
 
 /** A subject that somebody wrote must not read as an annotation or a trailer. */

@@ -6,6 +6,7 @@ import { DEFAULT_POLICY, type EffectivePolicy } from './policy.ts';
 import { emptyRecord, type Verdict } from './record.ts';
 
 const T = '2026-01-01T00:00:00Z';
+const HOUR = 3_600_000;
 
 function inputs(content: string): PackageInputs {
   return { content, object: () => 'o1', file: () => 'f1' };
@@ -37,8 +38,8 @@ function facts(
   };
 }
 
-function gateOf(input: GateFacts, policy: Partial<EffectivePolicy> = {}): Gate | undefined {
-  return evaluateGates(input, { ...DEFAULT_POLICY, ...policy })[0];
+function gateOf(input: GateFacts, policy: Partial<EffectivePolicy> = {}, now = T): Gate | undefined {
+  return evaluateGates(input, { ...DEFAULT_POLICY, ...policy }, now)[0];
 }
 
 describe('the state of a gate', () => {
@@ -84,6 +85,57 @@ describe('the state of a gate', () => {
   });
 });
 
+describe('a verdict that may expire', () => {
+  const hour = { validFor: [{ conditionType: 'G', milliseconds: HOUR }] };
+  const later = (milliseconds: number) => new Date(Date.parse(T) + milliseconds).toISOString();
+
+  test.each<[string, Partial<EffectivePolicy>, string, GateState]>([
+    ['at once', hour, T, 'Open'],
+    ['a moment before the end', hour, later(HOUR - 1), 'Open'],
+    ['at the end', hour, later(HOUR), 'Expired'],
+    ['long after', hour, later(1000 * HOUR), 'Expired'],
+    ['without a limit', {}, later(1_000_000 * HOUR), 'Open'],
+    ['a limit on another type', { validFor: [{ conditionType: 'H', milliseconds: 1 }] }, later(HOUR), 'Open'],
+    ['a limit on types that begin alike', { validFor: [{ conditionType: '*', milliseconds: 1 }] }, later(1), 'Expired'],
+    [
+      'the shortest of several',
+      {
+        validFor: [
+          ...hour.validFor,
+          { conditionType: 'G', milliseconds: 10 },
+          { conditionType: '*', milliseconds: 20 },
+        ],
+      },
+      later(10),
+      'Expired',
+    ],
+    ['a clock that was set back', hour, '2025-01-01T00:00:00Z', 'Open'],
+  ])('%s', (_, policy, now, state) => {
+    expect(gateOf(facts({}, [verdict()]), policy, now)?.state).toBe(state);
+  });
+
+  test('counts from when it was given last, and says until when it counted', () => {
+    const affirmed = verdict({ since: '2020-01-01T00:00:00Z' });
+    expect(gateOf(facts({}, [affirmed]), hour, T)?.state).toBe('Open');
+    expect(gateOf(facts({}, [affirmed]), hour, later(2 * HOUR))?.explanation).toBe(
+      'given by ann at 2026-01-01T00:00:00Z, which counted until 2026-01-01T01:00:00Z',
+    );
+  });
+
+  test('a verdict whose time cannot be read has expired, where verdicts may expire', () => {
+    const odd = facts({}, [verdict({ at: 'yesterday' })]);
+    expect(gateOf(odd, hour, T)?.state).toBe('Expired');
+    expect(gateOf(odd, {}, T)?.state).toBe('Open');
+  });
+
+  test('what else is wrong with it is told first', () => {
+    const late = later(HOUR);
+    expect(gateOf(facts({}, [verdict()], 'c2'), hour, late)?.state).toBe('Stale');
+    expect(gateOf(facts({}, undefined), hour, late)?.state).toBe('Unproven');
+    expect(gateOf(facts({ status: 'False' }, [verdict()]), hour, late)?.state).toBe('NotTrue');
+  });
+});
+
 describe('which gates there are', () => {
   const none: GateFacts = { gates: [], conditions: new Map(), record: undefined, inputs: inputs('c1') };
   const required = (conditionType: string, approveOnly: boolean, policy: string) => ({
@@ -99,6 +151,7 @@ describe('which gates there are', () => {
         ...DEFAULT_POLICY,
         requiredGates: [required('B', false, 'p'), required('C', true, 'p'), required('C', true, 'q')],
       },
+      T,
     );
     expect(gates.map(({ type, requiredBy, approveOnly }) => [type, requiredBy, approveOnly])).toEqual([
       ['A', ['Kptfile'], false],
@@ -115,11 +168,25 @@ describe('which gates there are', () => {
     [[], [required('G', false, 'p'), required('G', true, 'q')], false],
     [[], [required('G', true, 'p'), required('G', true, 'q')], true],
   ])('a type is approve-only if every policy that names it says so: %j %j', (gates, requiredGates, approveOnly) => {
-    expect(evaluateGates({ ...none, gates }, { ...DEFAULT_POLICY, requiredGates })[0]?.approveOnly).toBe(approveOnly);
+    const policy = { ...DEFAULT_POLICY, requiredGates };
+    expect(evaluateGates({ ...none, gates }, policy, T)[0]?.approveOnly).toBe(approveOnly);
+  });
+
+  test('those required at the proposal stay required, whatever the Kptfile and policies say since', () => {
+    const gates = evaluateGates(
+      { ...none, gates: ['A'], proposed: ['A', 'B', 'C', 'B'] },
+      { ...DEFAULT_POLICY, requiredGates: [required('C', true, 'p')] },
+      T,
+    );
+    expect(gates.map(({ type, requiredBy, approveOnly, state }) => [type, requiredBy, approveOnly, state])).toEqual([
+      ['A', ['Kptfile'], false, 'Missing'],
+      ['C', ['policy p'], true, 'Missing'],
+      ['B', ['proposal'], false, 'Missing'],
+    ]);
   });
 
   test('names of properties are types like others', () => {
-    const gates = evaluateGates({ ...none, gates: ['__proto__', 'constructor'] }, DEFAULT_POLICY);
+    const gates = evaluateGates({ ...none, gates: ['__proto__', 'constructor'] }, DEFAULT_POLICY, T);
     expect(gates.map((gate) => [gate.type, gate.state])).toEqual([
       ['__proto__', 'Missing'],
       ['constructor', 'Missing'],

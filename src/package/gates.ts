@@ -109,9 +109,16 @@ function judge(
     };
   }
   const validFor = validityOf(policy, type);
-  if (validFor !== undefined && Date.parse(now) - Date.parse(verdict.at) >= validFor) {
-    const until = timestamp(Date.parse(verdict.at) + validFor);
-    return { state: 'Expired', explanation: `given by ${verdict.by} at ${verdict.at}, which counted until ${until}` };
+  if (validFor !== undefined) {
+    const given = Date.parse(verdict.at);
+    // A time that cannot be read is none from which it could count.
+    if (Number.isNaN(given)) {
+      return { state: 'Expired', explanation: `given by ${verdict.by}, at a time that cannot be read` };
+    }
+    if (Date.parse(now) - given >= validFor) {
+      const until = timestamp(given + validFor);
+      return { state: 'Expired', explanation: `given by ${verdict.by} at ${verdict.at}, which counted until ${until}` };
+    }
   }
   return { state: 'Open', explanation: `given by ${verdict.by} at ${verdict.at}` };
 }

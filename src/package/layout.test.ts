@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  adoptionRef,
   deletionProposedRef,
   draftRef,
+  identityRef,
   MAX_REVISION,
   mainRef,
   packagePath,
@@ -13,6 +15,8 @@ import {
   type RepositoryLayout,
   recordRef,
   tagRef,
+  tombstoneRef,
+  unsignedRecordUid,
   watchedPrefixes,
 } from './layout.ts';
 
@@ -27,14 +31,36 @@ describe('ref names', () => {
     expect(proposedRef(root, upf)).toBe('refs/heads/proposed/free5gc/upf/v1');
     expect(tagRef(root, 'free5gc/upf', 'v3')).toBe('refs/tags/free5gc/upf/v3');
     expect(deletionProposedRef(root, 'free5gc/upf', 'v3')).toBe('refs/heads/deletionProposed/free5gc/upf/v3');
-    expect(recordRef(root, 'u')).toBe('refs/sluice/records/u');
+    expect(recordRef(root, 'free5gc/upf', 'v1')).toBe('refs/sluice/records/free5gc/upf/v1');
+  });
+
+  test('for what is said about the repository stand beside the records', () => {
+    expect(identityRef(root)).toBe('refs/sluice/repository');
+    expect(adoptionRef(root)).toBe('refs/sluice/adopted');
+    expect(identityRef(scoped)).toBe('refs/heads/sluice-repository');
+    expect(adoptionRef(scoped)).toBe('refs/heads/sluice-adopted');
+    for (const layout of [root, scoped]) {
+      for (const ref of [identityRef(layout), adoptionRef(layout), tombstoneRef(layout, 'upf', 'v1')]) {
+        expect(parseRef(layout, ref)).toEqual({ kind: 'other' });
+        expect(watchedPrefixes(layout).some((prefix) => ref.startsWith(prefix))).toBe(true);
+      }
+    }
+  });
+
+  test('of records without a signature are recognised by the uid', () => {
+    const uid = '0b6f2a5c-0a8f-5b0e-9c53-0d7c6f1f3a10';
+    expect(unsignedRecordUid(root, `refs/sluice/records/${uid}`)).toBe(uid);
+    expect(unsignedRecordUid(scoped, `refs/heads/sluice-records/${uid}`)).toBe(uid);
+    expect(unsignedRecordUid(root, recordRef(root, 'free5gc/upf', 'v1'))).toBeUndefined();
+    expect(unsignedRecordUid(root, recordRef(root, 'upf', uid))).toBeUndefined();
+    expect(unsignedRecordUid(root, `refs/tags/${uid}`)).toBeUndefined();
   });
 
   test('have the directory of the repository before the package', () => {
     expect(packagePath(scoped, 'upf')).toBe('net/edge/upf');
     expect(draftRef(scoped, upf)).toBe('refs/heads/drafts/net/edge/free5gc/upf/v1');
     expect(tagRef(scoped, 'upf', 'v3')).toBe('refs/tags/net/edge/upf/v3');
-    expect(recordRef(scoped, 'u')).toBe('refs/heads/sluice-records/u');
+    expect(recordRef(scoped, 'net/edge/upf', 'v1')).toBe('refs/heads/sluice-records/net/edge/upf/v1');
   });
 });
 
@@ -53,7 +79,13 @@ describe('parseRef', () => {
     ['refs/tags/a/v-1', { kind: 'published', package: 'a', version: 'v-1', revision: -1 }],
     ['refs/tags/a/v999999999', { kind: 'published', package: 'a', version: 'v999999999', revision: MAX_REVISION }],
     ['refs/tags/a/v1000000000', { kind: 'published', package: 'a', version: 'v1000000000', revision: -1 }],
-    ['refs/sluice/records/u', { kind: 'record', uid: 'u' }],
+    ['refs/sluice/records/a/b/v1', { kind: 'record', package: 'a/b', path: 'a/b', workspace: 'v1' }],
+    ['refs/sluice/records/u', { kind: 'other' }],
+    ['refs/sluice/records/0b6f2a5c-0a8f-5b0e-9c53-0d7c6f1f3a10', { kind: 'other' }],
+    ['refs/sluice/records/', { kind: 'other' }],
+    ['refs/sluice/repository', { kind: 'other' }],
+    ['refs/sluice/adopted', { kind: 'other' }],
+    ['refs/sluice/deleted/a%2Fv1', { kind: 'other' }],
     ['refs/tags/v1', { kind: 'other' }],
     ['refs/heads/drafts/w', { kind: 'other' }],
     ['refs/heads/drafts', { kind: 'other' }],
@@ -75,6 +107,8 @@ describe('parseRef', () => {
       revision: 1,
     });
     expect(parseRef(scoped, 'refs/heads/release/1')).toEqual({ kind: 'main' });
+    const record = { kind: 'record', package: 'upf', path: 'net/edge/upf', workspace: 'v1' };
+    expect(parseRef(scoped, 'refs/heads/sluice-records/net/edge/upf/v1')).toEqual(record);
     for (const ref of [
       'refs/tags/net/edge/v1',
       'refs/tags/net/edge//v1',
@@ -82,6 +116,8 @@ describe('parseRef', () => {
       'refs/tags/net/v1',
       'refs/heads/drafts/other/upf/v1',
       'refs/heads/main',
+      'refs/heads/sluice-records/net/core/upf/v1',
+      'refs/heads/sluice-records/net/edge/v1',
     ]) {
       expect(parseRef(scoped, ref)).toEqual({ kind: 'other' });
     }
@@ -106,7 +142,13 @@ describe('parseRef', () => {
           ...about,
           version: workspace,
         });
-        expect(parseRef(layout, recordRef(layout, workspace))).toEqual({ kind: 'record', uid: workspace });
+        const path = packagePath(layout, packageName);
+        expect(parseRef(layout, recordRef(layout, path, workspace))).toEqual({
+          kind: 'record',
+          ...about,
+          path,
+          workspace,
+        });
       }),
     );
   });

@@ -143,6 +143,8 @@ export function parseRecord(message: string): ReadRecord {
     const { record } = recordStatementSchema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as RecordStatement;
+    // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
+    payloadOf(statement);
     return { record, signed: { statement, signature: (signature ?? '').trim() } };
   } catch (error) {
     throw new SluiceError('Corrupt', `the record is not readable: ${messageOf(error)}`, { cause: error });

@@ -7,6 +7,7 @@ import { RefConflictError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, moved, newValue } from '../../git/ref-updates.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
 import { MOST_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';
@@ -29,6 +30,8 @@ class Remote implements WriteTarget {
   /** Before the n-th request is looked at, somebody else does something, or the connection breaks. */
   readonly meanwhile = new Map<number, () => void>();
   lost: 'before' | 'after' | undefined;
+  /** Marks of what was carried out, with the refs as they were shown when they were raised. */
+  readonly raised: { readonly marks: readonly NewMark[]; readonly durable: boolean; readonly known: number }[] = [];
   #tail: Promise<unknown> = Promise.resolve();
 
   alone<Result>(section: () => Promise<Result>): Promise<Result> {
@@ -65,6 +68,10 @@ class Remote implements WriteTarget {
     if (lost === 'after') throw this.#unknown(updates);
   }
 
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void {
+    this.raised.push({ marks, durable, known: this.known.size });
+  }
+
   async show(updates: readonly RefUpdate[]): Promise<void> {
     for (const update of updates) {
       const value = newValue(update);
@@ -96,8 +103,13 @@ function draftRef(number: number): string {
   return `refs/heads/drafts/p${number}/v1`;
 }
 
-function create(queue: WriteQueue, number: number): Promise<unknown> {
+function markOf(name: string): NewMark {
+  return { scope: { repository: 'id', package: name, workspace: 'v1' }, sequence: 1, digest: name, proven: true };
+}
+
+function create(queue: WriteQueue, number: number, takesBack = false): Promise<unknown> {
   const plan = {
+    ...{ marks: [markOf(`d${number}`)], takesBack },
     name: `d${number}`,
     updates: [{ type: 'create', ref: draftRef(number), new: `d${number}` } as const],
   };
@@ -110,6 +122,7 @@ function publish(queue: WriteQueue, number: number): Promise<unknown> {
     await setImmediate();
     const commit = `${head}<t${number}`;
     return {
+      ...{ marks: [markOf(`t${number}`)], takesBack: false },
       name: `t${number}`,
       updates: [
         { type: 'update', ref: MAIN, old: head, new: commit } as const,
@@ -240,6 +253,40 @@ test('a write that was carried out and cannot be shown is not told as failed', a
   expect(remote.refs.get(draftRef(0))).toBe('d0');
 });
 
+test('marks are raised after the request and before anyone sees it, on disk where one write takes something back', async () => {
+  for (const takesBack of [false, true]) {
+    const remote = new Remote();
+    const queue = new WriteQueue(remote);
+    const first = create(queue, 0);
+    while (remote.requests.length < 1) await setImmediate();
+    expect(remote.raised).toEqual([]);
+    await Promise.all([first, create(queue, 1), create(queue, 2, takesBack), publish(queue, 3)]);
+    expect(remote.raised).toEqual([
+      { marks: [markOf('d0')], durable: false, known: 1 },
+      { marks: expect.arrayContaining(['d1', 'd2', 't3'].map(markOf)), durable: takesBack, known: 2 },
+    ]);
+  }
+});
+
+test('what was refused, or is not known to be carried out, raises no mark', async () => {
+  const remote = new Remote();
+  remote.refuses = (ref) => ref === draftRef(0);
+  const queue = new WriteQueue(remote);
+  await expect(create(queue, 0)).rejects.toMatchObject({ code: 'Conflict' });
+  remote.lost = 'before';
+  await expect(create(queue, 1)).rejects.toMatchObject({ code: 'Unavailable' });
+  expect(remote.raised).toEqual([]);
+});
+
+test('a write whose marks cannot be kept is not acknowledged', async () => {
+  const remote = new Remote();
+  remote.raiseMarks = () => {
+    throw new SluiceError('Unavailable', 'the disk is full');
+  };
+  const queue = new WriteQueue(remote);
+  await expect(create(queue, 0, true)).rejects.toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
+});
+
 test('what has to wait for the next request has no part in what becomes of this one', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote);
@@ -247,7 +294,12 @@ test('what has to wait for the next request has no part in what becomes of this 
   while (remote.requests.length < 1) await setImmediate();
   const same = (name: string) => {
     const updates = [{ type: 'create', ref: draftRef(1), new: name } as const];
-    return queue.add({ package: name, wholePackage: false, urgent: false, plan: { name, updates } });
+    return queue.add({
+      package: name,
+      wholePackage: false,
+      urgent: false,
+      plan: { name, updates, marks: [], takesBack: false },
+    });
   };
   const both = [same('a'), same('b')];
   await first;
@@ -317,8 +369,11 @@ test('each write ends as some order one by one would end it, and what was acknow
         const value = remote.refs.get(ref);
         const there = publishes ? history.includes(`t${number}`) : value === `d${number}`;
         if (publishes) expect(value?.endsWith(`<t${number}`) ?? false).toBe(there);
+        const name = `${publishes ? 't' : 'd'}${number}`;
+        const isMarked = remote.raised.some(({ marks }) => marks.some(({ digest }) => digest === name));
+        if (isMarked) expect(there).toBe(true);
         if (result.status === 'fulfilled') {
-          expect(there).toBe(true);
+          expect(there && isMarked).toBe(true);
           continue;
         }
         // Nobody fails without a reason of his own; only of a lost answer all have to bear the consequences.

@@ -4,16 +4,21 @@ import { commitFiles, scratchRepository } from '../../../test/support/scratch-re
 import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { watchedPrefixes } from '../layout.ts';
+import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
+import { fakeKey, fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './fact-cache.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
 import { RevisionIndex } from './revision-index.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
 const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
-const origin = { repository: 'r', namespace: 'default', layout };
+const origin = { repository: 'r', namespace: 'default', layout, repositoryId: 'id' };
 
 async function indexOf(git: GitRepository, cache = new FactCache(), reader = git): Promise<RevisionIndex> {
-  const index = new RevisionIndex({ ...origin, git: reader, cache });
+  const ledger = new MemoryTrustLedger();
+  ledger.addKey(fakeKey('own'));
+  const trust = fakeTrust(ledger, 'id');
+  const index = new RevisionIndex({ ...origin, git: reader, cache, trust, isFirstLook: false });
   await index.apply(index.diff(await git.listRefs(watchedPrefixes(layout))));
   return index;
 }

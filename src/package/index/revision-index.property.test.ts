@@ -4,11 +4,13 @@ import { type Scratch, scratchRepository } from '../../../test/support/scratch-r
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid, Ref, RefUpdate } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open-repository.ts';
-import { formatCommitMessage } from '../commit-message.ts';
-import { revisionName, revisionUid } from '../identity.ts';
-import { watchedPrefixes } from '../layout.ts';
+import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
+import { recordRef, watchedPrefixes } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import { emptyRecord, formatRecord } from '../record.ts';
+import { emptyRecord, formatRecord, type RecordStatement } from '../record.ts';
+import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
+import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './fact-cache.ts';
 import { type IndexChange, RevisionIndex } from './revision-index.ts';
 
@@ -38,12 +40,16 @@ interface Pool {
   readonly commits: readonly Oid[];
   readonly tags: readonly Oid[];
   readonly mains: readonly Oid[];
-  readonly records: readonly Oid[];
+  /** Records by `<package>/<workspace>`, for which they were signed, some by a key that is not trusted. */
+  readonly records: ReadonlyMap<string, readonly Oid[]>;
+  /** Records that are none. */
+  readonly junk: readonly Oid[];
 }
 
 let scratch: Scratch;
 let git: GitRepository;
 let pool: Pool;
+let ledger: MemoryTrustLedger;
 
 beforeAll(async () => {
   scratch = await scratchRepository();
@@ -67,6 +73,8 @@ test('changes taken in one after the other give the same index as a fresh look',
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
       await transact(await clear());
+      ledger = new MemoryTrustLedger();
+      ledger.addKey(fakeKey('own'));
       const shown = new Map<string, PackageRevision>();
       const flaky = new FlakyGit();
       const index = freshIndex(new FactCache(), flaky.git);
@@ -109,7 +117,8 @@ async function expectLikeFresh(
 }
 
 function freshIndex(cache = new FactCache(), from = git): RevisionIndex {
-  return new RevisionIndex({ repository: 'r', namespace: 'default', layout: LAYOUT, git: from, cache });
+  const origin = { repository: 'r', namespace: 'default', layout: LAYOUT };
+  return new RevisionIndex({ ...origin, git: from, cache, trust: fakeTrust(ledger, 'id'), isFirstLook: false });
 }
 
 /** The repository, whose reading processes end after some reads. */
@@ -171,8 +180,8 @@ function place(kind: Operation[0], path: string, last: string): [string, readonl
   if (kind === 'main') return ['refs/heads/main', pool.mains];
   if (kind === 'tag') return [`refs/tags/${path}/${last}`, [...pool.commits, ...pool.tags]];
   if (kind !== 'record') return [`refs/heads/${kind}/${path}/${last}`, pool.commits];
-  const uid = revisionUid(revisionName({ repository: 'r', package: path, workspace: last }));
-  return [LAYOUT.recordPrefix + uid, pool.records];
+  const own = pool.records.get(`${path}/${last}`) ?? [];
+  return [recordRef(LAYOUT, path, last), [...own, ...own, ...pool.junk]];
 }
 
 async function clear(): Promise<RefUpdate[]> {
@@ -200,12 +209,19 @@ async function fill(): Promise<Pool> {
       const annotation = { package: path, workspaceName: WORKSPACES[number % WORKSPACES.length] ?? 'x' };
       const context = { actor: { name: 'anna' }, face: 'cli' } as const;
       const record = { verdicts: [], steps: [], content: '' };
+      const statement: PublicationStatement = {
+        ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: path, sequence: 1 },
+        ...{ workspace: annotation.workspaceName, previous: null, revision: 1, record, draft: '' },
+        tree: (await git.statObjects([`${tree}:${path}`]))[0]?.oid ?? '',
+      };
+      const revision = { ...annotation, revision: '1' };
+      const approve = { annotation: revision, context, action: 'approve' };
       const messages = [
         'pushed\n',
         formatCommitMessage('edit', { annotation, context, action: 'edit' }),
-        formatCommitMessage('approve', {
-          ...{ annotation: { ...annotation, revision: '1' }, context, action: 'approve', record },
-        }),
+        `${formatCommitMessage('approve', approve)}Sluice-Record: ${JSON.stringify(record)}\n`,
+        formatCommitMessage('approve', { ...approve, statement: fakeSigned(statement, 'own') }),
+        formatCommitMessage('approve', { ...approve, statement: fakeSigned(statement, 'foreign') }),
         `Approving package revision ${path}/2\n\nkpt:${JSON.stringify({ ...annotation, revision: '2' })}\n`,
       ];
       for (const message of messages) commits.push(await commit(tree, message, commits.slice(-2)));
@@ -220,10 +236,24 @@ async function fill(): Promise<Pool> {
       mains.push(await commit(tree, 'main\n', [base.oid]));
     }
   }
-  const records: Oid[] = [await git.writeBlob(Buffer.from('no record'))];
   const empty = await git.editTree(undefined, new Map());
-  for (const message of ['no record', formatRecord('one', emptyRecord('1')), formatRecord('two', emptyRecord('2'))])
-    records.push(await commit(empty, message, []));
+  const junk = [await git.writeBlob(Buffer.from('no record'))];
+  const unsigned = `one\n\n${JSON.stringify(emptyRecord('1'))}\n`;
+  for (const message of ['no record', unsigned]) junk.push(await commit(empty, message, []));
+  const records = new Map<string, Oid[]>();
+  for (const path of PACKAGES) {
+    for (const name of WORKSPACES) {
+      const signed = (key: string, sequence: number, repository = 'id') => {
+        const statement: RecordStatement = {
+          ...{ statement: STATEMENT_VERSION, kind: 'record', repository, package: path, workspace: name },
+          ...{ sequence, previous: null, record: emptyRecord(`${sequence}`) },
+        };
+        return commit(empty, formatRecord('r', fakeSigned(statement, key)), []);
+      };
+      const some = [signed('own', 1), signed('own', 2), signed('own', 4), signed('foreign', 3), signed('own', 9, 'x')];
+      records.set(`${path}/${name}`, await Promise.all(some));
+    }
+  }
   await git.transaction([]);
   const tags: Oid[] = [];
   for (const oid of [commits[0], commits[5], commits[14], commits[40]]) {
@@ -242,7 +272,7 @@ async function fill(): Promise<Pool> {
     );
     tags.push(await scratch.git('rev-parse', 'tmp'));
   }
-  return { commits: [...commits, ...mains.slice(0, 2)], tags, mains, records };
+  return { commits: [...commits, ...mains.slice(0, 2)], tags, mains, records, junk };
 }
 
 function kptfile(kind: 'good' | 'gate' | 'bad'): string {

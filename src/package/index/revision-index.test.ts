@@ -3,6 +3,8 @@ import { commitFiles, scratchRepository } from '../../../test/support/scratch-re
 import { openRepository } from '../../git/open-repository.ts';
 import { watchedPrefixes } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
+import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
+import { fakeTrust } from '../trust/testing/fake-signatures.ts';
 import { FactCache } from './fact-cache.ts';
 import { RevisionIndex } from './revision-index.ts';
 
@@ -11,7 +13,11 @@ const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/recor
 
 async function open(path: string, cache = new FactCache()) {
   const git = await openRepository(path);
-  const index = new RevisionIndex({ repository: 'r', namespace: 'default', layout, git, cache });
+  const trust = fakeTrust(new MemoryTrustLedger(), 'id');
+  const index = new RevisionIndex({
+    ...{ repository: 'r', namespace: 'default', layout, git, cache, trust },
+    isFirstLook: false,
+  });
   const refresh = async () => index.apply(index.diff(await git.listRefs(watchedPrefixes(layout))));
   await refresh();
   return { git, index, refresh, [Symbol.asyncDispose]: () => git.close() };

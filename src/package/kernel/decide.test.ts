@@ -56,8 +56,13 @@ describe('decide is total', () => {
         { nil: undefined },
       ),
       inputs: text.map((content) => ({ content, object: () => content, file: () => undefined })),
+      proposed: fc.array(text, { maxLength: 2 }),
     }),
     proposedBy: maybe,
+    contributors: fc.array(fc.record({ name: text, face: text, since: text }), { maxLength: 3 }),
+    approvals: fc.array(fc.record({ subject: text, content: text, tree: text, at: text, face: text }), {
+      maxLength: 3,
+    }),
     siblings: fc.array(fc.record({ name: text, lifecycle, revision: fc.oneof(fc.integer(), fc.double()) }), {
       maxLength: 4,
     }),
@@ -75,7 +80,13 @@ describe('decide is total', () => {
     deletionProposed: maybe,
   });
   const request = fc
-    .record({ action, actor: fc.record({ name: text, groups: fc.array(text, { maxLength: 2 }) }), face: text })
+    .record({
+      action,
+      actor: fc.record({ name: text, groups: fc.array(text, { maxLength: 2 }) }),
+      face: text,
+      reason: maybe,
+      breakGlass: fc.option(fc.boolean(), { nil: undefined }),
+    })
     .chain((fixed) =>
       maybe.map((expectedCommit) => ({ ...fixed, ...(expectedCommit === undefined ? {} : { expectedCommit }) })),
     );
@@ -89,22 +100,27 @@ describe('decide is total', () => {
     }),
     pushDenied: fc.array(text, { maxLength: 2 }),
     forbidSelfApproval: fc.boolean(),
+    breakGlass: fc.array(text, { maxLength: 2 }),
+    validFor: fc.array(fc.record({ conditionType: text, milliseconds: fc.oneof(fc.integer(), fc.double()) }), {
+      maxLength: 2,
+    }),
   });
 
   test('it answers every state and request, the same each time', () => {
     fc.assert(
-      fc.property(state, request, policy, (oddState, oddRequest, oddPolicy) => {
+      fc.property(state, request, policy, fc.oneof(fc.constant(NOW), text), (oddState, oddRequest, oddPolicy, now) => {
         const judge = (): Decision =>
           decide(
             oddState as unknown as RevisionState,
             oddRequest as unknown as TransitionRequest,
             { ...DEFAULT_POLICY, ...oddPolicy } as EffectivePolicy,
-            NOW,
+            now,
           );
         const decision = judge();
         expect(judge()).toEqual(decision);
         if (decision.allowed) {
-          expect(decision.plan.length).toBeGreaterThan(0);
+          // Only an approval that is not enough yet changes no ref.
+          expect(decision.plan.length > 0).toBe(decision.approvals === undefined);
           for (const { expect: before } of decision.plan)
             expect(before === null || typeof before === 'string').toBe(true);
         } else {
@@ -132,6 +148,8 @@ describe('single cases', () => {
         inputs: { content: 'x', object: () => undefined, file: () => undefined },
       },
       proposedBy: 'ann',
+      contributors: [],
+      approvals: [],
       siblings: [],
       nestedWith: undefined,
       dependents: [],
@@ -150,6 +168,31 @@ describe('single cases', () => {
   }
   const ask = (state: RevisionState, action: Action, policy: Partial<EffectivePolicy> = {}, actor = 'bob') =>
     decide(state, { action, actor: { name: actor }, face: 'api' }, { ...DEFAULT_POLICY, ...policy }, NOW);
+  /** `open` says what a gate named G needs to be open in these facts. */
+  const gated = (open: boolean, overrides: Partial<RevisionState['facts']> = {}): Partial<RevisionState> => ({
+    facts: {
+      ...stateIn('Proposed').facts,
+      gates: ['G'],
+      conditions: new Map([['G', { type: 'G', status: open ? 'True' : 'False' }]]),
+      record: {
+        ...{ version: 1, commit: 'c1', steps: [] },
+        verdicts: [
+          {
+            type: 'G',
+            status: open ? 'True' : 'False',
+            inputs: { content: 'x' },
+            by: 'qa',
+            face: 'api',
+            at: NOW,
+            since: NOW,
+          },
+        ],
+      },
+      ...overrides,
+    },
+  });
+  const contributor = (name: string) => ({ name, face: 'api', since: NOW });
+  const approval = (subject: string, content = 'x') => ({ subject, content, tree: 't', at: NOW, face: 'api' });
   const refusalsOf = (decision: Decision) => (decision.allowed ? [] : decision.refusals);
 
   test('approval is one plan: main and the tag on one new commit, the branch gone', () => {
@@ -229,14 +272,171 @@ describe('single cases', () => {
       expect(refusal?.message).toContain(part);
   });
 
-  test('where nobody may approve his own, an unknown proposer is nobody else', () => {
+  describe('where a policy forbids that people approve their own changes', () => {
     const forbid = { forbidSelfApproval: true };
-    expect(ask(stateIn('Proposed'), 'approve', forbid).allowed).toBe(true);
-    expect(refusalsOf(ask(stateIn('Proposed'), 'approve', forbid, 'ann'))[0]?.code).toBe('NotAllowed');
-    for (const proposedBy of [undefined, 'push']) {
-      expect(refusalsOf(ask(stateIn('Proposed', { proposedBy }), 'approve', forbid))[0]?.code).toBe('NotAllowed');
-      expect(ask(stateIn('Proposed', { proposedBy }), 'approve').allowed).toBe(true);
-    }
+    const approve = (overrides: Partial<RevisionState>, actor = 'bob', policy: Partial<EffectivePolicy> = forbid) =>
+      ask(stateIn('Proposed', overrides), 'approve', policy, actor);
+    const published = { allowed: true, next: { lifecycle: 'Published' } };
+
+    test('the proposer and every contributor are refused, with what they did', () => {
+      expect(approve({})).toMatchObject(published);
+      const [own] = refusalsOf(approve({}, 'ann'));
+      expect(own).toMatchObject({ code: 'NotAllowed', message: expect.stringContaining('ann proposed r.p.w') });
+      const contributors = [contributor('bob'), contributor('eve')];
+      for (const actor of ['bob', 'eve']) {
+        const [changed] = refusalsOf(approve({ contributors }, actor));
+        expect(changed).toMatchObject({ code: 'NotAllowed', message: expect.stringContaining(`${actor} changed`) });
+      }
+      expect(approve({ contributors }, 'carl')).toMatchObject(published);
+      expect(approve({ contributors }, 'bob', {})).toMatchObject(published);
+    });
+
+    test('a controller that proposed does not hide who changed the content', () => {
+      const state = { proposedBy: 'controller:auto-propose', contributors: [contributor('ann')] };
+      expect(refusalsOf(approve(state, 'ann'))[0]?.code).toBe('NotAllowed');
+      expect(approve(state, 'bob')).toMatchObject(published);
+    });
+
+    test('a controller is nobody who could approve what others did', () => {
+      const request = { action: 'approve', actor: { name: 'controller:approval' }, face: 'controller' } as const;
+      const by = (policy: object) => decide(stateIn('Proposed'), request, { ...DEFAULT_POLICY, ...policy }, NOW);
+      expect(refusalsOf(by(forbid))).toMatchObject([
+        { code: 'NotAllowed', message: expect.stringContaining('person') },
+      ]);
+      expect(by({})).toMatchObject(published);
+      const approvals = [{ ...approval('controller:approval'), face: 'controller' }];
+      const pushed = { contributors: [contributor('push')], approvals };
+      expect(approve(pushed)).toMatchObject({ plan: [], approvals: { given: 1, needed: 2 } });
+    });
+
+    test.each<[string, Partial<RevisionState>]>([
+      ['a contributor that is a push', { contributors: [contributor('push')] }],
+      ['a push beside a known contributor', { contributors: [contributor('eve'), contributor('push')] }],
+      ['a proposal by a push', { proposedBy: 'push' }],
+      ['a proposal by nobody known', { proposedBy: undefined }],
+    ])('%s needs two approvers', (_, overrides) => {
+      const first = approve(overrides);
+      expect(first).toEqual({
+        ...{ allowed: true, plan: [], next: { lifecycle: 'Proposed', revision: 0 }, bypassed: [] },
+        approvals: { given: 1, needed: 2 },
+      });
+      const approvals = [approval('bob')];
+      expect(approve({ ...overrides, approvals }, 'bob')).toMatchObject({ approvals: { given: 1, needed: 2 } });
+      expect(approve({ ...overrides, approvals }, 'carl')).toMatchObject(published);
+      expect(approve({ ...overrides, approvals }, 'carl')).not.toHaveProperty('approvals');
+      expect(approve(overrides, 'bob', {})).toMatchObject(published);
+    });
+
+    test('an approval of other content, by a contributor or by the proposer does not count', () => {
+      const contributors = [contributor('push'), contributor('eve')];
+      for (const approvals of [[approval('carl', 'y')], [approval('eve')], [approval('ann')], [approval('push')]]) {
+        const decision = approve({ contributors, approvals });
+        expect(decision).toMatchObject({ allowed: true, plan: [], approvals: { given: 1, needed: 2 } });
+      }
+      const approvals = [approval('eve'), approval('carl', 'y'), approval('dan')];
+      expect(approve({ contributors, approvals })).toMatchObject(published);
+    });
+
+    test('an approval that is not enough yet needs open gates all the same', () => {
+      const contributors = [contributor('push')];
+      expect(refusalsOf(approve({ contributors, ...gated(false) }))).toMatchObject([{ code: 'GateUnmet' }]);
+      expect(approve({ contributors, ...gated(true) })).toMatchObject({ approvals: { given: 1, needed: 2 } });
+      expect(refusalsOf(approve({ contributors, approvals: [approval('carl')], ...gated(false) }))).toMatchObject([
+        { code: 'GateUnmet' },
+      ]);
+    });
+  });
+
+  describe('breaking the glass', () => {
+    const policy = { breakGlass: ['bob', 'group:oncall'] };
+    const at = (request: Partial<TransitionRequest>, rules: Partial<EffectivePolicy> = policy, state = gated(false)) =>
+      decide(
+        stateIn('Proposed', state),
+        { action: 'approve', actor: { name: 'bob' }, face: 'cli', breakGlass: true, reason: 'outage 7', ...request },
+        { ...DEFAULT_POLICY, ...rules },
+        NOW,
+      );
+
+    test('lets an actor whom a policy names pass closed gates, with a reason, and says so', () => {
+      const decision = at({});
+      expect(decision).toMatchObject({
+        allowed: true,
+        brokeGlass: true,
+        next: { lifecycle: 'Published', revision: 1 },
+      });
+      expect(decision.allowed && decision.bypassed.map(({ gate }) => gate?.type)).toEqual(['G']);
+      expect(at({ actor: { name: 'dan', groups: ['oncall'] } })).toMatchObject({ allowed: true, brokeGlass: true });
+    });
+
+    test.each<[string, Partial<TransitionRequest>, Partial<EffectivePolicy>, string]>([
+      [
+        'an actor whom no policy names',
+        { actor: { name: 'eve', groups: ['dev'] } },
+        policy,
+        'spec.approval.breakGlass',
+      ],
+      ['where there is no such policy', {}, {}, 'spec.approval.breakGlass'],
+      ['no reason', { reason: '' }, policy, '--reason'],
+      ['an empty reason', { reason: ' \n' }, policy, '--reason'],
+    ])('is refused: %s', (_, request, rules, text) => {
+      const refusals = refusalsOf(at(request, rules));
+      expect(refusals).toMatchObject([{ code: 'NotAllowed', message: expect.stringContaining(text) }]);
+    });
+
+    test('without a request for it closed gates stay closed', () => {
+      expect(refusalsOf(at({ breakGlass: false }))).toMatchObject([{ code: 'GateUnmet' }]);
+    });
+
+    test('opens gates, and nothing else', () => {
+      const broken = { ...gated(false), problem: 'no YAML', nestedWith: 'q', mainHead: undefined };
+      const codes = refusalsOf(at({}, policy, broken)).map(({ code }) => code);
+      expect(codes.sort()).toEqual(['Conflict', 'NestedPackage', 'Unreadable']);
+      const own = { ...gated(false), proposedBy: 'bob' };
+      expect(refusalsOf(at({}, { ...policy, forbidSelfApproval: true }, own))).toMatchObject([{ code: 'NotAllowed' }]);
+      const pushed = { ...gated(false), contributors: [contributor('push')] };
+      expect(at({}, { ...policy, forbidSelfApproval: true }, pushed)).toMatchObject({
+        ...{ plan: [], approvals: { given: 1, needed: 2 } },
+      });
+    });
+
+    test('is no proposal, and leaves no trace where there is nothing to pass', () => {
+      const draft = stateIn('Draft', gated(false));
+      const request = {
+        action: 'propose',
+        actor: { name: 'bob' },
+        face: 'cli',
+        breakGlass: true,
+        reason: 'x',
+      } as const;
+      expect(refusalsOf(decide(draft, request, { ...DEFAULT_POLICY, ...policy }, NOW))).toMatchObject([
+        { code: 'GateUnmet' },
+      ]);
+      const open = at({}, policy, gated(true));
+      expect(open).toMatchObject({ allowed: true, bypassed: [] });
+      expect(open).not.toHaveProperty('brokeGlass');
+      const warned = at({}, { ...policy, enforcement: 'warn' });
+      expect(warned).toMatchObject({ allowed: true, bypassed: [{ code: 'GateUnmet' }] });
+      expect(warned).not.toHaveProperty('brokeGlass');
+    });
+  });
+
+  test('a gate that was required at the proposal stays required', () => {
+    const proposed = gated(false, { gates: [], proposed: ['G'] });
+    expect(refusalsOf(ask(stateIn('Proposed', proposed), 'approve'))).toMatchObject([
+      { code: 'GateUnmet', gate: { type: 'G', requiredBy: ['proposal'] } },
+    ]);
+    expect(ask(stateIn('Proposed', gated(true, { gates: [], proposed: ['G'] })), 'approve').allowed).toBe(true);
+  });
+
+  test('an expired verdict is told as stale, with the time of the judgement', () => {
+    const policy = { validFor: [{ conditionType: 'G', milliseconds: 1000 }] };
+    const later = '2026-01-01T00:00:01Z';
+    const request = { action: 'approve', actor: { name: 'bob' }, face: 'api' } as const;
+    const decision = decide(stateIn('Proposed', gated(true)), request, { ...DEFAULT_POLICY, ...policy }, later);
+    expect(refusalsOf(decision)).toMatchObject([
+      { code: 'VerdictStale', gate: { state: 'Expired' }, message: expect.stringContaining(`closed at ${later}`) },
+    ]);
+    expect(decide(stateIn('Proposed', gated(true)), request, { ...DEFAULT_POLICY, ...policy }, NOW).allowed).toBe(true);
   });
 
   test('a mark that is gone already cannot be undone', () => {

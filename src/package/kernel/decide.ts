@@ -154,6 +154,12 @@ function refuseApprover(
 ): Refusal | undefined {
   if (!policy.forbidSelfApproval) return undefined;
   const { name } = request.actor;
+  if (request.face === 'controller') {
+    return {
+      code: 'NotAllowed',
+      message: `${name} is a controller and must not approve ${state.name}, which a policy leaves to people; another person has to`,
+    };
+  }
   if (state.proposedBy === name) {
     return {
       code: 'NotAllowed',
@@ -179,8 +185,9 @@ function countApprovals(
   if (!forbidSelfApproval) return { given: 1, needed: 1 };
   const { content } = state.facts.inputs;
   const subjects = new Set([actor.name]);
-  for (const { subject, content: approved } of state.approvals) {
-    if (approved === content && subject !== state.proposedBy && !isContributor(state, subject)) subjects.add(subject);
+  for (const { subject, content: approved, face } of state.approvals) {
+    if (approved === content && face !== 'controller' && subject !== state.proposedBy && !isContributor(state, subject))
+      subjects.add(subject);
   }
   const isUnknown =
     state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR || isContributor(state, PUSH_ACTOR);

@@ -4,35 +4,56 @@ import {
   type FoldedRecord,
   formatCommitMessage,
   type PackageAnnotation,
+  type PublicationStatement,
   parseCommitMessage,
 } from '../commit-message.ts';
-import type { Verdict } from '../record.ts';
+import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { judgePublication, type PublicationFacts } from './publication.ts';
 
-const T = '2026-01-01T00:00:00Z';
 const annotation: PackageAnnotation = { package: 'dir/upf', workspaceName: 'w1', revision: '3' };
 
-function verdict(type: string, overrides: Partial<Verdict> = {}): Verdict {
-  return { type, status: 'True', inputs: { content: 'c1' }, by: 'ann', face: 'cli', at: T, since: T, ...overrides };
-}
-
 const record: FoldedRecord = {
-  verdicts: [verdict('A'), verdict('B', { inputs: { 'object:B': 'o1' } })],
+  verdicts: [],
   steps: [],
   content: 'c1',
+  gates: [
+    { type: 'A', requiredBy: ['Kptfile'], state: 'Open' },
+    { type: 'B', requiredBy: ['policy p'], state: 'Open' },
+  ],
 };
 
-function message(
-  action = 'approve',
-  about: PackageAnnotation = annotation,
-  folded: FoldedRecord | undefined = record,
-): string {
+function closed(overrides: Partial<FoldedRecord> = {}, ...states: string[]): Partial<PublicationStatement> {
+  const gates = states.map((state, index) => ({ type: `G${index}`, requiredBy: ['Kptfile'], state }));
+  return { record: { ...record, gates, ...overrides } };
+}
+
+function statement(overrides: Partial<PublicationStatement> = {}): PublicationStatement {
+  return {
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: 'dir/upf', workspace: 'w1' },
+    ...{ sequence: 4, previous: 'p', revision: 3, tree: 't1', draft: 'd1', record },
+    ...overrides,
+  };
+}
+
+/** The message of an approval commit. */
+function message(overrides: Partial<PublicationStatement> = {}): string {
   return formatCommitMessage('Approving package revision dir/upf/3', {
-    annotation: about,
+    annotation,
+    context: { actor: { name: 'ann' }, face: 'cli' },
+    action: 'approve',
+    statement: fakeSigned(statement(overrides), 'own'),
+  });
+}
+
+/** As earlier versions approved. */
+function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
+  const plain = formatCommitMessage('Approving package revision dir/upf/3', {
+    annotation,
     context: { actor: { name: 'ann' }, face: 'cli' },
     action,
-    ...(folded === undefined ? {} : { record: folded }),
   });
+  return `${plain}Sluice-Record: ${folded}\n`;
 }
 
 function facts(text: string, overrides: Partial<PublicationFacts> = {}): PublicationFacts {
@@ -40,14 +61,10 @@ function facts(text: string, overrides: Partial<PublicationFacts> = {}): Publica
     parents: 2,
     subject: text.split('\n')[0] ?? '',
     commit: parseCommitMessage(text),
+    repository: 'id',
     path: 'dir/upf',
     version: 'v3',
-    gates: ['A', 'B'],
-    conditions: new Map([
-      ['A', { type: 'A', status: 'True' }],
-      ['B', { type: 'B', status: 'True' }],
-      ['C', { type: 'C', status: 'False' }],
-    ]),
+    tree: 't1',
     ...overrides,
   };
 }
@@ -55,89 +72,78 @@ function facts(text: string, overrides: Partial<PublicationFacts> = {}): Publica
 const porch = 'Approving package revision dir/upf/3\n\nkpt:{"package":"dir/upf","workspaceName":"w1","revision":"3"}\n';
 
 describe('judgePublication', () => {
-  test('an approval by the kernel is in band', () => {
+  test('a statement that fits what is published is in band, whoever made the commit', () => {
     expect(judgePublication(facts(message()))).toEqual({ inBand: true });
-    expect(judgePublication(facts(message(), { content: 'c1', draftContent: 'c1' }))).toEqual({ inBand: true });
-    expect(judgePublication(facts(message('approve', { ...annotation, revision: 'v3' })))).toEqual({ inBand: true });
-    expect(judgePublication(facts(message(), { gates: [] }))).toEqual({ inBand: true });
+    expect(judgePublication(facts(message(closed())))).toEqual({ inBand: true });
+    expect(judgePublication(facts(message({ record: { verdicts: [], steps: [], content: 'c1' } })))).toEqual({
+      inBand: true,
+    });
+    // A host made the merge, and the statement stands in an annotated tag.
+    for (const parents of [0, 1, 3]) {
+      expect(judgePublication(facts(message(), { parents, subject: 'Merge pull request #1' }))).toEqual({
+        inBand: true,
+      });
+    }
   });
 
   test.each<[string, PublicationFacts, string]>([
-    ['a plain commit', facts('hello\n', { parents: 1 }), 'NotAnApprovalCommit'],
-    ['the first commit', facts('hello\n', { parents: 0 }), 'NotAnApprovalCommit'],
-    ['a merge', facts('Merge pull request #1\n'), 'NotAnApprovalCommit'],
-    ['three parents', facts(message(), { parents: 3 }), 'NotAnApprovalCommit'],
-    ['an approval that was squashed or picked', facts(message(), { parents: 1 }), 'NotAnApprovalCommit'],
-    ['another commit of Sluice', facts(message('edit')), 'NotAnApprovalCommit'],
+    ['a plain commit', facts('hello\n', { parents: 1 }), 'NotAnApproval'],
+    ['the first commit', facts('hello\n', { parents: 0 }), 'NotAnApproval'],
+    ['a merge', facts('Merge pull request #1\n'), 'NotAnApproval'],
+    ['another commit of Sluice', facts(unsigned('edit')), 'NotAnApproval'],
+    ['an unsigned approval', facts(unsigned()), 'UnsignedApproval'],
+    ['an unsigned approval that was squashed or picked', facts(unsigned(), { parents: 1 }), 'NotAnApproval'],
+    ['an unsigned approval that cannot be read', facts(unsigned('approve', '{')), 'NotAnApproval'],
+    ['a statement that cannot be read', facts(message().replace('"sequence":4', '"sequence":"4"')), 'NotAnApproval'],
+    ['a statement of a later version', facts(message().replace('sluice.dev/v1', 'sluice.dev/v9')), 'NotAnApproval'],
     ['Porch', facts(porch), 'PorchApproval'],
     ['an old Porch', facts(porch.replace('"3"', '"v3"')), 'PorchApproval'],
-    ['Porch, another revision', facts(porch, { version: 'v4' }), 'NotAnApprovalCommit'],
-    ['Porch, another package', facts(porch, { path: 'upf' }), 'NotAnApprovalCommit'],
-    ['Porch, one parent', facts(porch, { parents: 1 }), 'NotAnApprovalCommit'],
+    ['Porch, another revision', facts(porch, { version: 'v4' }), 'NotAnApproval'],
+    ['Porch, another package', facts(porch, { path: 'upf' }), 'NotAnApproval'],
+    ['Porch, one parent', facts(porch, { parents: 1 }), 'NotAnApproval'],
+    ['another repository', facts(message({ repository: 'other' })), 'OtherRepository'],
     ['another package', facts(message(), { path: 'dir/smf' }), 'OtherRevision'],
+    ['a package of another directory', facts(message(), { path: 'upf' }), 'OtherRevision'],
     ['another number', facts(message(), { version: 'v4' }), 'OtherRevision'],
     ['a tag that is no number', facts(message(), { version: 'v3.0.0' }), 'OtherRevision'],
     ['a tag without v', facts(message(), { version: '3' }), 'OtherRevision'],
-    ['no revision', facts(message('approve', { package: 'dir/upf', workspaceName: 'w1' })), 'OtherRevision'],
-    ['two approvals in one', facts(`${message()}kpt:{"package":"x","revision":"1"}\n`), 'OtherRevision'],
-    ['no record', facts(message().replace(/Sluice-Record: .*/, '')), 'NoApprovalRecord'],
-    ['a record that cannot be read', facts(message().replace('"steps":[]', '"steps":[')), 'NoApprovalRecord'],
-    ['a gate without verdict', facts(message(), { gates: ['A', 'C'] }), 'GateUnmet'],
-    [
-      'a gate without condition',
-      facts(message(), { conditions: new Map([['A', { type: 'A', status: 'True' }]]) }),
-      'GateUnmet',
-    ],
-    [
-      'a condition that is False',
-      facts(message(), {
-        conditions: new Map([
-          ['A', { type: 'A', status: 'False' }],
-          ['B', { type: 'B', status: 'True' }],
-        ]),
-      }),
-      'GateUnmet',
-    ],
-    [
-      'a verdict that is False',
-      facts(message('approve', annotation, { ...record, verdicts: [verdict('A', { status: 'False' }), verdict('B')] })),
-      'GateUnmet',
-    ],
-    [
-      'a verdict for other content',
-      facts(
-        message('approve', annotation, {
-          ...record,
-          verdicts: [verdict('A', { inputs: { content: 'c0' } }), verdict('B')],
-        }),
-      ),
-      'GateUnmet',
-    ],
-    [
-      'a verdict for nothing',
-      facts(message('approve', annotation, { ...record, verdicts: [verdict('A', { inputs: {} }), verdict('B')] })),
-      'GateUnmet',
-    ],
-    ['a gate named like a property', facts(message(), { gates: ['__proto__'] }), 'GateUnmet'],
-    ['other content', facts(message(), { content: 'c2' }), 'ContentChanged'],
-    ['a draft of other content', facts(message(), { content: 'c1', draftContent: 'c2' }), 'ContentChanged'],
+    ['other content', facts(message(), { tree: 't2' }), 'ContentChanged'],
+    ['no content', facts(message(), { tree: undefined }), 'ContentChanged'],
+    ...['Missing', 'NotTrue', 'Unproven', 'Stale', 'Expired', 'NotAllowed', 'open', ''].map(
+      (state): [string, PublicationFacts, string] => [
+        `a gate that was ${state}`,
+        facts(message(closed({}, 'Open', state))),
+        'GateUnmet',
+      ],
+    ),
+    ['gates said not to be bypassed', facts(message(closed({ gatesBypassed: false }, 'Missing'))), 'GateUnmet'],
   ])('%s is out of band', (_, input, reason) => {
     const judgement = judgePublication(input);
     expect(judgement).toMatchObject({ inBand: false, reason });
     if (!judgement.inBand) expect(judgement.message).toContain(input.path);
   });
 
-  test('gates that were bypassed stay visible', () => {
-    const bypassed = message('approve', annotation, { ...record, verdicts: [], gatesBypassed: true });
+  test('the words of an annotation or of an unsigned record do not matter beside a statement', () => {
+    const others = `kpt:{"package":"x","revision":"1"}\n${unsigned().split('\n').at(-2)?.replace('c1', 'c2')}\n`;
+    expect(judgePublication(facts(message() + others))).toEqual({ inBand: true });
+  });
+
+  test('gates that were not enforced stay visible', () => {
+    const bypassed = message(closed({ gatesBypassed: true }, 'Missing', 'Open', 'Stale'));
     expect(judgePublication(facts(bypassed))).toEqual({
       inBand: true,
-      warning: 'dir/upf/v3 was published with closed gates, which were not enforced: A, B',
+      warning: 'dir/upf/v3 was published with closed gates, which were not enforced: G0, G2',
     });
-    expect(judgePublication(facts(bypassed, { gates: [] }))).toMatchObject({
+    expect(judgePublication(facts(bypassed, { tree: 't2' }))).toMatchObject({ reason: 'ContentChanged' });
+  });
+
+  test('broken glass stays visible, with who broke it and why', () => {
+    const broken = message(closed({ breakGlass: { by: 'bob', reason: 'outage 7' }, gatesBypassed: true }, 'Missing'));
+    expect(judgePublication(facts(broken))).toEqual({
       inBand: true,
-      warning: expect.any(String),
+      warning: 'dir/upf/v3 was published with closed gates by bob, who may break the glass (outage 7): G0',
     });
-    expect(judgePublication(facts(bypassed, { content: 'c2' }))).toMatchObject({ reason: 'ContentChanged' });
+    expect(judgePublication(facts(broken, { repository: 'copy' }))).toMatchObject({ reason: 'OtherRepository' });
   });
 
   test('never throws and always says something, whatever the message', () => {
@@ -147,22 +153,23 @@ describe('judgePublication', () => {
       'Sluice-Action: approve',
       'Sluice-Record: {"verdicts":[],"steps":[],"content":""}',
       'Sluice-Record: {',
+      'Sluice-Statement: {',
+      ...message()
+        .split('\n')
+        .filter((line) => line.startsWith('Sluice-')),
       '\n',
       'x',
     );
+    const arbitrary = fc.tuple(fc.array(piece, { maxLength: 10 }), fc.integer({ min: 0, max: 3 }), fc.boolean());
     fc.assert(
-      fc.property(
-        fc.array(piece, { maxLength: 10 }),
-        fc.integer({ min: 0, max: 3 }),
-        fc.boolean(),
-        (pieces, parents, gated) => {
-          const judgement = judgePublication(facts(pieces.join(''), { parents, gates: gated ? ['A'] : [] }));
-          if (judgement.inBand) {
-            expect(parents).toBe(2);
-            expect(gated).toBe(false);
-          } else expect(judgement.message).not.toBe('');
-        },
-      ),
+      fc.property(arbitrary, ([pieces, parents, same]) => {
+        const input = facts(pieces.join(''), { parents, ...(same ? {} : { tree: 't2' }) });
+        const judgement = judgePublication(input);
+        if (judgement.inBand) {
+          expect(same).toBe(true);
+          expect(input.commit.statement?.statement).toEqual(statement());
+        } else expect(judgement.message).not.toBe('');
+      }),
       { numRuns: 2000 },
     );
   });

@@ -1,0 +1,49 @@
+import { RepositoryTrust } from '../repository-trust.ts';
+import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from '../statement.ts';
+import type { TrustedKey, TrustLedger } from '../trust-ledger.ts';
+
+/*
+ * A signature scheme for tests that need many signatures, or wrong ones: a signature names its key and the digest of what it signs.
+ * Anyone could make one; tests that play an attacker sign with keys of their own, as an attacker has to.
+ */
+
+export function fakeSignature(key: string, payload: string): string {
+  return `${key} ${statementDigest(payload)}`;
+}
+
+/** The key that made a signature; undefined if it is not valid for the payload. */
+export function fakeSigner(payload: string, signature: string): string | undefined {
+  const [key = '', digest] = signature.split(' ');
+  return digest === statementDigest(payload) ? key : undefined;
+}
+
+export function fakeSigned<Statement extends StatementHead>(
+  statement: Statement,
+  key: string,
+): SignedStatement<Statement> {
+  // As a reader would parse it.
+  const parsed = JSON.parse(payloadOf(statement)) as Statement;
+  return { statement: parsed, signature: fakeSignature(key, payloadOf(parsed)) };
+}
+
+export function fakeKey(
+  fingerprint: string,
+): Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'> {
+  return {
+    fingerprint,
+    publicKey: `ssh-fake ${fingerprint}`,
+    comment: '',
+    origin: 'own',
+    addedAt: '2026-01-01T00:00:00Z',
+  };
+}
+
+/** A repository that trusts every key of the ledger and signs with `key`. */
+export function fakeTrust(ledger: TrustLedger, repository: string, key = 'own'): RepositoryTrust {
+  return new RepositoryTrust({
+    ...{ repository, ledger },
+    signer: () => ({ ...fakeKey(key), sign: async (payload) => fakeSignature(key, payload) }),
+    verify: async (payload, signature) => fakeSigner(payload, signature),
+    trustedKeys: () => new Map(ledger.keys().map((trusted) => [trusted.fingerprint, trusted])),
+  });
+}
