@@ -1,8 +1,11 @@
-import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { load } from 'js-yaml';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ledgerPath } from '../../package/trust/open-trust.ts';
+import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { parseTokenFile } from '../../server/authentication/token-file.ts';
 import { dataFolder } from '../assembly/data-folder.ts';
 import { ProcessLock } from '../assembly/process-lock.ts';
@@ -32,6 +35,36 @@ test('objects are backed up and brought back; packages stay where they are', asy
   const aside = (await readdir(cli.data)).find((name) => /\.before-restore-\d+T\d+\.\d+Z$/.test(name));
   await cli.run('restore', join(cli.data, aside ?? ''));
   expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toContain('two\n');
+});
+
+test('the trust ledger goes with the objects, and loses nothing when it comes back', async () => {
+  const ledgerOf = () => SqliteTrustLedger.open({ path: ledgerPath(cli.data) });
+  const file = join(cli.folder, 'backup.db');
+  await cli.run('repo', 'reg', cli.bare('one.git'));
+  const before = ledgerOf();
+  before.addKey({ fingerprint: 'SHA256:a', publicKey: 'ssh-ed25519 A', comment: '', origin: 'added', addedAt: '' });
+  const keys = before.keys();
+  expect((await cli.run('backup', file)).code).toBe(0);
+  before.revokeKey('SHA256:a', '2026-01-01T00:00:00Z');
+  before.close();
+  expect((await cli.run('restore', file)).code).toBe(0);
+  const after = ledgerOf();
+  expect(after.keys().map(({ fingerprint }) => fingerprint)).toEqual(keys.map(({ fingerprint }) => fingerprint));
+  expect(after.keys().find(({ fingerprint }) => fingerprint === 'SHA256:a')?.revocation).toBeDefined();
+  after.close();
+  for (const name of ['trust.sqlite', 'trust.sqlite-wal', 'trust.sqlite-shm'])
+    await rm(join(cli.data, name), { force: true });
+  expect((await cli.run('restore', file)).code).toBe(0);
+  const restored = ledgerOf();
+  expect(restored.keys()).toEqual(keys);
+  restored.close();
+  const objects = new DatabaseSync(dataFolder(cli.data).database, { readOnly: true });
+  expect(objects.prepare("SELECT count(*) AS n FROM sqlite_master WHERE name = 'attachments'").get()).toEqual({ n: 0 });
+  objects.close();
+  await writeFile(join(cli.data, 'trust.sqlite'), 'x'.repeat(5000));
+  const damaged = await cli.run('restore', file);
+  expect(damaged).toMatchObject({ code: 0, stderr: expect.stringContaining('trust.sqlite.before-restore-') });
+  expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('repository.config.porch.kpt.dev/one\n');
 });
 
 test('nothing is restored that is no backup, nor while an up works', async () => {

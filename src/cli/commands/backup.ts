@@ -2,6 +2,8 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { ledgerPath } from '../../package/trust/open-trust.ts';
+import { copyLedger } from '../../package/trust/sqlite/ledger-backup.ts';
 import { backUp } from '../../resource/sqlite/back-up.ts';
 import { folderOf } from '../access/place.ts';
 import { exists, expectDataFolder } from '../assembly/data-folder.ts';
@@ -12,6 +14,9 @@ export interface BackupOptions extends DataOptions {
   readonly force?: boolean;
 }
 
+/** Name of the trust ledger in a backup. */
+export const LEDGER_ATTACHMENT = 'trust.sqlite';
+
 /** `sluice backup`: works beside a running `up`. */
 export async function backup(file: string, options: BackupOptions, invocation: Invocation): Promise<Outcome> {
   const folder = folderOf(options, invocation.environment);
@@ -20,7 +25,14 @@ export async function backup(file: string, options: BackupOptions, invocation: I
     throw new SluiceError('NotFound', `${folder.path} has no objects yet: there is nothing to back up`);
   }
   const target = resolve(file);
-  backUp({ database: folder.database, target, force: options.force === true, clock: systemClock });
+  backUp({
+    ...{ database: folder.database, target, force: options.force === true, clock: systemClock },
+    // Last, so that it knows of everything that the copied objects are about.
+    attachments: () => {
+      const ledger = copyLedger(ledgerPath(folder.path));
+      return new Map(ledger === undefined ? [] : [[LEDGER_ATTACHMENT, ledger]]);
+    },
+  });
   const { size } = await stat(target);
   invocation.terminal.line(`${printable(file)} written (${size} bytes)`);
   return 0;

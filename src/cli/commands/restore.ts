@@ -1,12 +1,15 @@
 import { resolve } from 'node:path';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { restore as restoreDatabase } from '../../resource/sqlite/restore.ts';
+import { ledgerPath } from '../../package/trust/open-trust.ts';
+import { type CheckedLedger, checkLedgerCopy } from '../../package/trust/sqlite/ledger-backup.ts';
+import { readAttachment, restore as restoreDatabase } from '../../resource/sqlite/restore.ts';
 import { folderOf } from '../access/place.ts';
 import { createDataFolder, type DataFolder, exists } from '../assembly/data-folder.ts';
 import { ProcessLock } from '../assembly/process-lock.ts';
 import { printable } from '../output/printable.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { LEDGER_ATTACHMENT } from './backup.ts';
 
 /** How long, in milliseconds, a command that writes objects at the moment is waited for. */
 const WRITE_PATIENCE = 10_000;
@@ -24,8 +27,17 @@ export async function restore(file: string, options: DataOptions, invocation: In
     const lock = await ProcessLock.acquire(folder.databaseLock, { since, patience: WRITE_PATIENCE });
     try {
       const hadObjects = await exists(folder.database);
-      const aside = `${folder.database}.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;
-      restoreDatabase({ backup, database: folder.database, aside });
+      const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;
+      const aside = `${folder.database}${suffix}`;
+      const ledger = ledgerOf(backup, folder);
+      try {
+        restoreDatabase({ backup, database: folder.database, aside });
+        const path = ledgerPath(folder.path);
+        if (ledger?.mergeInto(path, path + suffix) === true)
+          terminal.note(`the damaged trust ledger of before is in ${printable(path + suffix)}`);
+      } finally {
+        ledger?.remove();
+      }
       terminal.line(`${printable(file)} restored into ${printable(folder.path)}`);
       if (hadObjects) terminal.note(`the objects of before are in ${printable(aside)}`);
       return 0;
@@ -35,6 +47,12 @@ export async function restore(file: string, options: DataOptions, invocation: In
   } finally {
     await upLock.release();
   }
+}
+
+/** The trust ledger of a backup, judged before anything changes; undefined for backups of earlier versions. */
+function ledgerOf(backup: string, folder: DataFolder): CheckedLedger | undefined {
+  const content = readAttachment(backup, LEDGER_ATTACHMENT);
+  return content === undefined ? undefined : checkLedgerCopy(content, `${ledgerPath(folder.path)}.restoring`);
 }
 
 async function takeUpLock(folder: DataFolder, since: string): Promise<ProcessLock> {

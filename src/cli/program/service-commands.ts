@@ -62,8 +62,8 @@ cannot be used or a controller failed.`,
     .addHelpText(
       'after',
       `
-Packages live in their Git repositories: back those up too. Keys, certificates and tokens of the server are not in it; a new
-data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
+Packages live in their Git repositories: back those up too. It has the trust ledger: which keys are trusted, and how far statements
+have come. Private keys, certificates and tokens of the server are not in it; a new data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
     );
   examples(withData(backup), 'sluice backup objects-2026-01-31.db').action(async (file, options) => {
     finish(await (await import('../commands/backup.ts')).backup(file, options, invocation));
@@ -76,7 +76,8 @@ data folder gets new ones. The file holds credentials of repositories: only its 
     .addHelpText(
       'after',
       `
-Stop "sluice up" first. The backup is judged before anything changes, and the objects of before are kept in a file beside.
+Stop "sluice up" first. The backup is judged before anything changes, and the objects of before are kept in a file beside. The trust
+ledger of the backup is added to the present one, which loses nothing: revoked keys stay revoked.
 Packages live in their Git repositories and stay as they are.`,
     );
   examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {

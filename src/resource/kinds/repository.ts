@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
 import { findCondition } from '../condition.ts';
+import { type FieldCause, invalidValue } from '../invalid-object.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
 import { DNS_LABEL } from '../name-rules.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
@@ -9,6 +11,12 @@ import { serverTimeSchema } from './time-schema.ts';
 
 /** Tells by its reason how the remote is talked to, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
+
+/**
+ * Which keys a repository trusts in place of those of the server, in the form of OpenSSH, one a line: only what they signed opens,
+ * approves or delivers there.
+ */
+export const TRUSTED_KEYS_ANNOTATION = 'sluice.dev/trusted-keys';
 
 const git = z.object({
   repo: gitAddressSchema,
@@ -62,6 +70,7 @@ export const repositoryKind = defineKind({
       gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
     })
     .describe('What was found in the repository.'),
+  check: ({ metadata }) => trustedKeysCauses(metadata.annotations),
   immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
   selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],
   printerColumns: [
@@ -108,3 +117,13 @@ export const repositoryKind = defineKind({
 });
 
 export type Repository = ObjectOf<typeof repositoryKind>;
+
+function trustedKeysCauses(annotations: Readonly<Record<string, string>> = {}): FieldCause[] {
+  const text = Object.hasOwn(annotations, TRUSTED_KEYS_ANNOTATION) ? annotations[TRUSTED_KEYS_ANNOTATION] : undefined;
+  if (text === undefined) return [];
+  const rule = 'must be public keys of OpenSSH, one a line';
+  const path = ['metadata', 'annotations', TRUSTED_KEYS_ANNOTATION];
+  return parsePublicKeyList(text).problems.map((problem) =>
+    invalidValue(path, text.slice(0, 100), `${rule}: ${problem}`),
+  );
+}

@@ -3,6 +3,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { dirname } from 'node:path';
 import type { Clock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { type Attachments, writeAttachments } from './attachments.ts';
 import { ObjectDatabase } from './object-database.ts';
 
 export interface BackUpOptions {
@@ -12,18 +13,21 @@ export interface BackUpOptions {
   /** Replace a file that is there. */
   readonly force: boolean;
   readonly clock: Clock;
+  /** Files that go with the objects; called after these were copied. */
+  readonly attachments?: () => Attachments;
 }
 
 /**
  * Copies an object database as it is at one moment, also while another process writes it. The copy appears complete, durable and
  * readable for its owner only, or not at all. AlreadyExists if something is at its place.
  */
-export function backUp({ database, target, force, clock }: BackUpOptions): void {
+export function backUp({ database, target, force, clock, attachments }: BackUpOptions): void {
   if (!force && existsSync(target)) throw taken(target);
   const temporary = `${target}.${randomUUID()}.tmp`;
   const source = ObjectDatabase.open({ path: database, clock, readOnly: true });
   try {
     source.copyTo(temporary);
+    if (attachments !== undefined) writeAttachments(temporary, attachments());
     syncPath(temporary);
     if (force) renameSync(temporary, target);
     else linkSync(temporary, target);

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { ATTACHMENTS_TABLE } from './attachments.ts';
 import { prepareSchema } from './schema.ts';
 
 /** Deeper objects are of no kind, and a walk over them would end the process. */
@@ -23,7 +24,7 @@ export function checkBackup(database: DatabaseSync, path: string): void {
 function definitions(database: DatabaseSync): string {
   // Tables that SQLite makes for itself have no text.
   const rows = database.prepare('SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name').all();
-  return JSON.stringify(rows);
+  return JSON.stringify(rows.filter(({ sql }) => sql !== ATTACHMENTS_TABLE));
 }
 
 function expectedDefinitions(): string {

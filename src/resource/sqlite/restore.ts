@@ -2,6 +2,7 @@ import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'n
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { dropAttachments, hasAttachments } from './attachments.ts';
 import { syncPath } from './back-up.ts';
 import { checkBackup } from './check-backup.ts';
 import { checkSchema } from './schema.ts';
@@ -61,6 +62,24 @@ export function* restoreSteps({ backup, database, aside }: RestoreOptions): Gene
   yield 'restored';
 }
 
+/**
+ * One of the files that go with the objects of a backup; undefined if it has none of that name, as those of earlier versions. Throws
+ * Corrupt for what is no backup.
+ */
+export function readAttachment(backup: string, name: string): Uint8Array | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(backup, { readOnly: true, timeout: 5000 });
+    if (!hasAttachments(database)) return undefined;
+    const content = database.prepare('SELECT content FROM attachments WHERE name = ?').get(name)?.content;
+    return content instanceof Uint8Array ? content : undefined;
+  } catch (error) {
+    throw refused(error, backup);
+  } finally {
+    database?.close();
+  }
+}
+
 /** A copy by SQLite has all that was committed, wherever it stood. */
 function copy(backup: string, target: string): void {
   let source: DatabaseSync | undefined;
@@ -95,6 +114,7 @@ function prepare(copied: string, backup: string, past: Past): void {
       )
       .run(String(start));
     database.exec('COMMIT');
+    dropAttachments(database);
   } catch (error) {
     rmSync(copied);
     throw refused(error, backup);

@@ -1,0 +1,87 @@
+import { expect, test } from 'vitest';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
+import type { InvalidObjectDetails } from '../../resource/invalid-object.ts';
+import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { statementSigner } from './statement-signer.ts';
+import type { TrustedKey } from './trust-ledger.ts';
+import { trustedKeysOf } from './trusted-keys.ts';
+
+const AT = '2026-01-01T00:00:00Z';
+const newKey = (origin: TrustedKey['origin'], comment: string): TrustedKey => {
+  const { fingerprint, publicKey } = statementSigner(generateSshKey(comment));
+  return { fingerprint, publicKey, comment, origin, addedAt: AT };
+};
+const own = newKey('own', 'own');
+const retired = newKey('own', 'retired');
+const added = newKey('added', 'added');
+const other = newKey('added', 'other');
+const revokedKey: TrustedKey = { ...newKey('added', 'revoked'), revocation: { at: AT, order: 3, heads: {} } };
+const ledger = [retired, own, added, revokedKey];
+const listing = (...lines: string[]) => ({ [TRUSTED_KEYS_ANNOTATION]: lines.join('\n') });
+
+test('without the annotation all keys of the ledger count, revoked ones up to their end', () => {
+  for (const annotations of [undefined, {}, { 'sluice.dev/gates': 'warn' }]) {
+    const { keys, ownIsTrusted, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+    expect([...keys.values()]).toEqual(ledger);
+    expect([ownIsTrusted, problems]).toEqual([true, []]);
+  }
+});
+
+test('with the annotation exactly the listed keys count', () => {
+  const annotations = listing('# servers', `${other.publicKey} of another server`, '', `  ${added.publicKey}\r`);
+  const { keys, ownIsTrusted, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+  expect([...keys.keys()]).toEqual([other.fingerprint, added.fingerprint]);
+  expect(keys.get(added.fingerprint)).toBe(added);
+  expect(keys.get(other.fingerprint)).toMatchObject({ publicKey: other.publicKey, comment: 'of another server' });
+  expect([ownIsTrusted, problems]).toEqual([false, []]);
+  expect(trustedKeysOf(listing(own.publicKey), ledger, own.fingerprint).ownIsTrusted).toBe(true);
+});
+
+test('a revoked key stays revoked where it is listed, the own one too', () => {
+  const { keys } = trustedKeysOf(listing(revokedKey.publicKey), ledger, own.fingerprint);
+  expect(keys.get(revokedKey.fingerprint)).toBe(revokedKey);
+  expect(trustedKeysOf(undefined, ledger, revokedKey.fingerprint).ownIsTrusted).toBe(false);
+  expect(trustedKeysOf(listing(revokedKey.publicKey), ledger, revokedKey.fingerprint).ownIsTrusted).toBe(false);
+  expect(trustedKeysOf(undefined, ledger, 'SHA256:unknown').ownIsTrusted).toBe(false);
+});
+
+test('a line that is no key is reported with its number, and the others count', () => {
+  const annotations = listing('# comment', 'nonsense', own.publicKey, 'ssh-rsa AAAA');
+  const { keys, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+  expect([...keys.keys()]).toEqual([own.fingerprint]);
+  expect(problems).toEqual([
+    expect.stringMatching(/^line 2: the SSH key cannot be used: /),
+    expect.stringMatching(/^line 4: the SSH key cannot be used: /),
+  ]);
+  expect(trustedKeysOf(listing(''), ledger, own.fingerprint)).toMatchObject({
+    ownIsTrusted: false,
+    problems: ['it lists no key'],
+  });
+  const many = listing(...Array.from({ length: 150 }, () => own.publicKey));
+  expect(trustedKeysOf(many, ledger, own.fingerprint).problems).toEqual(['line 101: there are more than 100 keys']);
+});
+
+test('a Repository with such an annotation is refused, with the field', () => {
+  const repository = (annotations: Record<string, string>) =>
+    repositoryKind.parse({ metadata: { name: 'r', annotations }, spec: { git: { repo: '/srv/r.git' } } });
+  expect(repository(listing('# one', own.publicKey)).object.metadata.annotations).toEqual(
+    listing('# one', own.publicKey),
+  );
+  for (const text of ['', '# none', 'nonsense', `${own.publicKey}\nx`]) {
+    const error = thrown(() => repository(listing(text)));
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    const { causes } = error.details as InvalidObjectDetails;
+    expect(causes.map(({ field }) => field)).toEqual(['metadata.annotations[sluice.dev/trusted-keys]']);
+    expect(causes[0]?.message).toContain('public keys');
+  }
+});
+
+function thrown(action: () => void): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error;
+  }
+  throw new Error('nothing was thrown');
+}
