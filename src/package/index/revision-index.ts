@@ -46,6 +46,8 @@ export class RevisionIndex {
   readonly #isAdopted: (ref: string, oid: Oid) => boolean;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
+  /** The last head that was accepted, where the main branch was rewritten without it. */
+  #leftBehind: Oid | undefined;
 
   #state: IndexState;
   /** Kptfiles and records in use when they were counted last. */
@@ -161,6 +163,7 @@ export class RevisionIndex {
     }
     this.#cache.forgetEarlier();
     this.#cache.ownSigners.clear();
+    if (news.main !== undefined) await this.#followMain(this.mainHead);
     await this.#forgetUnused();
     return changed;
   }
@@ -220,6 +223,16 @@ export class RevisionIndex {
 
   #recordOf({ path, key }: Candidate): Oid | undefined {
     return this.#state.hasRecords ? this.#state.refs.get(recordRef(this.#layout, path, key.workspace)) : undefined;
+  }
+
+  /** The ledger follows the main branch, but not to where it was rewritten: what was on it before stays known. */
+  async #followMain(head: Oid | undefined): Promise<void> {
+    const before = this.#trust.mainHead;
+    // Whether it comes back on the line would take a walk of the whole line at each publication.
+    if (head === undefined || head === before || this.#leftBehind === before) return;
+    const isOnLine = before === undefined || (await this.#lines.find(new Set([before]), head)).has(before);
+    if (isOnLine) this.#trust.noteMain(head);
+    else this.#leftBehind = before;
   }
 
   /** Statements that are new and count raise the marks. At a first look all do, since nobody knows whether they are the last ones. */

@@ -53,6 +53,11 @@ export class MemoryTrustLedger implements TrustLedger {
     this.#repositories.set(id, { id, address, mainHead });
   }
 
+  noteMain(id: string, mainHead: string): void {
+    const known = this.#repositories.get(id);
+    if (known !== undefined) this.#repositories.set(id, { ...known, mainHead });
+  }
+
   mark(scope: StatementScope): Mark | undefined {
     return this.#marks.get(scopeText(scope));
   }

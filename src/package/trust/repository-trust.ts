@@ -86,6 +86,11 @@ export class RepositoryTrust {
     return this.#options.ledger.repository(this.repository)?.mainHead;
   }
 
+  /** Notes that the main branch was accepted at a commit. */
+  noteMain(mainHead: string): void {
+    this.#options.ledger.noteMain(this.repository, mainHead);
+  }
+
   /** Heads of the main branch up to which publications of revoked keys keep their validity. */
   revokedHeads(): string[] {
     const heads = [...this.#trustedKeys().values()].flatMap(

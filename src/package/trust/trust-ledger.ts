@@ -25,6 +25,9 @@ export interface TrustLedger {
   /** Inserts or replaces. Durable when it returns. */
   putRepository(repository: KnownRepository): void;
 
+  /** Notes where the main branch of a known repository is; on disk within a second, like a mark that need not be durable. */
+  noteMain(id: string, mainHead: string): void;
+
   /** How far the statements on a revision have come; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
   /**

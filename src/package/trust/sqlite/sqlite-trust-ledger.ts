@@ -40,6 +40,8 @@ export class SqliteTrustLedger implements TrustLedger {
   readonly #tables: LedgerTables;
   #closed = false;
   readonly #pending = new Map<string, Pending>();
+  /** Main heads that are not yet in the file, by repository. */
+  readonly #heads = new Map<string, string>();
   #raised = 0;
   #cancelFlush: (() => void) | undefined;
   /** The last attempt to write what waits failed. */
@@ -95,19 +97,24 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   repository(id: string): KnownRepository | undefined {
-    return this.#read(() => this.#tables.repository(id));
+    return this.#read(() => this.#withHead(this.#tables.repository(id)));
   }
 
   repositoryAt(address: string): KnownRepository | undefined {
-    return this.#read(() => this.#tables.repositoryAt(address));
+    return this.#read(() => this.#withHead(this.#tables.repositoryAt(address)));
   }
 
   repositories(): readonly KnownRepository[] {
-    return this.#read(() => this.#tables.repositories());
+    return this.#read(() => this.#tables.repositories().flatMap((known) => this.#withHead(known) ?? []));
   }
 
   putRepository(repository: KnownRepository): void {
     this.#write(() => this.#tables.putRepository(repository));
+  }
+
+  noteMain(id: string, mainHead: string): void {
+    this.#heads.set(id, mainHead);
+    this.#scheduleFlush();
   }
 
   mark(scope: StatementScope): Mark | undefined {
@@ -133,7 +140,7 @@ export class SqliteTrustLedger implements TrustLedger {
   close(): void {
     if (this.#closed) return;
     try {
-      if (this.#pending.size > 0) this.#write(() => undefined);
+      if (this.#pending.size + this.#heads.size > 0) this.#write(() => undefined);
     } finally {
       this.#cancelFlush?.();
       this.#closed = true;
@@ -182,6 +189,18 @@ export class SqliteTrustLedger implements TrustLedger {
     if (last > first) this.#tables.raiseCounter('order', last);
   }
 
+  #withHead(known: KnownRepository | undefined): KnownRepository | undefined {
+    const mainHead = known === undefined ? undefined : this.#heads.get(known.id);
+    return known === undefined || mainHead === undefined ? known : { ...known, mainHead };
+  }
+
+  #storeHeads(): void {
+    for (const [id, mainHead] of this.#heads) {
+      const known = this.#tables.repository(id);
+      if (known !== undefined) this.#tables.putRepository({ ...known, mainHead });
+    }
+  }
+
   #changeKeys(): void {
     this.#tables.raiseCounter('keysVersion', this.#tables.counter('keysVersion') + 1);
   }
@@ -206,6 +225,7 @@ export class SqliteTrustLedger implements TrustLedger {
     try {
       this.#database.exec('BEGIN IMMEDIATE');
       this.#store(this.#pending.values());
+      this.#storeHeads();
       work();
       this.#database.exec('COMMIT');
     } catch (error) {
@@ -215,6 +235,7 @@ export class SqliteTrustLedger implements TrustLedger {
     }
     this.#failed = false;
     this.#pending.clear();
+    this.#heads.clear();
     this.#raised = 0;
     this.#cancelFlush?.();
     this.#cancelFlush = undefined;
