@@ -25,7 +25,17 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'],
+          exclude: ['test/attack/**', 'test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // What a hostile user may try, each with its refusal.
+          name: 'attack',
+          include: ['test/attack/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

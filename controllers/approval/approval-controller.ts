@@ -2,6 +2,7 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { nextExpiry } from '../../src/package/gates.ts';
 import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { isPublished } from '../../src/package/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
@@ -38,11 +39,15 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
       const judgement = await store.judge(object.metadata.name);
       const plan = planFor(object, policy, judgement);
-      if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
+      const expiry = nextExpiry(judgement.gates);
+      const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : expiry - clock.now();
+      if ('wait' in plan && plan.wait <= expiresAfter) return { requeueAfter: plan.wait, reason: plan.until };
       if ('step' in plan) await take(plan.step, object, policy, judgement);
-      else if (plan.tell !== undefined) {
+      else if ('tell' in plan && plan.tell !== undefined) {
         events.tell(object, plan.tell.type, plan.tell.reason, plan.tell.message);
       }
+      if (!('step' in plan) && Number.isFinite(expiresAfter))
+        return { requeueAfter: expiresAfter, reason: 'a condition expires' };
     } catch (error) {
       // Gone since it was read; its deletion is told to us too.
       if (isSluiceError(error, 'NotFound')) return undefined;

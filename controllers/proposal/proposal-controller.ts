@@ -1,7 +1,7 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Gate } from '../../src/package/gates.ts';
+import { type Gate, nextExpiry } from '../../src/package/gates.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
@@ -78,6 +78,12 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
       else
         events.tell(object, 'Warning', 'GateOverdue', `gate ${gate.type} is overdue: ${gate.explanation}`, gate.type);
     }
+    for (const { type, state, explanation } of gates) {
+      if (state === 'Expired')
+        events.tell(object, 'Warning', 'GateExpired', `gate ${type} is closed: ${explanation}`, `expired ${type}`);
+    }
+    const expiry = nextExpiry(gates) ?? Number.POSITIVE_INFINITY;
+    if (expiry < next) return { requeueAfter: expiry - clock.now(), reason: 'a condition expires' };
     if (next === Number.POSITIVE_INFINITY) return undefined;
     return { requeueAfter: next - clock.now(), reason: 'the deadline of a closed gate' };
   }

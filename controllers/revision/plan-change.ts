@@ -1,5 +1,6 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/clock.ts';
+import { needsRenewal } from '../../src/package/gates.ts';
 import { type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
 import { verdictOf } from '../../src/package/record.ts';
 import type { Rendering } from '../../src/package/renderer.ts';
@@ -147,6 +148,7 @@ function needsGiving(
   const { record, policy } = judgement;
   const verdict = verdictOf(record, given.type);
   if (verdict === undefined) return true;
+  if (needsRenewal(policy, record, given.type, 'controller', timestamp(now))) return true;
   if (by === RENDERER ? verdict.by !== RENDER_ACTOR : ![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by))
     return true;
   const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };

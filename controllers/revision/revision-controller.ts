@@ -6,6 +6,7 @@ import type { ReconcileContext, ReconcileResult } from '../../src/controller/rec
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { nextExpiry } from '../../src/package/gates.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
 import type { Resolver } from '../../src/package/resolver.ts';
@@ -155,11 +156,14 @@ class RevisionReconciler {
     const failure = failureOf(outcome.failures);
     if (failure !== undefined) throw failure;
     if (outcome.partial) return { requeueAfter: 0, reason: 'the other resolvers are written next' };
-    return this.#resting.rest(
-      after,
-      outcome.unsettled === undefined ? outcome.requeueAfter : undefined,
-      'a resolver asked for it',
-    );
+    // What resolvers said and a policy lets expire they say again then.
+    const gates = judgement.policy.validFor.length === 0 ? [] : (await this.#options.store.judge(after.name)).gates;
+    const expiry = nextExpiry(gates);
+    const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : Math.max(expiry - clock.now(), 0);
+    const asked = outcome.unsettled === undefined ? outcome.requeueAfter : undefined;
+    if (expiresAfter < (asked ?? Number.POSITIVE_INFINITY))
+      return this.#resting.rest(after, expiresAfter, 'a condition expires');
+    return this.#resting.rest(after, asked, 'a resolver asked for it');
   }
 
   #budgetWait(revision: PackageRevision, error: unknown): ReconcileResult {

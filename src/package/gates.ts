@@ -26,6 +26,8 @@ export interface Gate {
   readonly verdict: Verdict | undefined;
   /** Inputs that changed after the verdict. */
   readonly changed: readonly string[];
+  /** When its verdict stops counting because a policy limits how long it does, RFC 3339; set only while it is open. */
+  readonly expires?: string;
   /** Since when the gate is as it is, RFC 3339, where known. */
   readonly since: string | undefined;
   /** One sentence for people. */
@@ -76,8 +78,8 @@ function evaluate(
   const condition = facts.conditions.get(type);
   const verdict = verdictOf(facts.record, type);
   const changed = verdict === undefined ? [] : changedInputs(verdict.inputs, facts.inputs);
-  const { state, explanation } = judge(type, condition, verdict, changed, policy, now);
-  return { type, requiredBy, approveOnly, state, condition, verdict, changed, since: verdict?.since, explanation };
+  const judged = judge(type, condition, verdict, changed, policy, now);
+  return { type, requiredBy, approveOnly, condition, verdict, changed, since: verdict?.since, ...judged };
 }
 
 function judge(
@@ -87,7 +89,7 @@ function judge(
   changed: readonly string[],
   policy: EffectivePolicy,
   now: string,
-): { state: GateState; explanation: string } {
+): Pick<Gate, 'state' | 'explanation' | 'expires'> {
   if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
   if (condition.status !== 'True') {
     const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
@@ -108,23 +110,51 @@ function judge(
       explanation: `given by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
     };
   }
-  const validFor = validityOf(policy, type);
-  if (validFor !== undefined) {
-    const given = Date.parse(verdict.at);
-    // A time that cannot be read is none from which it could count.
-    if (Number.isNaN(given)) {
+  const said = `given by ${verdict.by} at ${verdict.at}`;
+  const end = expiryOf(policy, verdict);
+  if (end === undefined) return { state: 'Open', explanation: said };
+  // A time that cannot be read is no time at which it still counts.
+  if (!(Date.parse(now) < end)) {
+    if (Number.isNaN(end))
       return { state: 'Expired', explanation: `given by ${verdict.by}, at a time that cannot be read` };
-    }
-    if (Date.parse(now) - given >= validFor) {
-      const until = timestamp(given + validFor);
-      return { state: 'Expired', explanation: `given by ${verdict.by} at ${verdict.at}, which counted until ${until}` };
-    }
+    return { state: 'Expired', explanation: `${said}, which counted until ${timestamp(end)}` };
   }
-  return { state: 'Open', explanation: `given by ${verdict.by} at ${verdict.at}` };
+  return { state: 'Open', explanation: `${said}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
+}
+
+/** When a verdict stops counting, in milliseconds since the epoch; undefined if no policy limits it. */
+export function expiryOf(
+  policy: Pick<EffectivePolicy, 'validFor'>,
+  { type, at }: Pick<Verdict, 'type' | 'at'>,
+): number | undefined {
+  const validFor = validityOf(policy, type);
+  return validFor === undefined ? undefined : Date.parse(at) + validFor;
+}
+
+/**
+ * True if giving a condition again must set its time anew: a policy limits how long it counts, and a person affirms it, or it expired.
+ * What controllers say before that is not news, or they would write without end.
+ */
+export function needsRenewal(
+  policy: Pick<EffectivePolicy, 'validFor'>,
+  record: RevisionRecord,
+  type: string,
+  face: Face,
+  now: string,
+): boolean {
+  const verdict = verdictOf(record, type);
+  const end = verdict === undefined ? undefined : expiryOf(policy, verdict);
+  return end !== undefined && (face !== 'controller' || !(Date.parse(now) < end));
+}
+
+/** When the first of the open gates expires, in milliseconds since the epoch; undefined if none does. */
+export function nextExpiry(gates: readonly Gate[]): number | undefined {
+  const ends = gates.flatMap(({ expires }) => (expires === undefined ? [] : Date.parse(expires)));
+  return ends.length === 0 ? undefined : Math.min(...ends);
 }
 
 /** Milliseconds for which a verdict of this type counts: the shortest that a policy names; undefined without limit. */
-function validityOf({ validFor }: EffectivePolicy, type: string): number | undefined {
+function validityOf({ validFor }: Pick<EffectivePolicy, 'validFor'>, type: string): number | undefined {
   const limits = validFor.flatMap(({ conditionType, milliseconds }) =>
     matchesPattern(conditionType, type) ? milliseconds : [],
   );

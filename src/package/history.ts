@@ -32,6 +32,7 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
     // A record that was written after publication has these steps too.
     const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
     entries.push(...stepEntries(steps, revision.commit));
+    entries.push(...approvalEntries(revision));
   }
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
@@ -50,7 +51,18 @@ function rank({ action }: HistoryEntry): number {
 async function approvalEntry(bench: Workbench, { commit, tip }: PackageRevision): Promise<HistoryEntry> {
   const entry = entryOf(await bench.git.readCommit(commit));
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
-  return step?.gates === undefined ? entry : { ...entry, what: `${entry.what}, ${describeStep(step)}` };
+  if (step?.gates === undefined) return entry;
+  const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';
+  return { ...entry, what: `${entry.what}, ${describeStep(step)}${broken}` };
+}
+
+/** The approvals before the last one, where it took several. */
+function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
+  const approvals = publishedRecordOf(tip.facts)?.approvals ?? [];
+  return approvals.slice(0, -1).map(({ at, subject, face }) => ({
+    ...{ at, by: subject, face, action: 'approval', commit, reason: undefined },
+    what: 'approval, with that of another person needed',
+  }));
 }
 
 async function commitsOf(

@@ -14,7 +14,8 @@ export const PUSH_ACTOR = 'push';
 
 /**
  * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
- * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for.
+ * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for. With
+ * `renew` its time is set anew all the same, for verdicts that expire.
  */
 export function giveVerdict(
   record: RevisionRecord,
@@ -22,13 +23,14 @@ export function giveVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
+  renew = false,
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
   // A verdict for nothing could never become stale.
   const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
   const bound = bindInputs(references, inputs);
   const affirmed = before !== undefined && sameCondition(before, given) && sameInputs(before.inputs, bound);
-  if (affirmed && sameGiver(before, context)) return record;
+  if (affirmed && !renew && sameGiver(before, context)) return record;
   const verdict: Verdict = {
     type: given.type,
     status: given.status,

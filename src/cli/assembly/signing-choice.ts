@@ -29,14 +29,14 @@ export function signingChoice(environment: NodeJS.ProcessEnv): SigningChoice {
 }
 
 /** The key of a choice; undefined for that of the data folder. */
-export function signingKeyOf({ file, secret }: SigningChoice, objects: ObjectSet): SigningKey | undefined {
+export function signingKeyOf({ file, secret }: SigningChoice, objects: ObjectSet | undefined): SigningKey | undefined {
   if (file !== undefined) return { file };
   if (secret === undefined) return undefined;
   const place = `${secret.namespace}/${secret.name}`;
   return {
     secret: place,
     read() {
-      const found = objects.find(secretKind, secret);
+      const found = objects?.find(secretKind, secret);
       if (found === undefined)
         throw new SluiceError(
           'NotFound',

@@ -16,6 +16,7 @@ describe('command line', () => {
       'backup',
       'restore',
       'token',
+      'key',
       'fn',
       'kptfile',
       'version',
@@ -36,6 +37,10 @@ describe('command line', () => {
       'fn sink',
       'fn doc',
       'token create',
+      'key show',
+      'key rotate',
+      'key revoke',
+      'key trust',
       'restore',
       'completion',
     ]) {

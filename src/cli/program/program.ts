@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../commands/sluice-version.ts';
 import { addFnCommands } from './fn-commands.ts';
 import type { Invocation, Outcome } from './invocation.ts';
+import { addKeyCommands } from './key-commands.ts';
 import { addKptfileCommands } from './kptfile-commands.ts';
 import { addRepoCommands } from './repo-commands.ts';
 import { reportError } from './report-error.ts';
@@ -50,6 +51,7 @@ export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) 
   addRepoCommands(program, invocation, finish);
   addRevisionCommands(program, invocation, finish);
   addFnCommands(program, invocation, finish);
+  addKeyCommands(program, invocation, finish);
   addKptfileCommands(program, invocation, finish);
   program.addHelpText(
     'after',

@@ -225,6 +225,8 @@ function addSteps(rpkg: Command, invocation: Invocation, finish: Finish): void {
       .option('--reason <text>', 'why; recorded in the history')
       .option('--commit <id>', 'only if the revision is at this commit; for one name');
     if (alias !== undefined) command.alias(alias);
+    if (verb === 'approve')
+      command.option('--break-glass', 'publish with closed gates; a policy names who may, and --reason must say why');
     const why = verb === 'reject' ? ' --reason "the port is wrong"' : '';
     examples(withActor(withPlace(command)), `sluice rpkg ${verb} packages.web-shop.v1${why}`).action(
       async (names, options) => {

@@ -17,5 +17,5 @@ test.each([
   ['Removed', {}, undefined],
 ])('%s with %o is the event %s', (event, fields, reason) => {
   const entry = { at: 0, level: 'info', event, subject: 'packages.web.v1', message: 'said', fields } as const;
-  expect(eventOfStep(entry)).toEqual(reason === undefined ? undefined : { reason, message: 'said' });
+  expect(eventOfStep(entry)).toEqual(reason === undefined ? undefined : { type: 'Normal', reason, message: 'said' });
 });

@@ -2,6 +2,7 @@ import type { LogEntry } from './log-entry.ts';
 
 /** What an event says of a revision. */
 export interface StepEvent {
+  readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
 }
@@ -20,10 +21,12 @@ const REASONS: Readonly<Record<string, string>> = {
  */
 export function eventOfStep({ event, message, fields = {} }: LogEntry): StepEvent | undefined {
   const { by, from, status } = fields;
+  // Never silent, whoever did it.
+  if (event === 'BreakGlass') return { type: 'Warning', reason: event, message };
   if (typeof by !== 'string' || /^(controller|resolver):/.test(by)) return undefined;
-  if (event === 'GateOpened') return { reason: event, message };
-  if (event === 'Condition' && status === 'True') return { reason: 'ConditionMet', message };
+  if (event === 'GateOpened') return { type: 'Normal', reason: event, message };
+  if (event === 'Condition' && status === 'True') return { type: 'Normal', reason: 'ConditionMet', message };
   if (from === undefined) return undefined;
   const reason = from === 'DeletionProposed' ? 'DeletionRejected' : REASONS[event];
-  return reason === undefined ? undefined : { reason, message };
+  return reason === undefined ? undefined : { type: 'Normal', reason, message };
 }

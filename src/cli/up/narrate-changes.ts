@@ -1,4 +1,5 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
 import { verdictOf } from '../../package/record.ts';
@@ -53,6 +54,8 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
     entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastActor(after) }));
   } else if (before.lifecycle !== after.lifecycle) {
     entries.push(entry(after.lifecycle, moved(before, after), movedFields(before, after)));
+    const broken = after.lifecycle === 'Published' ? brokenGlass(after) : undefined;
+    if (broken !== undefined) entries.push(entry('BreakGlass', broken.message, { by: broken.by }, 'warn'));
   } else if (before.commit !== after.commit && !isPlaceholder(after)) entries.push(...edited(before, after, entry));
   if (after.problem !== undefined && after.problem !== before?.problem) {
     entries.push(entry('Unreadable', `the Kptfile cannot be read: ${after.problem}`, {}, 'warn'));
@@ -105,6 +108,15 @@ function moved(before: PackageRevision, after: PackageRevision): string {
 function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
   const { by, reason } = lastStep(after);
   return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Who published it with closed gates and why; undefined if they were open, and where only a claim says so. */
+function brokenGlass(row: PackageRevision): { by: string; message: string } | undefined {
+  const record = row.outOfBand === undefined ? publishedRecordOf(row.tip.facts) : undefined;
+  if (record?.breakGlass === undefined) return undefined;
+  const { by, reason } = record.breakGlass;
+  const closed = (record.gates ?? []).flatMap(({ type, state }) => (state === 'Open' ? [] : `${type} (${state})`));
+  return { by, message: `${by} published it with closed gates: ${closed.join(', ')}; reason: ${reason}` };
 }
 
 /** Who moved it: the last step of the record, or of an approval the commit itself. */

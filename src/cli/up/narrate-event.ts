@@ -10,7 +10,7 @@ const NOT_TOLD: ReadonlySet<string> = new Set([
 /** An event of a controller as a log line; undefined if that would say something twice. `now` in milliseconds. */
 export function narrateEvent(event: Event, now: number): LogEntry | undefined {
   const { involvedObject, reason, message, type } = event;
-  if (type === 'Normal' && NOT_TOLD.has(reason)) return undefined;
+  if ((type === 'Normal' && NOT_TOLD.has(reason)) || reason === 'BreakGlass') return undefined;
   const { kind, name = '' } = involvedObject;
   const isTarget = kind === 'DeliveryTarget';
   return {

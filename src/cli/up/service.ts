@@ -141,7 +141,7 @@ export class Service {
     const { apiVersion, kind } = packageRevisionKind;
     const { namespace } = this.#options.session.store.repository(revision.key.repository);
     const metadata = { name: revision.name, namespace, uid: revision.uid };
-    this.#events.record({ apiVersion, kind, metadata }, 'Normal', event.reason, event.message);
+    this.#events.record({ apiVersion, kind, metadata }, event.type, event.reason, event.message);
   }
 
   /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */

@@ -51,6 +51,7 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
     boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
     changed: gate.changed,
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
+    ...(gate.expires === undefined ? {} : { expires: gate.expires }),
     settledBy: settler.who,
     ...(deadline === undefined || open || !editable ? {} : { deadline }),
     ...(open || !editable ? {} : { next: settler.next }),

@@ -2,11 +2,13 @@ import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controlle
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { timestamp } from '../../foundation/clock.ts';
+import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { annotationOf, approvalOutlook } from './explain-approval.ts';
+import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
 
@@ -51,14 +53,21 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
   if (isPlaceholder(revision)) explainPlaceholder(facts, account, around);
   else if (revision.lifecycle === 'Draft') explainDraft(facts, account, around);
   else if (revision.lifecycle === 'Proposed') explainProposed(facts, account, around);
-  else explainApproved(record, account);
+  else explainApproved(facts.judgement, account);
   if (revision.lifecycle === 'DeletionProposed') explainDeletion(facts, account, around);
   return account;
 }
 
 /** How it was published, where that is worth a word. */
-function explainApproved({ steps }: Judgement['record'], { reasons }: Account): void {
+function explainApproved({ record: { steps }, revision }: Judgement, { reasons }: Account): void {
   const approved = steps.findLast(({ action }) => action === 'approve');
+  const broken = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.breakGlass : undefined;
+  if (broken !== undefined) {
+    const gates = approved?.gates?.join(', ') ?? '';
+    const message = `${broken.by} published it with closed gates, as a policy lets them (break-glass): ${gates}; reason: ${broken.reason}`;
+    reasons.push({ reason: 'BreakGlass', message });
+    return;
+  }
   if (approved?.gates === undefined || approved.gates.length === 0) return;
   const message = `${approved.by} approved it at ${approved.at} while gates were closed: ${approved.gates.join(', ')}`;
   reasons.push({ reason: 'GatesPassedBy', message });
@@ -164,20 +173,24 @@ function explainProposed(facts: LifecycleFacts, { reasons, next }: Account, arou
   const closed = gates.filter((gate) => gate.state !== 'Open');
   const proposed = record.steps.findLast((step) => step.action === 'propose');
   const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
-  const not = policy.forbidSelfApproval && proposed !== undefined ? ` other than ${proposed.by}` : '';
+  const { barred, given, needed } = explainApprovals(judgement);
+  const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
+  const others = [...barred.map(({ name }) => name), ...approved];
+  const not = others.length === 0 ? '' : ` other than ${others.join(', ')}`;
   const outlook = approvalOutlook(judgement, facts.siblings, facts.disabled, around);
   if (outlook?.acts === false) reasons.push(outlook.why);
   const automatic =
     outlook === undefined || outlook.acts === false
       ? undefined
       : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held back: ${outlook.held}`})`;
+  reasons.push(...approvalReasons(judgement));
   const who = automatic ?? `somebody${not}`;
   reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
   if (closed.length > 0 && policy.enforcement === 'enforce') {
     reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so nobody can approve it yet' });
   } else {
-    // Only who proposed it has to find somebody else.
-    const as = not !== '' && proposed?.by === around.actor ? ['--as', 'somebody-else'] : [];
+    // Who proposed or changed it, or has approved it, has to find another person.
+    const as = others.includes(around.actor) ? ['--as', 'somebody-else'] : [];
     next.push(around.command('rpkg', 'approve', revision.name, ...as));
   }
   next.push(around.command('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));

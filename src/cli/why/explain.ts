@@ -1,10 +1,12 @@
 import { timestamp } from '../../foundation/clock.ts';
+import { publishedRecordOf } from '../../package/commit-message.ts';
 import { decide } from '../../package/kernel/decide.ts';
 import type { Action, Refusal } from '../../package/kernel/types.ts';
-import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { stateOf } from '../../package/write/transition.ts';
 import type { Session } from '../assembly/session.ts';
+import { explainApprovals } from './explain-approvals.ts';
 import { explainDelivery } from './explain-delivery.ts';
 import { explainGates, type Surroundings } from './explain-gates.ts';
 import { explainLifecycle } from './explain-lifecycle.ts';
@@ -43,11 +45,20 @@ export async function explain(
     ...(last === undefined ? {} : { last }),
     enforcement: judgement.policy.enforcement,
     gates: explainGates(judgement, around),
+    contributors: contributorsOf(judgement),
+    ...(revision.lifecycle === 'Proposed' ? { approvals: explainApprovals(judgement) } : {}),
     reasons: [...account.reasons, ...working.reasons],
     resolvers: working.order,
     delivery: await explainDelivery(session, revision),
     next: account.next,
   };
+}
+
+/** Who wrote what is published stands in its statement. */
+function contributorsOf({ revision, record }: Judgement): Explanation['contributors'] {
+  const published = isPublished(revision) && revision.outOfBand === undefined;
+  const all = published ? publishedRecordOf(revision.tip.facts)?.contributors : record.contributors;
+  return (all ?? []).map(({ name, face, since }) => ({ name, face, since }));
 }
 
 /** What the kernel holds against the next step besides gates. */

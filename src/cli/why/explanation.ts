@@ -14,6 +14,10 @@ export interface Explanation {
   /** `enforce`, `warn` or `off`: how far its repository enforces gates. */
   readonly enforcement: string;
   readonly gates: readonly GateExplanation[];
+  /** Who changed its content since the last published revision; `push` is an unknown person. */
+  readonly contributors: readonly { readonly name: string; readonly face: string; readonly since: string }[];
+  /** Set for what is proposed. */
+  readonly approvals?: ApprovalExplanation;
   /** Why it is where it is, besides gates. */
   readonly reasons: readonly Reason[];
   /** Who works on a draft, in the order in which they run; the pipeline first. Empty for what is no draft. */
@@ -23,10 +27,18 @@ export interface Explanation {
   readonly next: readonly string[];
 }
 
+export interface ApprovalExplanation {
+  readonly needed: number;
+  /** Those that count. */
+  readonly given: readonly { readonly subject: string; readonly face: string; readonly at: string }[];
+  /** Who must not approve it. */
+  readonly barred: readonly { readonly name: string; readonly because: string }[];
+}
+
 export interface GateExplanation {
   readonly type: string;
   readonly open: boolean;
-  /** Open, Missing, NotTrue, Unproven, Stale or NotAllowed. */
+  /** Open, Missing, NotTrue, Unproven, Stale, Expired or NotAllowed. */
   readonly state: string;
   readonly requiredBy: readonly string[];
   /** Asked for at approval, not at proposal. */
@@ -41,6 +53,8 @@ export interface GateExplanation {
   readonly changed: readonly string[];
   readonly givenBy?: string;
   readonly givenAt?: string;
+  /** When the condition stops counting, RFC 3339, where a policy limits that. */
+  readonly expires?: string;
   readonly settledBy: string;
   readonly deadline?: { readonly due: string; readonly overdue: boolean };
   readonly next?: string;

@@ -36,6 +36,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
     terminal.line(`Gates: ${open} of ${gates.length} open`);
     for (const gate of gates) printGate(terminal, gate, now);
   }
+  printPeople(terminal, explanation);
   if (reasons.length > 0) {
     terminal.line();
     terminal.line('Why it is here:');
@@ -61,6 +62,21 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   }
 }
 
+function printPeople(terminal: Terminal, { contributors, approvals }: Explanation): void {
+  if (contributors.length === 0 && approvals === undefined) return;
+  terminal.line();
+  if (contributors.length > 0) {
+    const names = contributors.map(({ name, face }) => `${name} (${face})`).join(', ');
+    terminal.line(`Changed by: ${printable(names)}`);
+  }
+  // Where anyone may approve it once there is nothing to say.
+  if (approvals === undefined || (approvals.needed === 1 && approvals.barred.length === 0)) return;
+  const { given, needed, barred } = approvals;
+  const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
+  terminal.line(`Approvals: ${given.length} of ${needed}${by === '' ? '' : printable(`, by ${by}`)}`);
+  for (const { name, because } of barred) terminal.line(`  ${printable(name)} ${because} and must not approve it`);
+}
+
 function printGate(terminal: Terminal, gate: GateExplanation, now: number): void {
   const word = terminal.style(gate.open ? 'green' : 'yellow', gate.open ? 'open  ' : 'closed');
   const status = gate.condition?.status ?? 'not given';
@@ -76,6 +92,7 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
     detail('given for', `${gate.boundTo.join(', ')} (${stale})`);
   }
   if (gate.givenBy !== undefined) detail('given by', `${gate.givenBy} at ${gate.givenAt}`);
+  if (gate.expires !== undefined) detail('valid until', gate.expires);
   detail('settled by', gate.settledBy);
   if (gate.deadline !== undefined) {
     detail('deadline', `${gate.deadline.due}${gate.deadline.overdue ? ', overdue' : ''}`);

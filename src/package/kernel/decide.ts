@@ -1,7 +1,7 @@
 import { evaluateGates, type Gate } from '../gates.ts';
 import { MAX_REVISION } from '../layout.ts';
 import { type EffectivePolicy, isActor } from '../policy.ts';
-import { PUSH_ACTOR } from '../verdict.ts';
+import { type ApprovalFacts, approvalStatus } from './approvals.ts';
 import {
   ACTIONS,
   type Action,
@@ -81,7 +81,11 @@ function wrongStateMessage(state: RevisionState, action: Action): string {
     return "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
   }
   if (action === 'approve') {
-    return `cannot approve package with ${state.lifecycle} lifecycle value; only Proposed packages can be approved`;
+    const published =
+      state.publishedBy === undefined
+        ? ''
+        : `; it is published as v${state.revision}, approved by ${state.publishedBy}`;
+    return `cannot approve package with ${state.lifecycle} lifecycle value; only Proposed packages can be approved${published}`;
   }
   const allowed = ALLOWED_IN[action].join(' or ');
   return `cannot ${action} ${state.name}: it is ${state.lifecycle}, this needs ${allowed}`;
@@ -160,42 +164,26 @@ function refuseApprover(
       message: `${name} is a controller and must not approve ${state.name}, which a policy leaves to people; another person has to`,
     };
   }
-  if (state.proposedBy === name) {
-    return {
-      code: 'NotAllowed',
-      message: `${name} proposed ${state.name} and must not approve it; another person has to`,
-    };
-  }
-  if (!isContributor(state, name)) return undefined;
-  return {
-    code: 'NotAllowed',
-    message: `${name} changed the content of ${state.name} and must not approve it; another person has to`,
-  };
+  const barred = approvalStatus(approvalFacts(state), policy).barred.find((one) => one.name === name);
+  if (barred === undefined) return undefined;
+  const did = barred.because === 'proposed' ? `proposed ${state.name}` : `changed the content of ${state.name}`;
+  return { code: 'NotAllowed', message: `${name} ${did} and must not approve it; another person has to` };
 }
 
-/**
- * Where nobody may approve what they changed or proposed, a change or a proposal by a plain push, whose author is not known, needs a
- * second approver: one of the two is then another person than the author.
- */
+/** The approvals that there are with that of the actor, and how many it takes. */
 function countApprovals(
   state: RevisionState,
   { actor }: TransitionRequest,
-  { forbidSelfApproval }: EffectivePolicy,
+  policy: EffectivePolicy,
 ): { given: number; needed: number } {
-  if (!forbidSelfApproval) return { given: 1, needed: 1 };
-  const { content } = state.facts.inputs;
-  const subjects = new Set([actor.name]);
-  for (const { subject, content: approved, face } of state.approvals) {
-    if (approved === content && face !== 'controller' && subject !== state.proposedBy && !isContributor(state, subject))
-      subjects.add(subject);
-  }
-  const isUnknown =
-    state.proposedBy === undefined || state.proposedBy === PUSH_ACTOR || isContributor(state, PUSH_ACTOR);
-  return { given: subjects.size, needed: isUnknown ? 2 : 1 };
+  if (!policy.forbidSelfApproval) return { given: 1, needed: 1 };
+  const { given, needed } = approvalStatus(approvalFacts(state), policy);
+  const subjects = new Set([actor.name, ...given.map(({ subject }) => subject)]);
+  return { given: subjects.size, needed };
 }
 
-function isContributor({ contributors }: RevisionState, name: string): boolean {
-  return contributors.some((contributor) => contributor.name === name);
+function approvalFacts({ facts, proposedBy, contributors, approvals }: RevisionState): ApprovalFacts {
+  return { content: facts.inputs.content, proposedBy, contributors, approvals };
 }
 
 /** One more than the highest number in use. Not a spread: a package can have more revisions than a call takes arguments. */

@@ -35,6 +35,8 @@ export interface RevisionState {
   readonly facts: GateFacts;
   /** Who last proposed it; undefined if that is not known, as after a plain push. */
   readonly proposedBy: string | undefined;
+  /** Who published it, where that is known from a trusted statement. */
+  readonly publishedBy?: string | undefined;
   /** Who changed the content since the last published revision. */
   readonly contributors: readonly Contributor[];
   /** Approvals so far; those for other content do not count. */

@@ -11,7 +11,7 @@ import { sameValue } from '../../resource/same-value.ts';
 import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
-import { OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
+import { BREAK_GLASS_ANNOTATION, OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /**
  * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
@@ -68,6 +68,14 @@ export function stepByApproval(before: Lifecycle | undefined, object: RevisionOb
   if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
   if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
   throw invalid(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
+}
+
+/** Why the gates are to be passed although they are closed; undefined if the request does not ask for that. */
+export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, BREAK_GLASS_ANNOTATION)
+    ? annotations[BREAK_GLASS_ANNOTATION]
+    : undefined;
 }
 
 /** What else differs; undefined if nothing. */
@@ -131,6 +139,7 @@ export function ownMetadata(object: RevisionObject) {
   const {
     [OUT_OF_BAND_ANNOTATION]: _flag,
     [PROBLEM_ANNOTATION]: _problem,
+    [BREAK_GLASS_ANNOTATION]: _breakGlass,
     ...annotations
   } = object.metadata.annotations ?? {};
   return {

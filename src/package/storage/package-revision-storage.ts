@@ -24,6 +24,7 @@ import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
 import type { RevisionUpdate } from '../write/update.ts';
 import {
+  breakGlassOf,
   changeOf,
   invalid,
   kptfileOf,
@@ -40,7 +41,7 @@ import type { RevisionEntry } from './revision-entry.ts';
 import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
 import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
 import type { RevisionVersions } from './revision-versions.ts';
-import { warnOfClosedGates } from './warn-of-closed-gates.ts';
+import { warnOfClosedGates, warnOfPublication } from './warn-of-closed-gates.ts';
 
 /** How long, in milliseconds, a create waits for a repository that is being opened. */
 const ARRIVAL = 10_000;
@@ -162,7 +163,13 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const stored = entry.object;
     if (name === 'approval') {
       const action = stepByApproval(stored.spec.lifecycle, object);
-      return this.#write(context, entry, object, action === undefined ? {} : { action });
+      const breakGlass = breakGlassOf(object);
+      const reason = breakGlass === undefined || breakGlass.trim() === '' ? {} : { reason: breakGlass };
+      if (action === undefined && stored.spec.lifecycle === 'Published') warnOfPublication(context, stored);
+      return this.#write({ ...context, ...reason }, entry, object, {
+        ...(action === undefined ? {} : { action }),
+        ...(breakGlass === undefined ? {} : { breakGlass: true }),
+      });
     }
     const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
     const after = object.status?.conditions ?? [];

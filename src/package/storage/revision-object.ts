@@ -13,6 +13,8 @@ import { isPublished, type PackageRevision } from '../package-revision.ts';
 export const OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
+/** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
+export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
 
 /** The Kubernetes object of a revision, as Porch shows it. */
 export function revisionObject(
@@ -63,7 +65,26 @@ export function revisionObject(
       ...(published ? { publishedBy: revision.tip.facts.actor ?? revision.tip.author } : {}),
       ...(repository.deployment ? { deployment: true } : {}),
       ...(conditions.length === 0 ? {} : { conditions }),
+      ...peopleOf(revision),
     },
+  };
+}
+
+/** Who changed a pending revision and who approved it, as the record says; what others pushed since it does not know yet. */
+function peopleOf({
+  lifecycle,
+  record,
+}: PackageRevision): Pick<RevisionObject['status'] & {}, 'contributors' | 'approvals'> {
+  const { contributors = [], approvals = [], proposal } = record ?? {};
+  if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return {};
+  const needed = proposal?.approvalsNeeded;
+  return {
+    ...(contributors.length === 0
+      ? {}
+      : { contributors: contributors.map(({ name, face, since }) => ({ name, face, since })) }),
+    ...(lifecycle !== 'Proposed' || needed === undefined
+      ? {}
+      : { approvals: { needed, given: approvals.map(({ subject, face, at }) => ({ subject, face, at })) } }),
   };
 }
 

@@ -1,3 +1,5 @@
+import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { publishedRecordOf } from '../commit-message.ts';
 import type { Action } from '../kernel/types.ts';
@@ -16,4 +18,10 @@ export function warnOfClosedGates(
   const gates = record?.steps.at(-1)?.gates ?? [];
   if (gates.length > 0)
     context.warn?.(`${revision.name}: closed gates: ${gates.join(', ')} (${GATES_ANNOTATION}: warn)`);
+}
+
+/** Who approves what is published already is told by whom it was. */
+export function warnOfPublication(context: RequestContext, { metadata, spec, status }: Stored<RevisionObject>): void {
+  const by = status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;
+  context.warn?.(`${metadata.name} is published already as v${spec.revision}${by}`);
 }

@@ -61,7 +61,7 @@ export async function openTrust(dataFolder: string, options: TrustOptions = {}):
   const path = ledgerPath(dataFolder);
   const ledger = SqliteTrustLedger.open({ path, clock, ...(onError === undefined ? {} : { onError }) });
   try {
-    const own = new OwnKey(sourceOf(dataFolder, key), ledger, clock);
+    const own = new OwnKey(keySourceOf(dataFolder, key), ledger, clock);
     if (key === undefined || 'file' in key) own.current();
     return { signer: () => own.current(), verify: verifySignature, ledger };
   } catch (error) {
@@ -70,7 +70,8 @@ export async function openTrust(dataFolder: string, options: TrustOptions = {}):
   }
 }
 
-function sourceOf(dataFolder: string, key: SigningKey | undefined): KeySource {
+/** Where the private key of a data folder comes from; the file in it is made when it is read for the first time. */
+export function keySourceOf(dataFolder: string, key: SigningKey | undefined): KeySource {
   const comment = ownKeyComment();
   if (key === undefined) {
     const path = statementKeyPath(dataFolder);

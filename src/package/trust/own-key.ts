@@ -43,27 +43,10 @@ export class OwnKey {
     if (last !== undefined && !changed && !this.#source.volatile) return last.signer;
     const text = this.#source.read();
     if (last !== undefined && !changed && text === last.text) return last.signer;
-    const signer = text === last?.text ? last.signer : this.#enter(text);
+    const signer = text === last?.text ? last.signer : enterOwnKey(text, this.#source, this.#ledger, this.#clock);
     this.#expectTrusted(signer);
     this.#last = { text, signer, keysVersion };
     return signer;
-  }
-
-  #enter(text: string): StatementSigner {
-    const signer = this.#signerOf(text);
-    const { fingerprint, publicKey } = signer;
-    const { comment } = this.#source;
-    this.#ledger.addKey({ fingerprint, publicKey, comment, origin: 'own', addedAt: timestamp(this.#clock.now()) });
-    return signer;
-  }
-
-  #signerOf(text: string): StatementSigner {
-    try {
-      return statementSigner(text);
-    } catch (error) {
-      if (!(error instanceof SluiceError)) throw error;
-      throw new SluiceError(error.code, `${this.#source.name}: ${error.message}`, { cause: error });
-    }
   }
 
   #expectTrusted({ fingerprint }: StatementSigner): void {
@@ -73,5 +56,27 @@ export class OwnKey {
       'Refused',
       `the signing key ${fingerprint} of ${this.#source.name} was revoked at ${revocation.at}; make another one with "sluice key rotate", or name another one with --signing-key`,
     );
+  }
+}
+
+/** Puts a key of the server into the ledger; returns what signs with it. Throws InvalidInput for text that is no key. */
+export function enterOwnKey(
+  text: string,
+  { name, comment }: Pick<KeySource, 'name' | 'comment'>,
+  ledger: TrustLedger,
+  clock: Clock,
+): StatementSigner {
+  const signer = signerOf(text, name);
+  const { fingerprint, publicKey } = signer;
+  ledger.addKey({ fingerprint, publicKey, comment, origin: 'own', addedAt: timestamp(clock.now()) });
+  return signer;
+}
+
+function signerOf(text: string, name: string): StatementSigner {
+  try {
+    return statementSigner(text);
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    throw new SluiceError(error.code, `${name}: ${error.message}`, { cause: error });
   }
 }

@@ -11,6 +11,7 @@ import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
+import { needsRenewal } from '../gates.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
 import { type RevisionRecord, withContributor } from '../record.ts';
@@ -82,8 +83,8 @@ export async function planChange(
   );
   const before = await currentRecord(bench, revision, content);
   let record = before;
-  if (rendering !== undefined) record = recordRendering(record, rendering, next, at);
-  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, context, at);
+  if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at });
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -271,13 +272,14 @@ function updateVerdicts(
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  context: RequestContext,
-  at: string,
+  { policy, context, at }: { readonly policy: EffectivePolicy; readonly context: RequestContext; readonly at: string },
 ): RevisionRecord {
   // A Kptfile that cannot be read says nothing about conditions.
   if (after === undefined) return record;
   let next = record;
-  for (const given of change.conditions ?? []) next = giveVerdict(next, given, inputs, context, at);
+  for (const given of change.conditions ?? []) {
+    next = giveVerdict(next, given, inputs, context, at, needsRenewal(policy, next, given.type, context.face, at));
+  }
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
   const written = { conditions: conditionsOf(after), known: before === undefined ? undefined : conditionsOf(before) };
   return syncVerdicts(next, written, inputs, context, at);

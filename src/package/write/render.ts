@@ -8,9 +8,10 @@ import {
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
+import { needsRenewal } from '../gates.ts';
 import { CONTENT_INPUT, type PackageInputs } from '../inputs.ts';
 import { isKptfilePath } from '../merge/package-files.ts';
-import { type EffectivePolicy, refuseGiver } from '../policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, refuseGiver } from '../policy.ts';
 import type { RevisionRecord } from '../record.ts';
 import type { Renderer, Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, withdrawVerdict } from '../verdict.ts';
@@ -118,11 +119,15 @@ export function recordRendering(
   { conditions = [], withdraw = [] }: Rendering,
   inputs: PackageInputs,
   at: string,
+  policy: Pick<EffectivePolicy, 'validFor'> = DEFAULT_POLICY,
 ): RevisionRecord {
   let next = record;
   for (const type of withdraw) next = withdrawVerdict(next, type);
   const context: RequestContext = { actor: { name: RENDER_ACTOR }, face: 'controller' };
-  for (const given of conditions) next = giveVerdict(next, forContent(given), inputs, context, at);
+  for (const given of conditions) {
+    const renew = needsRenewal(policy, next, given.type, context.face, at);
+    next = giveVerdict(next, forContent(given), inputs, context, at, renew);
+  }
   return next;
 }
 

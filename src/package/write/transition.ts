@@ -3,7 +3,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
+import { formatCommitMessage, type PublicationStatement, publishedRecordOf } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { evaluateGates, type GateFacts } from '../gates.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
@@ -70,6 +70,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     problem: revision.problem ?? problem,
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
+    publishedBy: publisherOf(revision),
     contributors: record.contributors ?? [],
     approvals: record.approvals ?? [],
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
@@ -117,9 +118,15 @@ async function contentOf(
 }
 
 /** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
-function proposerOf(record: RevisionRecord): string | undefined {
+export function proposerOf(record: RevisionRecord): string | undefined {
   const last = record.steps.at(-1);
   return last?.action === 'propose' ? last.by : undefined;
+}
+
+/** Who published it; undefined for what is not published, and where only a claim says so. */
+function publisherOf({ outOfBand, tip }: PackageRevision): string | undefined {
+  if (outOfBand !== undefined) return undefined;
+  return publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve')?.by;
 }
 
 /**
@@ -192,11 +199,14 @@ async function planApproval(
 ): Promise<WritePlan> {
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const approval = approvalOf(content, context, timestamp(bench.clock.now()));
-  const next = { ...record, approvals: [...otherApprovals(record, approval), approval], commit: revision.commit };
+  const next: RevisionRecord = {
+    ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
+    proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
+  };
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
   const { update, mark } = await writeRecord(bench, revision, next, { subject, action: 'approval' }, context);
   context.warn?.(
-    `approval ${given} of ${needed} recorded: content came by a plain push, so that a second person has to approve ${revision.name}`,
+    `approval ${given} of ${needed} recorded: who pushed to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };

@@ -119,6 +119,31 @@ export const packageRevisionKind = defineKind({
       publishTimestamp: serverTimeSchema.describe('When it was published.'),
       deployment: z.boolean().optional().describe('True if clusters sync from its repository.'),
       conditions: packageConditionsSchema.optional(),
+      contributors: z
+        .array(
+          z.object({
+            name: z.string().describe('The user; push for a git push by an unknown person.'),
+            face: z.string().describe('How the change came: cli, api or git.'),
+            since: z.string().describe('When the first change was made.'),
+          }),
+        )
+        .optional()
+        .describe('Who changed the content since the last published revision.'),
+      approvals: z
+        .object({
+          needed: z.int().describe('How many people have to approve it.'),
+          given: z
+            .array(
+              z.object({
+                subject: z.string().describe('Who approved it.'),
+                face: z.string().describe('How the approval came.'),
+                at: z.string().describe('When.'),
+              }),
+            )
+            .describe('The approvals that were recorded; one of other content does not count.'),
+        })
+        .optional()
+        .describe('Approvals of a proposed revision that needs more than one.'),
       resourcesSizeBytes: z.int().optional().describe('Size of all files together.'),
     })
     .describe('What is known of the revision.'),

@@ -1,0 +1,61 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
+import type { TrustedKey } from '../../package/trust/trust-ledger.ts';
+import { printable } from '../output/printable.ts';
+import { table } from '../output/table.ts';
+import type { Invocation, Outcome } from '../program/invocation.ts';
+import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-key-ring.ts';
+
+export interface ShowOptions extends KeyOptions {
+  readonly allowedSigners?: boolean;
+}
+
+/** Whom `ssh-keygen -Y verify -I` names; the same for all keys, so that one command verifies any statement. */
+const PRINCIPAL = 'sluice';
+
+/** `sluice key show` */
+export function keyShow(options: ShowOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal } = invocation;
+  return inKeyRing(options, invocation, (ring) => {
+    const own = ownOf(ring, invocation);
+    const keys = ring.ledger.keys();
+    if (options.allowedSigners === true) {
+      terminal.out.write(keys.map(allowedSigner).join(''));
+      return own === undefined ? 1 : 0;
+    }
+    const described = own === undefined ? null : { fingerprint: own.fingerprint, publicKey: own.publicKey };
+    if (!printedAsData({ own: described, source: ring.source.name, keys }, options, invocation)) {
+      if (own !== undefined) {
+        terminal.line(`${own.publicKey} ${printable(own.comment)}`.trimEnd());
+        terminal.line(`signs statements here: ${own.fingerprint}, from ${printable(ring.source.name)}`);
+        terminal.line();
+      }
+      const rows = keys.map((key) => [key.fingerprint, key.origin, key.addedAt, stateOf(key, own), key.comment]);
+      terminal.out.write(table(['fingerprint', 'origin', 'added', 'state', 'comment'], rows));
+    }
+    return own === undefined ? 1 : 0;
+  });
+}
+
+/** The own key; undefined where it cannot be read, which is reported and keeps nobody from looking at the others. */
+function ownOf(ring: KeyRing, { terminal }: Invocation): TrustedKey | undefined {
+  try {
+    return ring.own();
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error;
+    terminal.note(`${terminal.style('red', 'error:', terminal.err)} ${printable(error.message)}`);
+    return undefined;
+  }
+}
+
+function stateOf(key: TrustedKey, own: TrustedKey | undefined): string {
+  if (key.revocation !== undefined) return `revoked ${key.revocation.at}`;
+  if (key.fingerprint === own?.fingerprint) return 'signs';
+  return key.origin === 'own' ? 'retired' : 'trusted';
+}
+
+/** A line of an allowed-signers file. OpenSSH knows revocation by dates only, so a revoked key is a comment. */
+function allowedSigner({ publicKey, comment, revocation }: TrustedKey): string {
+  const line = `${PRINCIPAL} namespaces="${STATEMENT_NAMESPACE}" ${publicKey} ${printable(comment)}`.trimEnd();
+  return revocation === undefined ? `${line}\n` : `# revoked at ${printable(revocation.at)}: ${line}\n`;
+}
