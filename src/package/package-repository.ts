@@ -60,8 +60,6 @@ const PLAN_PATIENCE = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
 const REQUESTS_UNDER_WAY = 2;
 const WAY_PATIENCE = 10_000;
-/** Signatures that are checked before the revisions are shown again: some 30 ms of work in the thread pool. */
-const CHECKED_TOGETHER = 512;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
@@ -94,6 +92,8 @@ export class PackageRepository implements Workbench {
   #trustVersion: number;
   /** Checks the signatures of what was there at the start. */
   #checking: Promise<void> = Promise.resolve();
+  /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
+  #checkProblem: unknown;
   #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
@@ -136,7 +136,6 @@ export class PackageRepository implements Workbench {
     const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
     const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
     await repository.refresh();
-    repository.#checking = repository.#checkSignatures();
     return repository;
   }
 
@@ -171,7 +170,9 @@ export class PackageRepository implements Workbench {
 
   /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
-    return [...(await this.#refs.refresh()), ...(await this.#followKeys())];
+    const changes = [...(await this.#refs.refresh()), ...(await this.#followKeys())];
+    this.#continueChecking();
+    return changes;
   }
 
   /**
@@ -179,7 +180,9 @@ export class PackageRepository implements Workbench {
    * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
-    return [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
+    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
+    this.#continueChecking();
+    return changes;
   }
 
   /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
@@ -192,13 +195,23 @@ export class PackageRepository implements Workbench {
 
   /** Checks the signatures of the statements that were not checked when the index was read, in the background. */
   async #checkSignatures(): Promise<void> {
-    for (;;) {
-      const unchecked = this.index.unchecked(CHECKED_TOGETHER);
-      if (unchecked.length === 0 || this.#closed) return;
-      await this.index.check(unchecked);
+    for await (const packages of this.index.checkBacklog()) {
       if (this.#closed) return;
-      await this.#refs.reassess(this.index.packagesOf(unchecked));
+      await this.#refs.reassess(packages);
     }
+  }
+
+  /** Goes on with what is left to check, after what was left before. */
+  #continueChecking(): void {
+    const problem = this.#checkProblem;
+    this.#checkProblem = undefined;
+    if (problem !== undefined) throw problem;
+    if (!this.index.hasBacklog) return;
+    this.#checking = this.#checking
+      .then(() => this.#checkSignatures())
+      .catch((error: unknown) => {
+        this.#checkProblem = error;
+      });
   }
 
   /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */

@@ -26,8 +26,8 @@ export interface News {
   readonly main: MainNews | undefined;
   /** Packages that are concerned by other changes: of records and marks. */
   readonly packages: ReadonlySet<string>;
-  /** Records that were read. */
-  readonly records: ReadonlySet<Oid>;
+  /** Records that were read, with the packages whose refs lead to them. */
+  readonly records: ReadonlyMap<Oid, string>;
 }
 
 /** What became of the packages on the main branch, by package; undefined for those that are gone. */

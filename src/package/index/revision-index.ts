@@ -30,6 +30,8 @@ export type { IndexChange } from './index-state.ts';
 const MOST_AT_ONCE = 512;
 /** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
 const SPARE_FACTS = 2048;
+/** Signatures that are checked before their revisions are shown again: some 30 ms of work in the thread pool. */
+const CHECKED_TOGETHER = 512;
 
 /**
  * The revisions of one repository, derived from its refs. It is brought up to date with ref changes, and the work follows the
@@ -46,6 +48,8 @@ export class RevisionIndex {
   readonly #isAdopted: (ref: string, oid: Oid) => boolean;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
+  /** Statements that wait for `checkBacklog`. */
+  readonly #backlog: Unchecked[] = [];
   /** The last head that was accepted, where the main branch was rewritten without it. */
   #leftBehind: Oid | undefined;
 
@@ -173,20 +177,24 @@ export class RevisionIndex {
     this.#cache.ownSigners.set(commit, fingerprint);
   }
 
-  /** Statements whose signatures were not checked yet, at most `limit`. */
-  unchecked(limit: number): Unchecked[] {
-    const found: Unchecked[] = [];
-    for (const candidate of this.#state.candidates.values()) {
-      if (found.length >= limit) return found;
-      found.push(...this.#uncheckedOf(candidate));
+  /**
+   * Checks the statements that were too many to be checked when they came, as at a first start. Yields the packages that they are
+   * about, some at a time; what was found out is shown by a `reassess` of them. One call at a time.
+   */
+  async *checkBacklog(): AsyncGenerator<ReadonlySet<string>> {
+    while (this.#backlog.length > 0) {
+      const unchecked = this.#backlog.splice(0);
+      await this.#lookForMain(unchecked, this.mainHead);
+      for (let start = 0; start < unchecked.length; start += CHECKED_TOGETHER) {
+        const slice = unchecked.slice(start, start + CHECKED_TOGETHER);
+        await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
+        yield new Set(slice.map((item) => item.package));
+      }
     }
-    return found;
   }
 
-  /** Checks signatures. What they say is shown by the next `reassess`. */
-  async check(unchecked: readonly Unchecked[], head = this.mainHead): Promise<void> {
-    await checkSignatures(unchecked, this.#trust, this.#cache.ownSigners);
-    await this.#lookForMain(unchecked, head);
+  get hasBacklog(): boolean {
+    return this.#backlog.length > 0;
   }
 
   /**
@@ -196,33 +204,6 @@ export class RevisionIndex {
   async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
     for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
     return runInSlices(this.#state.reassess(new Set(packages)));
-  }
-
-  /** The packages that statements are about. */
-  packagesOf(unchecked: readonly Unchecked[]): Set<string> {
-    const oids = new Set(unchecked.map(({ oid }) => oid));
-    const packages = new Set<string>();
-    for (const candidate of this.#state.candidates.values()) {
-      const record = this.#recordOf(candidate);
-      if (oids.has(candidate.tip.oid) || (record !== undefined && oids.has(record)))
-        packages.add(candidate.key.package);
-    }
-    return packages;
-  }
-
-  #uncheckedOf(candidate: Candidate): Unchecked[] {
-    const { lifecycle, outOfBand, tip } = candidate;
-    const found: Unchecked[] = [];
-    if (lifecycle === 'Published' && outOfBand === undefined && tip.signer === undefined)
-      found.push({ oid: tip.oid, tip });
-    const oid = this.#recordOf(candidate);
-    const fact = oid === undefined ? undefined : this.#cache.records.get(oid);
-    if (oid !== undefined && fact?.signed !== undefined && fact.signer === undefined) found.push({ oid, fact });
-    return found;
-  }
-
-  #recordOf({ path, key }: Candidate): Oid | undefined {
-    return this.#state.hasRecords ? this.#state.refs.get(recordRef(this.#layout, path, key.workspace)) : undefined;
   }
 
   /** The ledger follows the main branch, but not to where it was rewritten: what was on it before stays known. */
@@ -238,7 +219,7 @@ export class RevisionIndex {
   /** Statements that are new and count raise the marks. At a first look all do, since nobody knows whether they are the last ones. */
   #raiseMarks({ records }: News): void {
     const marks: NewMark[] = [];
-    for (const oid of records) {
+    for (const oid of records.keys()) {
       const statement = this.#cache.records.get(oid)?.statement;
       if (statement === undefined || statement.head.repository !== this.#trust.repository) continue;
       const scope = scopeOf(statement.head);
@@ -282,7 +263,7 @@ export class RevisionIndex {
     const places: Shown[] = [];
     const known: [Shown, ShownFact][] = [];
     const packages = new Set<string>();
-    const records = new Set<Oid>();
+    const records = new Map<Oid, string>();
     const after = new Map<string, Oid | undefined>();
     const kptfiles = new Set<Oid>();
     await inSlices(changes, ({ name, after: oid }) => {
@@ -291,7 +272,7 @@ export class RevisionIndex {
       else if (meaning.kind === 'record') {
         after.set(name, oid);
         packages.add(meaning.package);
-        if (oid !== undefined) records.add(oid);
+        if (oid !== undefined) records.set(oid, meaning.package);
       } else if (meaning.kind === 'deletionProposed') packages.add(meaning.package);
       else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
         candidates.set(name, undefined);
@@ -322,13 +303,13 @@ export class RevisionIndex {
       if (candidate === undefined) return;
       const ref = recordRef(this.#layout, candidate.path, candidate.key.workspace);
       const oid = after.has(ref) ? after.get(ref) : this.#state.refs.get(ref);
-      if (oid !== undefined) records.add(oid);
+      if (oid !== undefined) records.set(oid, candidate.key.package);
     };
     if (this.#state.hasRecords) {
       await inSlices(candidates.values(), addRecord);
       await inSlices(main?.candidates.values() ?? [], addRecord);
     }
-    await this.#reader.records([...records]);
+    await this.#reader.records([...records.keys()]);
     await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
     return { refs: changes, candidates, main, packages, records };
   }
@@ -336,21 +317,24 @@ export class RevisionIndex {
   /** Checks the statements that came, unless they are too many to wait for. */
   async #checkFew(
     candidates: ReadonlyMap<string, Candidate | undefined>,
-    records: ReadonlySet<Oid>,
+    records: ReadonlyMap<Oid, string>,
     head: Oid | undefined,
   ): Promise<void> {
     const unchecked: Unchecked[] = [];
     for (const candidate of candidates.values()) {
       if (candidate?.lifecycle !== 'Published' || candidate.outOfBand !== undefined) continue;
-      const { tip } = candidate;
-      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, tip });
+      const { tip, key } = candidate;
+      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, package: key.package, tip });
     }
-    for (const oid of records) {
+    for (const [oid, packageName] of records) {
       const fact = this.#cache.records.get(oid);
-      if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, fact });
+      if (fact?.signed !== undefined && fact.signer === undefined) unchecked.push({ oid, package: packageName, fact });
     }
-    const own = unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
-    await this.check(unchecked.length > MAX_CHECKED_AT_ONCE ? own : unchecked, head);
+    const isFew = unchecked.length <= MAX_CHECKED_AT_ONCE;
+    const now = isFew ? unchecked : unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
+    await checkSignatures(now, this.#trust, this.#cache.ownSigners);
+    await this.#lookForMain(now, head);
+    if (!isFew) this.#backlog.push(...unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid)));
   }
 
   /** The packages on the main branch that came, went or changed. */

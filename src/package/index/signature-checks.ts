@@ -9,7 +9,10 @@ export const MAX_CHECKED_AT_ONCE = 256;
 const CHECKS_UNDER_WAY = 8;
 
 /** Something with a statement whose signature was not checked yet. */
-export type Unchecked = { readonly oid: Oid; readonly fact: RecordFact } | { readonly oid: Oid; readonly tip: TipFact };
+export type Unchecked = { readonly oid: Oid; readonly package: string } & (
+  | { readonly fact: RecordFact }
+  | { readonly tip: TipFact }
+);
 
 /** Checks signatures and notes the result in the facts. */
 export async function checkSignatures(

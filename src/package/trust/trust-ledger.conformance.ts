@@ -35,17 +35,17 @@ export function describeTrustLedger(open: () => TrustLedger): void {
 
   describe('keys', () => {
     test('where the main branch is noted is found, and stays with the address', () => {
-    const ledger = open();
-    ledger.noteMain('unknown', 'c0');
-    ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c1' });
-    ledger.noteMain('r1', 'c2');
-    expect(ledger.repository('r1')).toEqual({ id: 'r1', address: '/r1', mainHead: 'c2' });
-    expect(ledger.repositoryAt('/r1')?.mainHead).toBe('c2');
-    ledger.raise([], { durable: true });
-    expect(ledger.repositories()).toEqual([{ id: 'r1', address: '/r1', mainHead: 'c2' }]);
-  });
+      const ledger = open();
+      ledger.noteMain('unknown', 'c0');
+      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c1' });
+      ledger.noteMain('r1', 'c2');
+      expect(ledger.repository('r1')).toEqual({ id: 'r1', address: '/r1', mainHead: 'c2' });
+      expect(ledger.repositoryAt('/r1')?.mainHead).toBe('c2');
+      ledger.raise([], { durable: true });
+      expect(ledger.repositories()).toEqual([{ id: 'r1', address: '/r1', mainHead: 'c2' }]);
+    });
 
-  test('stay in the order in which they were added, and are added once', () =>
+    test('stay in the order in which they were added, and are added once', () =>
       withLedger((ledger) => {
         const version = ledger.keysVersion;
         ledger.addKey(key('b'));
