@@ -19,7 +19,7 @@ const FLUSH_DELAY_MS = 500;
 /** How old `keysVersion` may be where another process changed the keys. */
 const VERSION_AGE_MS = 50;
 /** A write is due at once when so many marks wait. */
-const MAX_PENDING = 5000;
+const MAX_PENDING = 1000;
 
 /** A raised mark that is not yet in the file. */
 interface Pending {
