@@ -4,7 +4,7 @@ import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/remote-settings.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
-import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/repository.ts';
 import { signingSecret } from '../signing.ts';
 import { elapsed } from './elapsed.ts';
 import { findingsOf } from './findings.ts';
@@ -130,6 +130,7 @@ export class OpenRepository {
       ranOnceAt: this.#ranOnceAt,
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
+      trustProblems: this.repository.trust.problems(),
     };
   }
 
@@ -165,7 +166,8 @@ export class OpenRepository {
 
 function wantedOf(object: Repository): string {
   const { metadata, spec } = object;
-  const annotations = [TRANSPORT_ANNOTATION, PUSH_OPTIONS_ANNOTATION].map((name) => metadata.annotations?.[name]);
+  const names = [TRANSPORT_ANNOTATION, PUSH_OPTIONS_ANNOTATION, TRUSTED_KEYS_ANNOTATION];
+  const annotations = names.map((name) => metadata.annotations?.[name]);
   return JSON.stringify([
     metadata.uid,
     spec.type,

@@ -13,6 +13,7 @@ const REPORT: RepositoryReport = {
     ranOnceAt: undefined,
     webhookAt: 1000,
     remoteNote: undefined,
+    trustProblems: [],
   },
 };
 

@@ -1,7 +1,7 @@
 import { timestamp } from '../../src/foundation/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
 import { type NewCondition, setCondition } from '../../src/resource/condition.ts';
-import { type Repository, TRANSPORT_CONDITION } from '../../src/resource/kinds/repository.ts';
+import { type Repository, TRANSPORT_CONDITION, TRUST_CONDITION } from '../../src/resource/kinds/repository.ts';
 import { sameValue } from '../../src/resource/same-value.ts';
 
 export interface RepositoryReport {
@@ -19,6 +19,8 @@ export interface RepositoryReport {
     readonly webhookAt: number | undefined;
     /** See `GitRepository.remoteNote`. */
     readonly remoteNote: RemoteNote | undefined;
+    /** What is wrong with the keys that the repository trusts. */
+    readonly trustProblems: readonly string[];
   };
 }
 
@@ -40,7 +42,8 @@ export function statusAfter(
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const { remoteNote } = facts ?? {};
-  const conditions = setCondition(before?.conditions, ready, now);
+  const known = setCondition(before?.conditions, ready, now);
+  const conditions = facts === undefined ? known : setCondition(known, trust(facts.trustProblems), now);
   const status = {
     ...before,
     conditions: [...(remoteNote === undefined ? conditions : setCondition(conditions, transport(remoteNote), now))],
@@ -63,6 +66,11 @@ export function statusAfter(
     return age >= TIMES_EVERY || age < 0;
   });
   return isNews || isOld ? status : undefined;
+}
+
+function trust(problems: readonly string[]): NewCondition {
+  if (problems.length === 0) return { type: TRUST_CONDITION, status: 'True', reason: 'OwnKeyTrusted', message: '' };
+  return { type: TRUST_CONDITION, status: 'False', reason: 'KeyProblem', message: problems.join('; ') };
 }
 
 /** How the remote is talked to. It is not about health: both ways are right, one is faster, and some remotes are only read. */

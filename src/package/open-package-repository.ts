@@ -7,7 +7,7 @@ import { DamageError } from '../git/errors.ts';
 import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../git/git-repository.ts';
 import { openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
-import type { Repository } from '../resource/kinds/repository.ts';
+import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
 import { formatCommitMessage } from './commit-message.ts';
 import { mainRef, RECORD_BRANCHES, RECORD_REFS } from './layout.ts';
@@ -15,6 +15,7 @@ import { MIRROR_REFSPECS } from './mirror-refspecs.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 import { remoteSettings } from './remote-settings.ts';
+import { type TrustedKeys, trustedKeysOf } from './trust/trusted-keys.ts';
 
 /** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
 export function hostedFolder(dataFolder: string): string {
@@ -80,10 +81,13 @@ export async function openPackageRepository(
       }
       await createBranch(git, remote, mainRef(layout), identity, options);
     }
+    const own = await options.trust.signer();
+    const keys = () => trustedKeysOf(object.metadata.annotations, options.trust.ledger.keys(), own.fingerprint);
     const trusted = await openRepositoryTrust({
       ...{ git, remote, layout, identity, server: options.trust, address: spec.repo, clock: options.clock },
       ...{ isRegistered: options.isRegistered, newId: options.newId, signal: options.signal },
-      trustedKeys: () => new Map(options.trust.ledger.keys().map((key) => [key.fingerprint, key])),
+      trustedKeys: () => keys().keys,
+      problems: () => keyProblems(keys(), own.fingerprint),
       refetch: async () => {
         if (remote !== undefined) await git.fetch(remote, everything);
       },
@@ -119,6 +123,11 @@ export async function openPackageRepository(
     await git.close();
     throw error;
   }
+}
+
+function keyProblems({ ownIsTrusted, problems }: TrustedKeys, own: string): string[] {
+  const text = `statements of this server do not count here: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
+  return ownIsTrusted ? [...problems] : [text, ...problems];
 }
 
 async function createBranch(

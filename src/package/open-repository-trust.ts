@@ -35,6 +35,8 @@ export interface OpenTrustOptions {
   readonly server: ServerTrust;
   /** The keys that this repository trusts; called again when those of the ledger changed. */
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
+  /** What is wrong with them; see `RepositoryTrustOptions`. */
+  readonly problems?: () => readonly string[];
   /** True for the address of another registered repository. */
   readonly isRegistered?: ((address: string) => boolean) | undefined;
   /** Gives a copy of another repository an id of its own. */
@@ -81,11 +83,11 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
 }
 
 function trustOf(
-  { server, trustedKeys }: OpenTrustOptions,
+  { server, trustedKeys, problems }: OpenTrustOptions,
   repository: string,
   makeId?: () => Promise<string>,
 ): RepositoryTrust {
-  return new RepositoryTrust({ ...server, repository, trustedKeys, writeId: makeId });
+  return new RepositoryTrust({ ...server, repository, trustedKeys, problems, writeId: makeId });
 }
 
 function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): void {

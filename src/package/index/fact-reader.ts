@@ -93,7 +93,9 @@ export class FactReader {
       const { oid } = place;
       // A ref led here: an object that is gone is no revision that is gone.
       if (objects.get(oid) === undefined) await this.#git.expectObject(oid);
-      const described = commits.get(oid) ?? this.#peel(objects.get(oid)).then((commit) => commit && describe(commit));
+      const object = objects.get(oid);
+      const described =
+        commits.get(oid) ?? this.#peel(object).then((commit) => commit && withTag(describe(commit), object));
       commits.set(oid, described);
       const commit = await described;
       if (commit === undefined) continue;
@@ -239,6 +241,16 @@ function describe(commit: GitObject): CommitFact | undefined {
     // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
     return undefined;
   }
+}
+
+/** The statement of a publication can stand in an annotated tag, where a Git host made the commit. */
+function withTag(commit: CommitFact | undefined, object: GitObject | undefined): CommitFact | undefined {
+  if (commit === undefined || object?.type !== 'tag') return commit;
+  const text = object.data.toString('utf8');
+  const { statement } = parseCommitMessage(text.slice(text.indexOf('\n\n') + 2));
+  if (statement === undefined) return commit;
+  const { value } = commit.text;
+  return { oid: commit.oid, text: LazyJson.of<CommitText>({ ...value, facts: { ...value.facts, statement } }) };
 }
 
 function readRecord(object: GitObject | undefined): RecordFact | null {

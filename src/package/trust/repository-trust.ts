@@ -54,6 +54,8 @@ export interface RepositoryTrustOptions {
   readonly ledger: TrustLedger;
   /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
+  /** What is wrong with the keys, such as that the own one is not among them; one sentence each. Default: nothing. */
+  readonly problems?: (() => readonly string[]) | undefined;
 }
 
 /** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
@@ -79,6 +81,11 @@ export class RepositoryTrust {
     if (this.#writeId === undefined) return;
     this.#repository = await this.#writeId();
     this.#writeId = undefined;
+  }
+
+  /** What an operator should know about the keys of this repository. */
+  problems(): readonly string[] {
+    return this.#options.problems?.() ?? [];
   }
 
   /** The last commit of the main branch that was accepted, where the ledger knows one. */

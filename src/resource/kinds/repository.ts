@@ -10,6 +10,8 @@ import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from
 import { serverTimeSchema } from './time-schema.ts';
 
 /** Tells by its reason how the remote is talked to, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
+/** Condition of a Repository: whether what this server signs counts in it. */
+export const TRUST_CONDITION = 'sluice.dev/Trust';
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
 
 /**
