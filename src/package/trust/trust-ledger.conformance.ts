@@ -34,17 +34,6 @@ export function describeTrustLedger(open: () => TrustLedger): void {
   }
 
   describe('keys', () => {
-    test('where the main branch is noted is found, and stays with the address', () => {
-      const ledger = open();
-      ledger.noteMain('unknown', 'c0');
-      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c1' });
-      ledger.noteMain('r1', 'c2');
-      expect(ledger.repository('r1')).toEqual({ id: 'r1', address: '/r1', mainHead: 'c2' });
-      expect(ledger.repositoryAt('/r1')?.mainHead).toBe('c2');
-      ledger.raise([], { durable: true });
-      expect(ledger.repositories()).toEqual([{ id: 'r1', address: '/r1', mainHead: 'c2' }]);
-    });
-
     test('stay in the order in which they were added, and are added once', () =>
       withLedger((ledger) => {
         const version = ledger.keysVersion;
@@ -116,6 +105,28 @@ export function describeTrustLedger(open: () => TrustLedger): void {
       expect(ledger.repositoryAt('one')).toEqual(second);
       expect(ledger.repository('r1')).toEqual({ ...first, address: 'three' });
       expect(ledger.repositories()).toEqual([second, { ...first, address: 'three' }]);
+    }));
+
+  test('where the main branch is noted is found, and stays with the repository', () =>
+    withLedger((ledger) => {
+      ledger.noteMain('unknown', 'c0');
+      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c1' });
+      ledger.putRepository({ id: 'r2', address: '/r1', mainHead: undefined });
+      const noted = [
+        { id: 'r1', address: '/r1', mainHead: 'c2' },
+        { id: 'r2', address: '/r1', mainHead: undefined },
+      ];
+      ledger.noteMain('r1', 'c2');
+      expect(ledger.repositories()).toEqual(noted);
+      ledger.raise([], { durable: true });
+      expect(ledger.repositories()).toEqual(noted);
+      expect(ledger.repositoryAt('/r1')?.id).toBe('r2');
+      ledger.addKey(key('a'));
+      ledger.noteMain('r1', 'c3');
+      ledger.revokeKey('SHA256:a', AT);
+      expect(ledger.keys()[0]?.revocation?.heads).toEqual({ r1: 'c3' });
+      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c4' });
+      expect(ledger.repository('r1')?.mainHead).toBe('c4');
     }));
 
   describe.each([true, false])('marks with durable: %s', (durable) => {

@@ -97,6 +97,11 @@ export class LedgerTables {
     return rows.map(repositoryOf).filter((repository) => repository !== undefined);
   }
 
+  /** Changes nothing for an unknown repository, and does not count as having seen one at its address. */
+  noteMain(id: string, mainHead: string): void {
+    this.#database.prepare('UPDATE repositories SET mainHead = ? WHERE id = ?').run(mainHead, id);
+  }
+
   putRepository({ id, address, mainHead }: KnownRepository): void {
     this.#database
       .prepare(

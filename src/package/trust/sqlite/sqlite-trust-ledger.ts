@@ -113,6 +113,7 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   noteMain(id: string, mainHead: string): void {
+    this.#expectOpen();
     this.#heads.set(id, mainHead);
     this.#scheduleFlush();
   }
@@ -195,10 +196,7 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   #storeHeads(): void {
-    for (const [id, mainHead] of this.#heads) {
-      const known = this.#tables.repository(id);
-      if (known !== undefined) this.#tables.putRepository({ ...known, mainHead });
-    }
+    for (const [id, mainHead] of this.#heads) this.#tables.noteMain(id, mainHead);
   }
 
   #changeKeys(): void {
