@@ -37,7 +37,7 @@ export function keyShow(options: ShowOptions, invocation: Invocation): Promise<O
   });
 }
 
-/** The own key; undefined where it cannot be read, which is reported and keeps nobody from looking at the others. */
+/** The own key; undefined where it cannot be read, which is reported; the others are printed anyway. */
 function ownOf(ring: KeyRing, { terminal }: Invocation): TrustedKey | undefined {
   try {
     return ring.own();

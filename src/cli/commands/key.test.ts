@@ -5,9 +5,14 @@ import { load } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isInstalled } from '../../../test/support/git/signing-keys.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
+import { parseSshSignature } from '../../git/signing/ssh-signature.ts';
 import { openTrust, statementKeyPath } from '../../package/trust/open-trust.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { statementSigner } from '../../package/trust/statement-signer.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { dataFolder } from '../assembly/data-folder.ts';
+import { Session } from '../assembly/session.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -89,6 +94,38 @@ describe('key show', () => {
     });
   });
 
+  test('shows a key in a Secret of the data folder, and signs with it', async () => {
+    await cli.run('repo', 'reg', cli.bare('one.git'));
+    const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
+    const text = generateSshKey('secret');
+    const { fingerprint } = statementSigner(text);
+    const metadata = { name: 'signing', namespace: 'default' };
+    await session.client.create(secretKind, { metadata, stringData: { 'ssh-privatekey': text } });
+    await session.client.create(secretKind, {
+      metadata: { ...metadata, name: 'other' },
+      stringData: { password: 'x' },
+    });
+    await session.close();
+    const place = ['--signing-key-secret', 'default/signing'];
+    expect((await shown(...place)).own.fingerprint).toBe(fingerprint);
+    const name = 'one.web.v1';
+    for (const words of [
+      ['init', 'web', '--repository', 'one', '--workspace', 'v1'],
+      ['propose', name],
+      ['approve', name],
+    ])
+      expect(await cli.run('rpkg', ...words, ...place)).toMatchObject({ code: 0 });
+    const signature = cli.git('one.git', 'log', '-1', '--format=%(trailers:key=Sluice-Signature,valueonly)', 'web/v1');
+    expect(parseSshSignature(signature).publicKey.fingerprint).toBe(fingerprint);
+    const words = ['rpkg', 'init', 'db', '--repository', 'one', '--workspace', 'v1'];
+    const other = await cli.run(...words, '--signing-key-secret', 'default/other');
+    expect(other).toMatchObject({
+      code: expect.any(Number),
+      stderr: expect.stringContaining('has neither of the keys identity and ssh-privatekey'),
+    });
+    expect(other.code).not.toBe(0);
+  });
+
   test.skipIf(!isInstalled('ssh-keygen'))(
     'prints allowed signers with which ssh-keygen verifies statements',
     async () => {
@@ -146,9 +183,6 @@ describe('key rotate', () => {
     const { own } = await shown();
     await cli.run('repo', 'reg', cli.bare('one.git'));
     await cli.run('repo', 'reg', cli.bare('two.git'));
-    const { Session } = await import('../assembly/session.ts');
-    const { dataFolder } = await import('../assembly/data-folder.ts');
-    const { repositoryKind } = await import('../../resource/kinds/repository.ts');
     const session = await Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, write: true });
     const object = session.repository('two');
     if (object === undefined) throw new Error('two is not registered');
