@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { skipFor } from '../test/support/skip.ts';
 import {
   applyKptfileEdit,
   conditionsOf,
@@ -15,7 +16,7 @@ import { wronglyChangedLines } from './test/untouched-lines.ts';
 
 const corpus = corpusFiles();
 
-describe.skipIf(corpus === undefined)('the corpus of real Kptfiles', () => {
+describe('the corpus of real Kptfiles', skipFor(corpus === undefined && 'there is no corpus of Kptfiles'), () => {
   const files = corpus ?? [];
 
   test('every file is read or refused with the code that its index entry calls for', () => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sluice } from '../support/cli.ts';
 import { hasKubectl, Kubectl } from '../support/kubectl.ts';
+import { skipFor } from '../support/skip.ts';
 import { Up } from '../support/up.ts';
 
 const quickstart = fileURLToPath(new URL('../../examples/quickstart', import.meta.url));
@@ -66,7 +67,7 @@ const site = {
   },
 };
 
-describe.skipIf(!hasKubectl())('kubectl and an empty up', () => {
+describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not installed'), () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'sluice-kubectl-'));
     const data = join(folder, 'data');

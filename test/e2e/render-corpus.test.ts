@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { table } from '../../src/cli/output/table.ts';
 import { runCli } from '../../src/cli/testing.ts';
 import { type CorpusPackage, corpusMissing, corpusPackages } from '../support/corpus.ts';
+import { skipFor } from '../support/skip.ts';
 
 async function copyOf(pack: CorpusPackage, top: string): Promise<string> {
   const folder = join(top, pack.name);
@@ -31,46 +32,43 @@ function told(output: string, label: string): string[] {
   return lines.map((line) => (/"([^"]*)"/.exec(line)?.[1] ?? '').replace(/.*\//, '').replace(/[:@].*/, ''));
 }
 
-describe.skipIf(corpusMissing !== false)(
-  `real packages${corpusMissing === false ? '' : ` (skipped: ${corpusMissing})`}`,
-  () => {
-    test('render on the command line, or say in one line what cannot run here', async () => {
-      const top = await mkdtemp(join(tmpdir(), 'sluice-render-'));
-      try {
-        const packages = corpusPackages();
-        expect(packages.length).toBeGreaterThan(10);
-        const rows: string[][] = [];
-        for (const pack of packages) {
-          const folder = await copyOf(pack, top);
-          const before = await contents(folder);
-          // Nothing is fetched: what is not built in cannot run, whatever machine this is.
-          const render = () => runCli(['fn', 'render', folder, '--image-pull-policy', 'never']);
-          const first = await render();
-          const after = await contents(folder);
-          const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
-          const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
-          rows.push([pack.name, told(first.stderr, 'PASS').join(' '), changed.join(' '), last]);
-          expect(first.stdout).toBe('');
-          if (first.code === 0) {
-            expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
-          } else {
-            // Only Nephio's own functions stop a package, and then nothing changes but the status.
-            expect(first.code).toBe(1);
-            expect(last).toMatch(/^error: /);
-            expect(last).toContain('docker.io/nephio/');
-            expect(changed).toEqual(['Kptfile']);
-          }
-          const second = await render();
-          expect(second.code, second.stderr).toBe(first.code);
-          expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
+describe('real packages', skipFor(corpusMissing), () => {
+  test('render on the command line, or say in one line what cannot run here', async () => {
+    const top = await mkdtemp(join(tmpdir(), 'sluice-render-'));
+    try {
+      const packages = corpusPackages();
+      expect(packages.length).toBeGreaterThan(10);
+      const rows: string[][] = [];
+      for (const pack of packages) {
+        const folder = await copyOf(pack, top);
+        const before = await contents(folder);
+        // Nothing is fetched: what is not built in cannot run, whatever machine this is.
+        const render = () => runCli(['fn', 'render', folder, '--image-pull-policy', 'never']);
+        const first = await render();
+        const after = await contents(folder);
+        const last = first.stderr.trimEnd().split('\n').at(-1) ?? '';
+        const changed = [...after].filter(([path, text]) => before.get(path) !== text).map(([path]) => path);
+        rows.push([pack.name, told(first.stderr, 'PASS').join(' '), changed.join(' '), last]);
+        expect(first.stdout).toBe('');
+        if (first.code === 0) {
+          expect(last).toMatch(/^Successfully executed \d+ function\(s\) in \d+ package\(s\)\.$/);
+        } else {
+          // Only Nephio's own functions stop a package, and then nothing changes but the status.
+          expect(first.code).toBe(1);
+          expect(last).toMatch(/^error: /);
+          expect(last).toContain('docker.io/nephio/');
+          expect(changed).toEqual(['Kptfile']);
         }
-        console.log(table(['Package', 'Functions that ran', 'Files that changed', 'Says'], rows));
-        expect(rows.filter(([, , , last = '']) => last.startsWith('Success')).length).toBeGreaterThan(
-          packages.length / 2,
-        );
-      } finally {
-        await rm(top, { recursive: true, force: true });
+        const second = await render();
+        expect(second.code, second.stderr).toBe(first.code);
+        expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
       }
-    }, 300_000);
-  },
-);
+      console.log(table(['Package', 'Functions that ran', 'Files that changed', 'Says'], rows));
+      expect(rows.filter(([, , , last = '']) => last.startsWith('Success')).length).toBeGreaterThan(
+        packages.length / 2,
+      );
+    } finally {
+      await rm(top, { recursive: true, force: true });
+    }
+  }, 300_000);
+});

@@ -7,6 +7,7 @@ import { sluice } from '../support/cli.ts';
 import { corpusMissing, corpusPackages } from '../support/corpus.ts';
 import { pushDraft } from '../support/push-draft.ts';
 import { type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+import { skipFor } from '../support/skip.ts';
 
 const AUTO: KptfileEdit[] = [
   { op: 'setAnnotation', key: 'config.porch.kpt.dev/auto-lifecycle-mgmt', value: 'true' },
@@ -45,62 +46,59 @@ async function worldOf(scratch: Scratch, ...objects: string[]) {
 
 const auto = (kptfile: string) => editKptfile(kptfile, AUTO);
 
-describe.skipIf(corpusMissing !== false)(
-  `real pipelines${corpusMissing === false ? '' : ` (skipped: ${corpusMissing})`}`,
-  () => {
-    test("kpt's samples are rendered, published and delivered; a value that only a person can give is asked for", async () => {
-      await using scratch = await scratchRepository();
-      const world = await worldOf(scratch);
-      const packages = new Map(corpusPackages().map((pack) => [pack.name, pack.files]));
-      for (const name of SAMPLES) {
-        const files = new Map(packages.get(name));
-        files.set('Kptfile', Buffer.from(auto(files.get('Kptfile')?.toString() ?? '')));
-        await pushDraft(scratch, name, files);
-      }
-      // Ghost checks its host name where it is no blueprint any more.
-      const blog = new Map(packages.get('ghost'));
-      for (const [path, data] of blog) {
-        if (path.endsWith('package-context.yaml'))
-          blog.set(path, Buffer.from(data.toString().replace('name: example', 'name: blog')));
-        if (path === 'Kptfile') blog.set(path, Buffer.from(auto(data.toString())));
-      }
-      await pushDraft(scratch, 'blog', blog);
-      const said = await world.up();
-      const refs = await world.refs();
-      for (const name of SAMPLES) expect(refs, said).toContain(`refs/tags/${name}/v1`);
-      expect(refs).not.toContain('refs/tags/blog/v1');
-      const draft = 'refs/heads/drafts/blog/v1';
-      expect(await world.file(draft, 'blog/Kptfile')).toMatch(
-        /message: .*Blog's hostname must be specified in ingress-ghost\.yaml/,
-      );
-      expect(await world.why('blog')).toMatch(/could not be rendered: .*ingress-ghost\.yaml/);
+describe('real pipelines', skipFor(corpusMissing), () => {
+  test("kpt's samples are rendered, published and delivered; a value that only a person can give is asked for", async () => {
+    await using scratch = await scratchRepository();
+    const world = await worldOf(scratch);
+    const packages = new Map(corpusPackages().map((pack) => [pack.name, pack.files]));
+    for (const name of SAMPLES) {
+      const files = new Map(packages.get(name));
+      files.set('Kptfile', Buffer.from(auto(files.get('Kptfile')?.toString() ?? '')));
+      await pushDraft(scratch, name, files);
+    }
+    // Ghost checks its host name where it is no blueprint any more.
+    const blog = new Map(packages.get('ghost'));
+    for (const [path, data] of blog) {
+      if (path.endsWith('package-context.yaml'))
+        blog.set(path, Buffer.from(data.toString().replace('name: example', 'name: blog')));
+      if (path === 'Kptfile') blog.set(path, Buffer.from(auto(data.toString())));
+    }
+    await pushDraft(scratch, 'blog', blog);
+    const said = await world.up();
+    const refs = await world.refs();
+    for (const name of SAMPLES) expect(refs, said).toContain(`refs/tags/${name}/v1`);
+    expect(refs).not.toContain('refs/tags/blog/v1');
+    const draft = 'refs/heads/drafts/blog/v1';
+    expect(await world.file(draft, 'blog/Kptfile')).toMatch(
+      /message: .*Blog's hostname must be specified in ingress-ghost\.yaml/,
+    );
+    expect(await world.why('blog')).toMatch(/could not be rendered: .*ingress-ghost\.yaml/);
 
-      const ingress = (await world.file(draft, 'blog/ghost-app/ingress-ghost.yaml')).replace(
-        'host: example.com',
-        'host: blog.example.org',
-      );
-      await pushDraft(scratch, 'blog', new Map([['ghost-app/ingress-ghost.yaml', ingress]]));
-      expect(await world.up()).toContain('blog');
-      expect(await world.refs()).toContain('refs/tags/blog/v1');
-      const deployment = await world.file('refs/tags/blog/v1', 'blog/ghost-app/deployment-ghost.yaml');
-      expect(deployment).toContain('value: blog.example.org');
-      expect(deployment).toContain('namespace: blog');
-      const kptfile = await world.file('refs/tags/blog/v1', 'blog/Kptfile');
-      expect(kptfile).toMatch(/- type: Rendered\n\s+status: "True"\n\s+reason: RenderSuccess\n/);
-      expect(kptfile).toContain('image: ghcr.io/kptdev/krm-functions-catalog/starlark:v0.4.3');
-      // What is delivered is what was rendered, without what only functions read.
-      const applied = await scratch.git('-C', '../edge.git', 'ls-tree', '-r', '--name-only', 'main');
-      expect(applied).toContain('blog/ghost-app/deployment-ghost.yaml');
-      expect(applied).not.toContain('fn-config');
-      expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
+    const ingress = (await world.file(draft, 'blog/ghost-app/ingress-ghost.yaml')).replace(
+      'host: example.com',
+      'host: blog.example.org',
+    );
+    await pushDraft(scratch, 'blog', new Map([['ghost-app/ingress-ghost.yaml', ingress]]));
+    expect(await world.up()).toContain('blog');
+    expect(await world.refs()).toContain('refs/tags/blog/v1');
+    const deployment = await world.file('refs/tags/blog/v1', 'blog/ghost-app/deployment-ghost.yaml');
+    expect(deployment).toContain('value: blog.example.org');
+    expect(deployment).toContain('namespace: blog');
+    const kptfile = await world.file('refs/tags/blog/v1', 'blog/Kptfile');
+    expect(kptfile).toMatch(/- type: Rendered\n\s+status: "True"\n\s+reason: RenderSuccess\n/);
+    expect(kptfile).toContain('image: ghcr.io/kptdev/krm-functions-catalog/starlark:v0.4.3');
+    // What is delivered is what was rendered, without what only functions read.
+    const applied = await scratch.git('-C', '../edge.git', 'ls-tree', '-r', '--name-only', 'main');
+    expect(applied).toContain('blog/ghost-app/deployment-ghost.yaml');
+    expect(applied).not.toContain('fn-config');
+    expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
 
-      // Nothing is left to do: a second run moves no ref.
-      const before = await scratch.git('for-each-ref');
-      await world.up();
-      expect(await scratch.git('for-each-ref')).toBe(before);
-    }, 240_000);
-  },
-);
+    // Nothing is left to do: a second run moves no ref.
+    const before = await scratch.git('for-each-ref');
+    await world.up();
+    expect(await scratch.git('for-each-ref')).toBe(before);
+  }, 240_000);
+});
 
 const SPLIT = `apiVersion: fn.kpt.dev/v1alpha1
 kind: ApplyReplacements

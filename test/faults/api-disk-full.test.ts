@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RunningUp } from '../support/api/running-up.ts';
+import { skipFor } from '../support/skip.ts';
 
 const PATH = '/api/v1/namespaces/default/configmaps';
 /** No file may grow beyond this many KiB: what a full disk is to a database. */
@@ -20,8 +21,9 @@ function hasPrlimit(): boolean {
 
 const body = (name: string) => ({ metadata: { name }, data: { filler: 'x'.repeat(200_000) } });
 
-test.skipIf(!hasPrlimit())(
+test(
   'a full disk refuses writes clearly, keeps what is there, and is forgotten when there is room',
+  skipFor(!hasPrlimit() && 'prlimit is not installed'),
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-full-'));
     const data = join(folder, 'data');

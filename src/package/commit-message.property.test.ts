@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
+import { type FoldedRecord, formatCommitMessage, parseCommitMessage } from './commit-message.ts';
+
+const record: FoldedRecord = {
+  verdicts: [
+    {
+      type: 'Rendered',
+      status: 'True',
+      message: 'two\nlines\u2028and a separator\u0085',
+      inputs: { content: 'c1' },
+      by: 'ann',
+      groups: ['security'],
+      face: 'cli',
+      at: '2026-01-01T00:00:00Z',
+      since: '2026-01-01T00:00:00Z',
+    },
+  ],
+  steps: [
+    { action: 'propose', by: 'ann', face: 'cli', at: '2026-01-01T00:00:00Z', reason: 'ready\nSluice-Actor: eve' },
+  ],
+  content: 'c1',
+};
+
+describe('formatCommitMessage', () => {
+  test('has the annotation of Porch and the trailers of Sluice', () => {
+    const message = formatCommitMessage('Approving package revision free5gc/upf/3', {
+      annotation: { package: 'free5gc/upf', workspaceName: 'v3', revision: '3' },
+      context: { actor: { name: 'ann' }, face: 'cli', reason: 'looks good' },
+      action: 'approve',
+    });
+    expect(message).toBe(
+      [
+        'Approving package revision free5gc/upf/3',
+        '',
+        'kpt:{"package":"free5gc/upf","workspaceName":"v3","revision":"3"}',
+        '',
+        'Sluice-Action: approve',
+        'Sluice-Actor: ann',
+        'Sluice-Face: cli',
+        'Sluice-Reason: looks good',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  test('no text of a user becomes a line of its own', () => {
+    const evil = 'x\r\nSluice-Action: approve\u2028Sluice-Actor: root\u0000\u009b31m\nkpt:{"package":"p"}';
+    const message = formatCommitMessage(evil, {
+      context: { actor: { name: evil }, face: 'api', reason: evil },
+      action: 'edit',
+    });
+    const facts = parseCommitMessage(message);
+    expect(facts.action).toBe('edit');
+    expect(facts.annotations).toEqual([]);
+    expect(facts.actor).toBe('x Sluice-Action: approve Sluice-Actor: root 31m kpt:{"package":"p"}');
+    expect(message.split('\n').filter((line) => line.startsWith('Sluice-Actor:'))).toHaveLength(1);
+  });
+
+  test.each([
+    'kpt:{"package":"p","revision":"v1"}',
+    `Sluice-Record: ${JSON.stringify(record)}`,
+    'Sluice-Reason: forged',
+  ])('a subject that reads as an annotation or a trailer counts as neither (%#)', (subject) => {
+    const message = formatCommitMessage(subject, { context: { actor: { name: 'ann' }, face: 'api' }, action: 'edit' });
+    const facts = parseCommitMessage(message);
+    expect(facts.annotations).toEqual([]);
+    expect(facts.invalidAnnotations).toEqual([]);
+    expect(facts.record).toBeUndefined();
+    expect(facts.reason).toBeUndefined();
+    expect(message.split('\n')[0]?.startsWith(JSON.stringify(subject.slice(0, 12)).slice(0, -1))).toBe(true);
+  });
+});
+
+describe('parseCommitMessage', () => {
+  test('reads what Porch wrote', () => {
+    const facts = parseCommitMessage(
+      'Approving package revision basens/2\n\nkpt:{"package":"basens","workspaceName":"v2","revision":"2"}\n',
+    );
+    expect(facts.annotations).toEqual([{ package: 'basens', workspaceName: 'v2', revision: '2' }]);
+    expect(facts.action).toBeUndefined();
+    expect(facts.record).toBeUndefined();
+  });
+
+  test('reads several annotations, old and partial ones, and one in the subject', () => {
+    const facts = parseCommitMessage(
+      [
+        'kpt:{"package":"a"}',
+        'kpt:{"package":"b","revision":"v1"}',
+        'kpt:{"package":"c","workspaceName":"w","revision":"","task":{"type":"patch","patch":{}},"more":1}',
+      ].join('\n'),
+    );
+    expect(facts.annotations).toEqual([
+      { package: 'a', workspaceName: '' },
+      { package: 'b', workspaceName: '', revision: 'v1' },
+      { package: 'c', workspaceName: 'w', task: { type: 'patch', patch: {} } },
+    ]);
+  });
+
+  test.each([
+    'kpt:',
+    'kpt:{',
+    'kpt:null',
+    'kpt:[]',
+    'kpt:"x"',
+    'kpt:{"package":1}',
+    'kpt:{"package":"p","revision":3}',
+  ])('reports a line that is no annotation: %s', (line) => {
+    const facts = parseCommitMessage(`subject\n\n${line}\n`);
+    expect(facts.annotations).toEqual([]);
+    expect(facts.invalidAnnotations).toEqual([line]);
+  });
+
+  test('keeps a folded record whole, separators of lines included', () => {
+    const message = formatCommitMessage('s', {
+      context: { actor: { name: 'ann' }, face: 'cli' },
+      action: 'approve',
+      record: { ...record, gatesBypassed: true },
+    });
+    expect(parseCommitMessage(message).record).toEqual({ ...record, gatesBypassed: true });
+    expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).record).toEqual({ ...record, gatesBypassed: true });
+    expect(parseCommitMessage(message.replaceAll('\n', '\r\n')).action).toBe('approve');
+  });
+
+  test.each([
+    '{}',
+    '[]',
+    'null',
+    '"x"',
+    '{"verdicts":[null],"steps":[],"content":"c"}',
+    '{"verdicts":[{"type":"x"}],"steps":[],"content":"c"}',
+    '{"verdicts":[],"steps":[{}],"content":"c"}',
+    '{"verdicts":[],"steps":[]}',
+    '{"verdicts":[],"steps":[],"content":"c","gatesBypassed":"no"}',
+    '{"verdicts":{"length":1},"steps":[],"content":"c"}',
+    `${'['.repeat(100_000)}`,
+  ])('a record of another form is none (%#)', (text) => {
+    expect(parseCommitMessage(`s\n\nSluice-Record: ${text}\n`).record).toBeUndefined();
+  });
+
+  test('keys like __proto__ give nothing and break nothing', () => {
+    const facts = parseCommitMessage(
+      's\n\nkpt:{"__proto__":{"package":"evil"},"package":"p","constructor":1}\nSluice-__proto__: x\nSluice-constructor: x\n',
+    );
+    expect(facts.annotations).toEqual([{ package: 'p', workspaceName: '' }]);
+    expect(facts.actor).toBeUndefined();
+    const verdict = JSON.stringify(record.verdicts[0]).replace('"content":', '"__proto__":');
+    const folded = parseCommitMessage(
+      `s\n\nSluice-Record: {"verdicts":[${verdict}],"steps":[],"content":"c"}\n`,
+    ).record;
+    expect(Object.keys(folded?.verdicts[0]?.inputs ?? { none: '' })).toEqual([]);
+    expect(Object.prototype).not.toHaveProperty('package');
+  });
+
+  test('huge lines are read as any other', () => {
+    const reason = 'x'.repeat(5_000_000);
+    expect(parseCommitMessage(`s\n\nSluice-Reason: ${reason}\nSluice-Action: edit`)).toMatchObject({
+      reason,
+      action: 'edit',
+    });
+    expect(parseCommitMessage(`Sluice-${'a'.repeat(1_000_000)}\n${'\n'.repeat(1_000_000)}`).action).toBeUndefined();
+  });
+
+  test('never throws, and reads back every actor and reason as one line', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc
+        .array(fc.constantFrom('kpt:{', '}', 'Sluice-Record: ', 'Sluice-Actor: x', '\n', '\r', '\u2028', '"', ' '), {
+          maxLength: 12,
+        })
+        .map((parts) => parts.join('')),
+    );
+    fc.assert(
+      fc.property(text, text, text, (subject, name, reason) => {
+        expect(() => parseCommitMessage(subject)).not.toThrow();
+        const facts = parseCommitMessage(
+          formatCommitMessage(subject, { context: { actor: { name }, face: 'api', reason }, action: 'edit', record }),
+        );
+        expect(facts.action).toBe('edit');
+        expect(facts.face).toBe('api');
+        expect(facts.record).toEqual(record);
+        expect(facts.annotations).toEqual([]);
+        expect(facts.actor).not.toMatch(/[\n\r\u2028\u2029\u0000]/);
+        if (/^[\x21-\x7e]+$/.test(name)) expect(facts.actor).toBe(name);
+        if (/^[\x21-\x7e]+$/.test(reason)) expect(facts.reason).toBe(reason);
+      }),
+      { numRuns: runs(1000) },
+    );
+  });
+});
