@@ -1,15 +1,13 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nextFileTime } from '../../test/support/git/file-clock.ts';
 import { git, initBare, refsOf, temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { runs } from '../../test/support/runs.ts';
 import { LooseRefs } from './loose-refs.ts';
 
 const NAMES = ['heads/a', 'heads/b', 'heads/c/d', 'heads/c/e/f', 'heads/c/e/g', 'tags/v1', 'tags/c/v1', 'x/y'];
-/** Above what a file system may take for one moment, in milliseconds. */
-const TICK = 12;
 
 describe('loose refs', () => {
   let folder: ReturnType<typeof temporaryFolder>;
@@ -51,7 +49,7 @@ describe('loose refs', () => {
           if (value >= 0) git(path, ['update-ref', `refs/${name}`, commits[value] ?? '']);
           else if (old !== undefined) git(path, ['update-ref', '-d', `refs/${name}`]);
           // In truth hardly any time passes, and what happens in one tick is one moment for the file system.
-          await sleep(TICK);
+          await nextFileTime();
           const there = refsOf(path);
           for (let look = 0; look <= looks; look += 1) {
             expect(await list()).toEqual(there);
@@ -104,10 +102,10 @@ describe('loose refs', () => {
     write('refs/heads/a/b', commits[0]);
     for (let look = 0; look < 4; look += 1, now += 3_000) await list();
     rmSync(join(path, 'refs/heads/a'), { recursive: true });
-    await sleep(TICK);
+    await nextFileTime();
     expect(await list()).toEqual(new Map());
     write('refs/heads/a', commits[1]);
-    await sleep(TICK);
+    await nextFileTime();
     now += 3_000;
     expect(await list()).toEqual(new Map([['refs/heads/a', commits[1]]]));
     expect(readFileSync(join(path, 'refs/heads/a'), 'latin1')).toBe(`${commits[1]}\n`);

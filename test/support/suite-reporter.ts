@@ -25,7 +25,7 @@ export default class SuiteReporter implements Reporter {
     const skipped = tests.filter((test) => test.result().state === 'skipped');
     // With a filter by name most tests are skipped, and that is what was wanted.
     const filtered = this.#vitest?.config.testNamePattern !== undefined;
-    const lines = filtered ? [] : skipped.map(describeSkip);
+    const lines = filtered ? [] : describeSkips(skipped);
     for (const line of lines) console.log(`skipped: ${line}`);
     const file = process.env.SLUICE_SKIPPED;
     if (file !== undefined) appendFileSync(file, lines.map((line) => `${line}\n`).join(''));
@@ -37,9 +37,18 @@ export default class SuiteReporter implements Reporter {
   }
 }
 
-function describeSkip(test: TestCase): string {
+/** A line for each test; one for all of a file that have the same reason. */
+function describeSkips(skipped: readonly TestCase[]): string[] {
+  const groups = Map.groupBy(skipped, (test) => `${test.module.relativeModuleId} ${reasonOf(test)}`);
+  return [...groups.values()].map(([first, ...rest]) => {
+    if (first === undefined) return '';
+    const name = rest.length === 0 ? first.fullName : `${rest.length + 1} tests`;
+    return `${first.module.relativeModuleId} > ${name} - ${reasonOf(first)}`;
+  });
+}
+
+function reasonOf(test: TestCase): string {
   const result = test.result();
   const note = result.state === 'skipped' ? result.note : undefined;
-  const reason = note ?? test.meta().skipReason ?? 'no reason is given';
-  return `${test.module.relativeModuleId} > ${test.fullName} - ${reason}`;
+  return note ?? test.meta().skipReason ?? 'no reason is given';
 }

@@ -74,24 +74,17 @@ async function memory(): Promise<number> {
 }
 
 describe('peers who are slow, silent or gone', () => {
-  test('do not keep others out, and are parted from', { timeout: 120_000 }, async () => {
-    // Each keeps silent at another moment.
+  test('do not keep others out', async () => {
+    // Each keeps silent at another moment; how long they may is a matter of the listener, and tested there.
     const silent = await Promise.all(Array.from({ length: 50 }, () => open(true)));
     const idle = await Promise.all(Array.from({ length: 50 }, () => open()));
     const begun = await Promise.all(Array.from({ length: 50 }, () => open()));
     for (const socket of begun) socket.write(`GET ${MAPS} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
-    const dripping = setInterval(() => {
-      for (const socket of begun) if (socket.writable) socket.write('a');
-    }, 500);
     const half = await Promise.all(Array.from({ length: 20 }, () => open()));
     for (const socket of half)
       socket.write(`${head(`POST ${MAPS}`, 'Content-Type: application/json', 'Content-Length: 1000')}{"metadata":`);
     await answers();
-    // TLS that is never begun, and heads that never end, have their time; what is idle may stay.
-    await Promise.all([...silent, ...begun].map(closed));
-    clearInterval(dripping);
-    await answers();
-    for (const socket of [...idle, ...half]) socket.destroy();
+    for (const socket of [...silent, ...idle, ...begun, ...half]) socket.destroy();
     await answers();
   });
 
@@ -101,7 +94,8 @@ describe('peers who are slow, silent or gone', () => {
       body.write(`${head(`POST ${MAPS}`, 'Content-Type: application/json', 'Content-Length: 100000')}{"metadata": {`);
       answer.write(head(`GET ${MAPS}`));
       watch.write(head(`GET ${MAPS}?watch=true`));
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      // Another request in between gives the server the time to begin on those.
+      await up.api.get('/version');
       for (const socket of [body, answer, watch]) {
         if (round % 2 === 0) socket.destroy();
         else socket.end();

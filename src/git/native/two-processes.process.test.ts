@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { processesWith } from '../../../test/support/git/processes.ts';
 import { RefConflictError } from '../errors.ts';
@@ -111,6 +111,9 @@ describe('several processes on one repository', () => {
     const other = await repository.writeCommit(commitOf(tree, [main]));
     await repository.transaction([]);
     const rival = spawn('sh', ['-c', RIVAL, 'rival', path, main, other], { stdio: ['ignore', 'pipe', 'inherit'] });
+    // It ends by itself where the test gets that far.
+    onTestFinished(() => void rival.kill('SIGKILL'));
+    const ended = once(rival, 'close');
     let rounds = '';
     rival.stdout.setEncoding('latin1').on('data', (text: string) => {
       rounds += text;
@@ -122,6 +125,7 @@ describe('several processes on one repository', () => {
       moved.map((ref) => ({ type: 'create', ref, new: main })),
     );
     for (let round = 0; round < 40 || rounds.length < 10; round += 1) {
+      expect(rival.exitCode, 'the other process goes on').toBeNull();
       const next = value === main ? other : main;
       await patient(repository, [
         ...moved.map((ref) => ({ type: 'update', ref, old: value, new: next }) as const),
@@ -131,9 +135,8 @@ describe('several processes on one repository', () => {
       for (const ref of moved) expect(await repository.resolveRef(ref)).toBe(value);
       expect(await repository.resolveRef('refs/tags/x')).toBe(round % 2 === 0 ? value : undefined);
     }
-    const closed = once(rival, 'close');
     writeFileSync(`${path}.stop`, '');
-    const [code] = await closed;
+    const [code] = await ended;
     expect(code).toBe(0);
     for (const ref of moved) expect(refsOf(path).get(ref)).toBe(value);
     expect(refsOf(path).get('refs/heads/rival/ref')).toBe(main);
@@ -142,9 +145,13 @@ describe('several processes on one repository', () => {
   });
 });
 
-/** Moves a ref of its own to and fro and packs all refs, until a file says stop. What it does must succeed each time. */
+/**
+ * Moves a ref of its own to and fro and packs all refs, until a file says stop. What it does must succeed each time; git alone waits a
+ * tenth of a second for a lock, or a second, which on a loaded machine is less than the other process may hold it.
+ */
 const RIVAL = `
   cd "$1" || exit 1
+  git() { command git -c core.filesRefLockTimeout=60000 -c core.packedRefsTimeout=60000 "$@"; }
   git update-ref refs/heads/rival/ref "$2" || exit 1
   while :; do
     git update-ref refs/heads/rival/ref "$3" "$2" && git pack-refs --all || exit 1
@@ -161,6 +168,8 @@ async function patient(repository: GitRepository, updates: readonly RefUpdate[])
       return await repository.transaction(updates);
     } catch (error) {
       if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
+      // The other process holds the lock, and gets on only if this one does not keep the processors busy.
+      await delay(1);
     }
   }
 }
