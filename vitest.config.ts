@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const isolatedGit = {
@@ -6,39 +7,30 @@ const isolatedGit = {
   GIT_CONFIG_NOSYSTEM: '1',
 };
 
+const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
+/** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
+const PROCESS = '**/*.process.test.ts';
+/** Suites of their own, with what they need. */
+const APART = ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'];
+
+// A loaded machine takes several times as long as an idle one.
+const QUICK = { testTimeout: 60_000, hookTimeout: 60_000 };
+const SLOW = { testTimeout: 300_000, hookTimeout: 120_000 };
+
 export default defineConfig({
   test: {
     env: isolatedGit,
     pool: 'forks',
+    maxWorkers: availableParallelism(),
+    reporters: ['default', './test/support/suite-reporter.ts'],
     projects: [
       {
         extends: true,
-        test: {
-          name: 'unit',
-          include: ['{kptfile-schema,src,controllers,examples,scripts}/**/*.test.ts'],
-          // Property tests of some seconds; a loaded machine takes several times as long.
-          testTimeout: 60_000,
-        },
+        test: { name: 'unit', include: [`${BESIDE_CODE}/*.test.ts`], exclude: [PROCESS], ...QUICK },
       },
       {
         extends: true,
-        test: {
-          name: 'integration',
-          include: ['test/**/*.test.ts'],
-          exclude: ['test/attack/**', 'test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
-      },
-      {
-        extends: true,
-        test: {
-          // What a hostile user may try, each with its refusal.
-          name: 'attack',
-          include: ['test/attack/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-        },
+        test: { name: 'integration', include: ['test/**/*.test.ts'], exclude: [PROCESS, ...APART], ...QUICK },
       },
       {
         extends: true,
@@ -47,8 +39,30 @@ export default defineConfig({
           include: ['test/conformance/**/*.test.ts'],
           // One server for all of them.
           globalSetup: ['test/conformance/support/global-setup.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...QUICK,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          // The property tests of the projects above once more, with all their runs.
+          name: 'property',
+          include: ['**/*.property.test.ts'],
+          env: { ...isolatedGit, SLUICE_RUNS: 'full' },
+          ...SLOW,
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'process', include: [PROCESS], exclude: ['test/attack/**', 'node_modules/**'], ...SLOW },
+      },
+      {
+        extends: true,
+        test: {
+          // Those that are quick are part of `integration` too.
+          name: 'attack',
+          include: ['test/attack/**/*.test.ts'],
+          ...SLOW,
         },
       },
       {
@@ -57,8 +71,7 @@ export default defineConfig({
           // Programs written in Go; building them takes minutes.
           name: 'go',
           include: ['test/go/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          ...QUICK,
         },
       },
       {
@@ -74,13 +87,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: {
-          name: 'soak',
-          include: ['test/soak/**/*.test.ts'],
-          testTimeout: 600_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-        },
+        test: { name: 'soak', include: ['test/soak/**/*.test.ts'], testTimeout: 600_000, hookTimeout: 120_000 },
       },
     ],
   },

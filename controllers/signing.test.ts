@@ -13,6 +13,7 @@ import { fsck, git, refsOf, temporaryFolder } from '../test/support/git/git-cli.
 import { startGitServer } from '../test/support/git/git-server.ts';
 import { gpgVerifier, isInstalled, sshKey, type Verify } from '../test/support/git/signing-keys.ts';
 import { repositoryControllerOf } from '../test/support/repository-controller.ts';
+import { skipFor } from '../test/support/skip.ts';
 
 const BERTA = { ...ANNA, actor: { name: 'berta' } };
 const keys = temporaryFolder();
@@ -86,81 +87,89 @@ describe('signed repositories', () => {
     ],
   ];
   for (const [kind, installed, pair] of pairs) {
-    test.skipIf(!installed)(`git verifies all that is written with a key of ${kind}`, async () => {
-      const { data, verify } = await pair();
-      await secret(data);
-      await register();
-      expect(await look()).toBe('True ');
-      const foreign = git(path, ['rev-parse', 'main']);
-      const seen = new Set<string>();
-      const verifyAll = () => {
-        for (const [ref, oid] of refsOf(path)) {
-          if (oid === foreign) continue;
-          const type = ref.startsWith('refs/tags/') ? 'tag' : 'commit';
-          verify(path, type, oid);
-          verify(path, 'commit', git(path, ['rev-parse', `${ref}^{commit}`]));
-          seen.add(ref.replace(/[0-9a-f-]{36}/, '<uid>'));
-        }
-        fsck(path);
-      };
+    test(
+      `git verifies all that is written with a key of ${kind}`,
+      skipFor(!installed && `${kind}: the program for its keys is not installed`),
+      async () => {
+        const { data, verify } = await pair();
+        await secret(data);
+        await register();
+        expect(await look()).toBe('True ');
+        const foreign = git(path, ['rev-parse', 'main']);
+        const seen = new Set<string>();
+        const verifyAll = () => {
+          for (const [ref, oid] of refsOf(path)) {
+            if (oid === foreign) continue;
+            const type = ref.startsWith('refs/tags/') ? 'tag' : 'commit';
+            verify(path, type, oid);
+            verify(path, 'commit', git(path, ['rev-parse', `${ref}^{commit}`]));
+            seen.add(ref.replace(/[0-9a-f-]{36}/, '<uid>'));
+          }
+          fsck(path);
+        };
 
-      const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
-      verifyAll();
-      await world.store.transition(name, { action: 'propose' }, ANNA);
-      verifyAll();
-      await world.store.transition(name, { action: 'approve' }, BERTA);
-      verifyAll();
-      expect(git(path, ['tag', '--list', '--format=%(objecttype) %(contents:subject) %(taggername)'])).toBe(
-        'tag apps.web.w1 sluice',
-      );
+        const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+        verifyAll();
+        await world.store.transition(name, { action: 'propose' }, ANNA);
+        verifyAll();
+        await world.store.transition(name, { action: 'approve' }, BERTA);
+        verifyAll();
+        expect(git(path, ['tag', '--list', '--format=%(objecttype) %(contents:subject) %(taggername)'])).toBe(
+          'tag apps.web.w1 sluice',
+        );
 
-      const site = await world.bare('site');
-      await world.client.create(deliveryTargetKind, {
-        metadata: { name: 'edge', annotations: { [SIGNING_ANNOTATION]: 'key' } },
-        spec: { selector: {}, git: { repo: site } },
-      });
-      await controllerOn(world).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
-      expect(git(site, ['log', '-1', '--format=%s', 'main'])).toBe('Deliver web v1');
-      verify(site, 'commit', 'main');
+        const site = await world.bare('site');
+        await world.client.create(deliveryTargetKind, {
+          metadata: { name: 'edge', annotations: { [SIGNING_ANNOTATION]: 'key' } },
+          spec: { selector: {}, git: { repo: site } },
+        });
+        await controllerOn(world).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+        expect(git(site, ['log', '-1', '--format=%s', 'main'])).toBe('Deliver web v1');
+        verify(site, 'commit', 'main');
 
-      await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-      await world.store.transition(name, { action: 'delete' }, BERTA);
-      verifyAll();
-      expect([...seen].sort()).toEqual([
-        'refs/heads/drafts/web/w1',
-        'refs/heads/main',
-        'refs/heads/proposed/web/w1',
-        'refs/sluice/deleted/web%2Fv1',
-        'refs/sluice/records/web/w1',
-        'refs/sluice/repository',
-        'refs/tags/web/v1',
-      ]);
-    });
+        await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+        await world.store.transition(name, { action: 'delete' }, BERTA);
+        verifyAll();
+        expect([...seen].sort()).toEqual([
+          'refs/heads/drafts/web/w1',
+          'refs/heads/main',
+          'refs/heads/proposed/web/w1',
+          'refs/sluice/deleted/web%2Fv1',
+          'refs/sluice/records/web/w1',
+          'refs/sluice/repository',
+          'refs/tags/web/v1',
+        ]);
+      },
+    );
   }
 
-  test.skipIf(!isInstalled('ssh-keygen'))('so it is over HTTP, of publications that go out together', async () => {
-    const { privateKey, verify } = sshKey(keys.path, 'ed25519', ['-C', 'http']);
-    const server = await startGitServer({ root: dirname(path) });
-    onTestFinished(() => server.close());
-    await secret({ identity: privateKey });
-    const annotations = { [SIGNING_ANNOTATION]: 'key' };
-    const spec = { git: { repo: `${server.url}/apps.git` } };
-    await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec });
-    expect(await look()).toBe('True ');
-    const foreign = git(path, ['rev-parse', 'main']);
-    const drafts = await Promise.all(['a', 'b', 'c'].map((name) => world.draft(`apps/${name}/w1`)));
-    await Promise.all(drafts.map(({ name }) => world.publish(name)));
-    for (const [ref, oid] of refsOf(path)) verify(path, ref.startsWith('refs/tags/') ? 'tag' : 'commit', oid);
-    const line = git(path, ['rev-list', '--first-parent', `${foreign}..main`]).split('\n');
-    expect(line).toHaveLength(3);
-    for (const commit of line) verify(path, 'commit', commit);
-    expect([...refsOf(path).keys()].filter((ref) => ref.startsWith('refs/tags/'))).toHaveLength(3);
-    fsck(path);
-    const name = 'apps.a.w1';
-    await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
-    await world.store.transition(name, { action: 'delete' }, BERTA);
-    expect(refsOf(path).has('refs/tags/a/v1')).toBe(false);
-  });
+  test(
+    'so it is over HTTP, of publications that go out together',
+    skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
+    async () => {
+      const { privateKey, verify } = sshKey(keys.path, 'ed25519', ['-C', 'http']);
+      const server = await startGitServer({ root: dirname(path) });
+      onTestFinished(() => server.close());
+      await secret({ identity: privateKey });
+      const annotations = { [SIGNING_ANNOTATION]: 'key' };
+      const spec = { git: { repo: `${server.url}/apps.git` } };
+      await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec });
+      expect(await look()).toBe('True ');
+      const foreign = git(path, ['rev-parse', 'main']);
+      const drafts = await Promise.all(['a', 'b', 'c'].map((name) => world.draft(`apps/${name}/w1`)));
+      await Promise.all(drafts.map(({ name }) => world.publish(name)));
+      for (const [ref, oid] of refsOf(path)) verify(path, ref.startsWith('refs/tags/') ? 'tag' : 'commit', oid);
+      const line = git(path, ['rev-list', '--first-parent', `${foreign}..main`]).split('\n');
+      expect(line).toHaveLength(3);
+      for (const commit of line) verify(path, 'commit', commit);
+      expect([...refsOf(path).keys()].filter((ref) => ref.startsWith('refs/tags/'))).toHaveLength(3);
+      fsck(path);
+      const name = 'apps.a.w1';
+      await world.store.transition(name, { action: 'propose-deletion' }, ANNA);
+      await world.store.transition(name, { action: 'delete' }, BERTA);
+      expect(refsOf(path).has('refs/tags/a/v1')).toBe(false);
+    },
+  );
 
   test('another process finds what was published in order, and what it publishes next', async () => {
     const { privateKey } = await openPgpKey();
@@ -225,17 +234,21 @@ describe('signed repositories', () => {
     expect(await look()).toMatch(/^False .*cannot sign: .*expired/);
   });
 
-  test.skipIf(!isInstalled('ssh-keygen'))('a new key in the Secret signs the next commit', async () => {
-    const [first, second] = [sshKey(keys.path, 'ecdsa'), sshKey(keys.path, 'ecdsa', ['-b', '384'])];
-    await secret({ 'ssh-privatekey': first.privateKey });
-    await register();
-    await look();
-    await world.draft('apps/one/w1');
-    await changeSecret({ 'ssh-privatekey': second.privateKey });
-    await world.draft('apps/two/w1');
-    first.verify(path, 'commit', 'drafts/one/w1');
-    second.verify(path, 'commit', 'drafts/two/w1');
-  });
+  test(
+    'a new key in the Secret signs the next commit',
+    skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
+    async () => {
+      const [first, second] = [sshKey(keys.path, 'ecdsa'), sshKey(keys.path, 'ecdsa', ['-b', '384'])];
+      await secret({ 'ssh-privatekey': first.privateKey });
+      await register();
+      await look();
+      await world.draft('apps/one/w1');
+      await changeSecret({ 'ssh-privatekey': second.privateKey });
+      await world.draft('apps/two/w1');
+      first.verify(path, 'commit', 'drafts/one/w1');
+      second.verify(path, 'commit', 'drafts/two/w1');
+    },
+  );
 
   test('a repository signs from the moment on that the annotation is there', async () => {
     const { privateKey } = await openPgpKey();

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { runs } from '../test/support/runs.ts';
 import {
   applyKptfileEdit,
   editKptfile,
@@ -55,7 +56,7 @@ describe('editKptfile on Kptfiles of any style', () => {
           current = both.result;
         }
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 
@@ -66,7 +67,7 @@ describe('editKptfile on Kptfiles of any style', () => {
         if (both === undefined) return;
         expect(wronglyChangedLines(text, both.result, read(text), both.model)).toEqual([]);
       }),
-      { numRuns: 800 },
+      { numRuns: runs(800) },
     );
   });
 
@@ -77,7 +78,7 @@ describe('editKptfile on Kptfiles of any style', () => {
         const once = editKptfile(text, [edit]);
         expect(editKptfile(once, [edit])).toBe(once);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -91,7 +92,7 @@ describe('editKptfile on Kptfiles of any style', () => {
           expect(flat(other)).toEqual(flat(both.model));
         }
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 });

@@ -32,6 +32,9 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
   controllers: ['src/server', 'src/kubernetes'],
 };
 
+/** Tests beside the code, and the parts that several of them share. */
+const TEST_CODE = /\.(test|conformance)\.ts$/;
+
 function layerOf(path: string): string | undefined {
   return ORDER.find((layer) => path === layer || path.startsWith(`${layer}/`));
 }
@@ -64,7 +67,7 @@ for (const top of ['kptfile-schema', 'src', 'controllers']) {
       const to = layerOf(target);
       if (to === undefined) {
         if (!target.startsWith('test/')) problems.push(`${file}: imports ${target}, outside the architecture`);
-        else if (!file.endsWith('.test.ts')) problems.push(`${file}: product code imports test code ${target}`);
+        else if (!TEST_CODE.test(file)) problems.push(`${file}: product code imports test code ${target}`);
       } else if (ORDER.indexOf(to as never) > ORDER.indexOf(from as never) && !file.endsWith('.test.ts'))
         problems.push(`${file}: ${from} must not import ${to} (${specifier})`);
       else if (FORBIDDEN[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to} (${specifier})`);

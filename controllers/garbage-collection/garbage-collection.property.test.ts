@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import type { Stored } from '../../src/resource/object.ts';
+import { runs } from '../../test/support/runs.ts';
 import { objectBench, refer } from '../testing-objects.ts';
 import { garbageCollectionController } from './garbage-collection-controller.ts';
 
@@ -79,6 +80,6 @@ test('in the end exactly those objects are gone whose owners are, and who is lef
         expect(errors.filter((error) => (error as { code?: string }).code !== 'Conflict')).toEqual([]);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: runs(150) },
   );
 }, 60_000);

@@ -170,30 +170,33 @@ test('what is asked for while a sync runs leads to one more, however often', asy
   const repo = await world.bare('apps');
   const server = await startGitServer({ root: dirname(repo) });
   try {
-    const requests = new SyncRequests(world.clock);
+    // A clock of its own, so that the pause between two wakes ends when the test says so.
+    const pause = new ManualClock();
+    const requests = new SyncRequests(pause);
     const { client, manager } = world;
     manager.addController(repositoryControllerOf(world, { requests }));
     const spec = { git: { repo: `${server.url}/apps.git` } };
     await client.create(repositoryKind, { metadata: { name: 'apps' }, spec });
     await manager.start();
-    const isReady = async () =>
-      findCondition((await client.get(repositoryKind, KEY)).status?.conditions, 'Ready')?.status;
-    await expect.poll(isReady, { timeout: 10_000 }).toBe('True');
     const settled = async () => {
-      for (let before = -1; before !== server.requests.length; ) {
-        before = server.requests.length;
-        await new Promise((resolve) => setTimeout(resolve, 1000));
-      }
+      do {
+        await manager.idle();
+        pause.advance(pause.nextDelay ?? 0);
+      } while (pause.pending > 0);
+      await manager.idle();
       return server.requests.length;
     };
     const before = await settled();
+    expect(findCondition((await client.get(repositoryKind, KEY)).status?.conditions, 'Ready')?.status).toBe('True');
     requests.add(KEY, 'branches');
     const one = (await settled()) - before;
     expect(one).toBeGreaterThan(0);
-    server.behaviour.delayMs = 400;
+    const hold = Promise.withResolvers<void>();
+    server.behaviour.holdFetch = hold.promise;
     requests.add(KEY, 'branches');
-    await new Promise((resolve) => setTimeout(resolve, 150));
+    await expect.poll(() => server.requests.length - before).toBeGreaterThan(one);
     for (let count = 0; count < 100; count += 1) requests.add(KEY, 'branches');
+    hold.resolve();
     expect((await settled()) - before - one).toBe(2 * one);
   } finally {
     await server.close();

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { allocate, allocateAll } from './allocate.ts';
 import { AllocationTable, deriveTable } from './allocation-table.ts';
 import type { Claim, Holding } from './claim.ts';
@@ -89,7 +90,7 @@ describe('allocation', () => {
         });
         expect(table.duplicates()).toEqual([]);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 
@@ -130,7 +131,7 @@ describe('allocation', () => {
           expect(answer(table, shuffle(batch))).toEqual(first);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 

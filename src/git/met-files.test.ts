@@ -1,6 +1,7 @@
 import { appendFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nextFileTime } from '../../test/support/git/file-clock.ts';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { MetFiles } from './met-files.ts';
 
@@ -39,8 +40,7 @@ test.each<[string, () => void]>([
 ])('one that was %s is met anew', async (_what, change) => {
   await met.age(file);
   time += 500;
-  // The clock of a file system is coarse.
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await nextFileTime();
   change();
   expect(await met.age(file)).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nextFileTime } from '../../test/support/git/file-clock.ts';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
 import type { RefUpdate } from './git-repository.ts';
 import { RefFolders } from './ref-folders.ts';
@@ -64,8 +64,7 @@ describe('the folders of changed refs', () => {
     make('refs/heads/a');
     await syncedBy(create('refs/heads/a/v1'));
     rmSync(join(folder.path, 'refs/heads/a'), { recursive: true });
-    // Longer than the clock of a file system takes for one step.
-    await delay(20);
+    await nextFileTime();
     make('refs/heads/a');
     expect(await syncedBy(create('refs/heads/a/v1'))).toEqual(['refs/heads', 'refs/heads/a']);
   });

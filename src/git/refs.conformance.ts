@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { RefConflictError } from './errors.ts';
 import { commitOf, type Subject } from './git-repository.conformance.ts';
 import { EMPTY_TREE, type Oid, type RefUpdate, ZERO_OID } from './git-repository.ts';
@@ -313,7 +314,7 @@ export function registerRefs(subject: Subject): void {
           expect(subject.refsOf(path)).toEqual(model);
           await repository.transaction([...model].map(([name, oid]) => remove(name, oid)));
         }),
-        { numRuns: 20 },
+        { numRuns: runs(20) },
       );
     });
   });

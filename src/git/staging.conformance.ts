@@ -2,6 +2,7 @@ import { readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { commitOf, type Subject } from './git-repository.conformance.ts';
 import { EMPTY_TREE, type Oid, type RefUpdate, type TreeEdit } from './git-repository.ts';
 
@@ -233,7 +234,7 @@ export function registerStaging(subject: Subject): void {
           await repository.transaction([...moved].map(([name, old]) => ({ type: 'delete', ref: name, old })));
           await Promise.all([repository.close(), observer.close()]);
         }),
-        { numRuns: 15 },
+        { numRuns: runs(15) },
       );
       subject.fsck(subject.path);
     });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { commitOf, type Subject } from './git-repository.conformance.ts';
 import { EMPTY_TREE, type GitRepository, type Oid, type TreeEdit } from './git-repository.ts';
 
@@ -204,7 +205,7 @@ export function registerTrees(subject: Subject): void {
           const fresh = new Map([...model].map(([path, content]) => [path, text(content)]));
           expect(await repository.editTree(undefined, fresh)).toBe(tree);
         }),
-        { numRuns: 40 },
+        { numRuns: runs(40) },
       );
       await subject.repository.transaction([]);
       subject.fsck(subject.path);

@@ -12,6 +12,8 @@ let api: WidgetApi;
 let connection: Connection;
 let client: HttpClient;
 let informer: Informer<Widget>;
+/** How many of its lists and watches failed. */
+let failures: number;
 /** What the informer's handlers were told, applied. */
 let held: Map<string, string>;
 
@@ -19,8 +21,12 @@ beforeEach(async () => {
   server = await new WireServer().start();
   api = new WidgetApi();
   server.handle = api.handle;
-  ({ client, connection } = server.client({ silenceLimit: 2000 }));
-  informer = new Informer<Widget>({ client, kind: widgetKind, clock: systemClock });
+  ({ client, connection } = server.client({ silenceLimit: 300 }));
+  failures = 0;
+  const onError = () => {
+    failures += 1;
+  };
+  informer = new Informer<Widget>({ client, kind: widgetKind, clock: systemClock, onError });
   held = new Map();
   informer.addHandler((event) => {
     const key = keyText(keyOf(event.object));
@@ -150,7 +156,8 @@ describe('an informer survives', () => {
     await start();
     await server.stop();
     await change();
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // The watch has ended, and a try to take it up again has failed.
+    await vi.waitFor(() => expect(failures).toBeGreaterThan(1), { timeout: 15_000 });
     await server.start();
     await shows('b', 'c');
   });

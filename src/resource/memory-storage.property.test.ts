@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { ManualClock, settle } from '../foundation/manual-clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import { EventLog } from './event-log.ts';
@@ -163,6 +164,6 @@ test('the storage does as the model says, and watchers that begin anywhere see t
       await Promise.all(watchers.map((watcher) => watcher.running));
       expect(clock.pending).toBe(0);
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   );
 });

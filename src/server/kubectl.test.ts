@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { skipFor } from '../../test/support/skip.ts';
 import { systemClock } from '../foundation/clock.ts';
 import type { Kind } from '../resource/kind.ts';
 import { configMapKind } from '../resource/kinds/config-map.ts';
@@ -75,7 +76,7 @@ function isInstalled(): boolean {
   }
 }
 
-describe.skipIf(!isInstalled())('kubectl', { timeout: 60_000 }, () => {
+describe('kubectl', { ...skipFor(!isInstalled() && 'kubectl is not installed'), timeout: 60_000 }, () => {
   test('finds the kinds and explains them', async () => {
     expect(await kubectl('api-resources --api-group=test.sluice.dev --no-headers')).toMatch(
       /^widgets +wd +test.sluice.dev\/v1 +true +Widget$/,

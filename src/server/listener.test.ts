@@ -1,6 +1,11 @@
-import { connect } from 'node:net';
-import { expect, test } from 'vitest';
-import { listen } from './listener.ts';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { temporaryFolder } from '../../test/support/git/git-cli.ts';
+import { systemClock } from '../foundation/clock.ts';
+import { openPki, type Pki } from './certificates/open-pki.ts';
+import { type Listener, listen } from './listener.ts';
 
 const local = {
   host: '127.0.0.1',
@@ -22,6 +27,64 @@ test('connections without a request under way do not hold up the end', async () 
   // Far longer than the test may take.
   await listener.stop(600_000);
   await ended;
+});
+
+describe('peers who are slow or silent', () => {
+  const timeouts = { handshake: 100, head: 100, request: 150, check: 10 };
+  let folder: ReturnType<typeof temporaryFolder>;
+  let pki: Pki;
+  let listener: Listener;
+  beforeAll(async () => {
+    folder = temporaryFolder();
+    pki = await openPki({ folder: folder.path, names: ['127.0.0.1'], clock: systemClock, onNote: () => undefined });
+  });
+  afterAll(() => folder.remove());
+  beforeEach(async () => {
+    const tls = { key: pki.server.key, cert: pki.server.certificate, clientCa: pki.authority };
+    // The peers close their side of the connection as they like, which is nothing to complain of.
+    const options = { ...local, tls, timeouts, onError: () => undefined };
+    listener = await listen({
+      ...options,
+      handle: (request, response) => void request.resume().on('end', () => response.end('ok')),
+    });
+  });
+  afterEach(() => listener.stop(0));
+
+  async function open(): Promise<Socket> {
+    const socket = connectTls({ port: listener.port, host: '127.0.0.1', ca: pki.authority });
+    await once(socket, 'secureConnect');
+    return socket.on('error', () => undefined);
+  }
+  const closed = (socket: Socket) => new Promise((resolve) => socket.resume().once('close', resolve));
+
+  async function answer(): Promise<string> {
+    const socket = await open();
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    let text = '';
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    await closed(socket);
+    return text;
+  }
+
+  test('TLS that is never begun is given up', async () => {
+    const socket = connect(listener.port, '127.0.0.1').on('error', () => undefined);
+    await closed(socket);
+  });
+
+  test.each([
+    ['a head by the drop', 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: '],
+    ['a body by the drop', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n'],
+  ])('%s is cut off, and others are served meanwhile', async (_what, begin) => {
+    const slow = await open();
+    slow.write(begin);
+    const drops = setInterval(() => slow.writable && slow.write('a'), 10);
+    onTestFinished(() => clearInterval(drops));
+    await closed(slow);
+    // On a loaded machine this one may be too slow as well.
+    await expect.poll(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
 });
 
 test('a port that is taken is told with what to do', async () => {

@@ -23,7 +23,23 @@ export interface ListenOptions {
   readonly onStop?: () => void;
   /** Connections of all clients. Default 10,000. */
   readonly maxConnections?: number;
+  /** How long peers may take; `DEFAULT_PEER_TIMEOUTS` where one is left out. */
+  readonly timeouts?: Partial<PeerTimeouts>;
 }
+
+/** Milliseconds that a peer may take before its connection is closed. */
+export interface PeerTimeouts {
+  /** For TLS to be agreed on. */
+  readonly handshake: number;
+  /** For the head of a request. */
+  readonly head: number;
+  /** For a whole request. */
+  readonly request: number;
+  /** How often heads and requests are looked at; they may take this much longer. */
+  readonly check: number;
+}
+
+const DEFAULT_PEER_TIMEOUTS: PeerTimeouts = { handshake: 10_000, head: 20_000, request: 90_000, check: 5000 };
 
 export interface Listener {
   readonly host: string;
@@ -41,24 +57,33 @@ export interface Listener {
 const HTTP: ServerOptions = {
   // Label selectors may be long.
   maxHeaderSize: 64 * 1024,
-  // A peer that sends its head or its body by the drop is cut off.
-  headersTimeout: 20_000,
-  requestTimeout: 90_000,
   // Longer than clients keep idle connections (90 s), so that it is never us who close one that is about to be used.
   keepAliveTimeout: 120_000,
-  connectionsCheckingInterval: 5000,
 };
 
 /** Listens, and resolves when requests can come. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, tls, handle, onError, onStop, maxConnections = 10_000 } = options;
+  const timeouts = { ...DEFAULT_PEER_TIMEOUTS, ...options.timeouts };
+  const settings: ServerOptions = {
+    ...HTTP,
+    // A peer that sends its head or its body by the drop is cut off.
+    headersTimeout: timeouts.head,
+    requestTimeout: timeouts.request,
+    connectionsCheckingInterval: timeouts.check,
+  };
   const server: Server =
     tls === undefined
-      ? createServer(HTTP)
+      ? createServer(settings)
       : createSecureServer({
-          ...HTTP,
+          ...settings,
           ...{ key: tls.key, cert: tls.cert, ca: tls.clientCa },
-          ...{ requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.2', handshakeTimeout: 10_000 },
+          ...{
+            requestCert: true,
+            rejectUnauthorized: false,
+            minVersion: 'TLSv1.2',
+            handshakeTimeout: timeouts.handshake,
+          },
         });
   server.maxConnections = maxConnections;
   const connections = new OpenConnections(server, tls === undefined ? 'connection' : 'secureConnection');

@@ -33,21 +33,4 @@ describe('demo', () => {
     expect(git('edge-east.git', 'show', 'main:upf-edge/ipclaim-n6.yaml')).toContain('prefix: 10.6.1.2/24');
     for (const name of ['packages.git', 'edge-east.git', 'edge-west.git']) git(name, 'fsck', '--strict');
   });
-
-  test('the commands that it proposes work, and a second run goes on where the first ended', async () => {
-    const words = ['--data', data];
-    const type = 'shop.example.com/CapacityReviewed';
-    const why = await sluice(['why', 'packages.web-shop.v1', ...words]);
-    expect(why.stdout).toContain(`sluice rpkg condition set packages.web-shop.v1 ${type} True --data '${data}'`);
-    expect((await sluice(['rpkg', 'condition', 'set', 'packages.web-shop.v1', type, 'True', ...words])).code).toBe(0);
-    const approve = await sluice(['rpkg', 'approve', 'packages.web-shop.v1', ...words]);
-    expect(approve).toMatchObject({ code: 0, stdout: 'packages.web-shop.v1 approved\n' });
-    const again = await sluice(['demo', ...words]);
-    expect(again.code).toBe(0);
-    expect(again.stdout).not.toContain('draft pushed');
-    expect(again.stdout).toContain('No revision waits.');
-    expect(git('edge-west.git', 'ls-tree', '--name-only', 'main').split('\n')).toEqual(['edge-monitoring', 'web-shop']);
-    const delivered = await sluice(['why', 'packages.web-shop.v1', ...words]);
-    expect(delivered.stdout).toMatch(/edge-west: Delivered commit [0-9a-f]{12}/);
-  });
 });

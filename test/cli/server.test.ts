@@ -1,7 +1,7 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture, runCli } from '../../src/cli/testing.ts';
 import { Up } from '../support/up.ts';
 
@@ -11,6 +11,8 @@ beforeAll(async () => {
   cli = await cliFixture();
   up = new Up(cli.data);
   await up.said(/kubectl --kubeconfig/);
+  await ok(cli.run('repo', 'reg', cli.bare('shared.git')));
+  await ok(cli.run('rpkg', 'init', 'web', '--repository', 'shared', '--workspace', 'v1'));
 });
 afterAll(async () => {
   up.child.kill('SIGKILL');
@@ -42,110 +44,123 @@ describe('a running up is asked by commands on its data folder', () => {
     expect(stderr).toMatch(/^using https:\/\/127\.0\.0\.1:\d+ \("sluice up" on \S+\)$/m);
   });
 
-  test('repositories: reg waits until packages can be used; a bad one is told at once', async () => {
-    const reg = await ok(
-      cli.run('repo', 'reg', cli.bare('packages.git'), '--description', 'all'),
-      'packages created\n',
-    );
-    expect(reg.stderr).toBe('0 package revisions found\n');
-    expect((await ok(cli.run('repo', 'get'))).stdout).toMatch(/^packages +git +Package +True /m);
-    const again = await cli.run('repo', 'reg', join(cli.folder, 'packages.git'), '--name', 'other');
-    expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('Repository conflict with existing') });
-    const gone = await cli.run('repo', 'reg', join(cli.folder, 'gone.git'));
-    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('gone is registered, but cannot be used') });
-    await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
-    expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
-  });
-
-  test('init, pull, push: what others changed is not overwritten', async () => {
-    await ok(cli.run('rpkg', 'init', 'net/upf', '--repository', 'packages', '--workspace', 'v1'), `${name} created\n`);
-    const folder = await pulled(name, 'upf');
-    const other = await pulled(name, 'other');
-    const metadata = load(await readFile(join(folder, '.KptRevisionMetadata'), 'utf8'));
-    // As porchctl writes and reads it.
-    expect(metadata).toMatchObject({
-      kind: 'KptRevisionMetadata',
-      metadata: { name, namespace: 'default', resourceVersion: expect.stringMatching(/^\d+$/) },
-    });
-    const kptfile = await readFile(join(folder, 'Kptfile'), 'utf8');
-    const gated = kptfile.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: Tested\n');
-    await writeFile(join(folder, 'Kptfile'), gated);
-    await rm(join(folder, 'README.md'));
-    await ok(cli.run('rpkg', 'push', name, folder, '--reason', 'tests: 100% ☂'), `${name} pushed\n`);
-    await ok(cli.run('rpkg', 'push', name, folder), `${name} is unchanged\n`);
-    const late = await cli.run('rpkg', 'push', name, other);
-    expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('has moved since it was pulled') });
-    expect(late.stderr).toContain('(asked: https://127.0.0.1:');
-    expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/anna \(api\).*tests: 100% ☂/);
-  });
-
-  test('gates, conditions that are given again, approval', async () => {
-    const refused = await cli.run('rpkg', 'propose', name);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see: sluice why ${name}`) });
-    const set = () => cli.run('rpkg', 'condition', 'set', name, 'Tested', 'True', '--message', 'ran all');
-    await ok(set(), `${name} condition Tested is True\n`);
-    const folder = await pulled(name, 'tested');
-    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: upf\n');
-    await ok(cli.run('rpkg', 'push', name, folder));
-    // The same words, and the content is another one.
-    expect((await cli.run('rpkg', 'propose', name)).code).toBe(1);
-    await ok(set());
-    await ok(cli.run('rpkg', 'propose', name, '--reason', 'it is time'), `${name} proposed\n`);
-    await ok(cli.run('rpkg', 'propose', name), `${name} is already proposed\n`);
-    const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
-    expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
-    await ok(cli.run('rpkg', 'approve', name, '--as', 'boss'), `${name} approved\n`);
-    expect((await cli.run('rpkg', 'approve', name)).stderr).toContain('only Proposed packages can be approved');
-    expect(cli.git('packages.git', 'tag')).toBe('net/upf/v1');
-    const { stdout } = await cli.run('rpkg', 'history', name, '-o', 'json');
-    expect((JSON.parse(stdout) as unknown[])[0]).toMatchObject({ by: 'boss', action: 'approve' });
-  });
-
-  test('copy, diff, clone, upgrade, reject, deletion', async () => {
-    const copy = 'packages.net.upf.v2';
-    await ok(cli.run('rpkg', 'copy', name, '--workspace', 'v2'), `${copy} created\n`);
-    await ok(cli.run('rpkg', 'diff', copy), '');
-    await ok(cli.run('rpkg', 'clone', name, 'edge', '--repository', 'packages'), 'packages.edge.v1 created\n');
-    const folder = await pulled(copy, 'copy');
-    await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: smf\n');
-    await ok(cli.run('rpkg', 'push', copy, folder));
-    const diff = await cli.run('rpkg', 'diff', copy);
-    expect(diff).toMatchObject({ code: 1, stdout: expect.stringContaining('-  name: upf\n+  name: smf\n') });
-    for (const one of [copy, 'packages.edge.v1']) {
-      await ok(cli.run('rpkg', 'condition', 'set', one, 'Tested', 'True', '--message', 'ran all'));
-      await ok(cli.run('rpkg', 'propose', one));
-      await ok(cli.run('rpkg', 'reject', one), `${one} no longer proposed for approval\n`);
-      await ok(cli.run('rpkg', 'propose', one));
-      await ok(cli.run('rpkg', 'approve', one));
+  test('repositories and packages go through their life', async () => {
+    // Repositories: reg waits until packages can be used; a bad one is told at once.
+    {
+      const reg = await ok(
+        cli.run('repo', 'reg', cli.bare('packages.git'), '--description', 'all'),
+        'packages created\n',
+      );
+      expect(reg.stderr).toBe('0 package revisions found\n');
+      expect((await ok(cli.run('repo', 'get'))).stdout).toMatch(/^packages +git +Package +True /m);
+      const again = await cli.run('repo', 'reg', join(cli.folder, 'packages.git'), '--name', 'other');
+      expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('Repository conflict with existing') });
+      const gone = await cli.run('repo', 'reg', join(cli.folder, 'gone.git'));
+      expect(gone).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('gone is registered, but cannot be used'),
+      });
+      await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
+      expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
     }
-    const found = await ok(cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--discover', 'upstream'));
-    expect(found.stdout).toMatch(/^packages\.edge\.v1 +packages +v2$/m);
-    await ok(
-      cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--workspace', 'v2'),
-      'packages.edge.v1 upgraded to packages.edge.v2\n',
-    );
-    const both = await cli.run('rpkg', 'del', 'packages.edge.v2', copy);
-    expect(both).toMatchObject({ code: 1, stdout: 'packages.edge.v2 deleted\n' });
-    expect(both.stderr).toContain('must be proposed for deletion');
-    await ok(cli.run('rpkg', 'propose-delete', copy), `${copy} proposed for deletion\n`);
-    await ok(cli.run('rpkg', 'reject', copy), `${copy} no longer proposed for deletion\n`);
-    await ok(cli.run('rpkg', 'propose-delete', copy));
-    await ok(cli.run('rpkg', 'del', copy), `${copy} deleted\n`);
-  });
 
-  test('what somebody pushed to the repository is read when it is asked for', async () => {
-    const head = cli.git('packages.git', 'rev-parse', 'net/upf/v1^{}');
-    cli.git('packages.git', 'update-ref', 'refs/heads/drafts/net/upf/v9', head);
-    const sync = await ok(cli.run('repo', 'sync', '--all'));
-    expect(sync.stdout).toMatch(/^packages synced \(\d+ package revisions\)\n$/);
-    await ok(cli.run('rpkg', 'del', 'packages.net.upf.v9'));
+    // Init, pull, push: what others changed is not overwritten.
+    {
+      await ok(
+        cli.run('rpkg', 'init', 'net/upf', '--repository', 'packages', '--workspace', 'v1'),
+        `${name} created\n`,
+      );
+      const folder = await pulled(name, 'upf');
+      const other = await pulled(name, 'other');
+      const metadata = load(await readFile(join(folder, '.KptRevisionMetadata'), 'utf8'));
+      // As porchctl writes and reads it.
+      expect(metadata).toMatchObject({
+        kind: 'KptRevisionMetadata',
+        metadata: { name, namespace: 'default', resourceVersion: expect.stringMatching(/^\d+$/) },
+      });
+      const kptfile = await readFile(join(folder, 'Kptfile'), 'utf8');
+      const gated = kptfile.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: Tested\n');
+      await writeFile(join(folder, 'Kptfile'), gated);
+      await rm(join(folder, 'README.md'));
+      await ok(cli.run('rpkg', 'push', name, folder, '--reason', 'tests: 100% ☂'), `${name} pushed\n`);
+      await ok(cli.run('rpkg', 'push', name, folder), `${name} is unchanged\n`);
+      const late = await cli.run('rpkg', 'push', name, other);
+      expect(late).toMatchObject({ code: 1, stderr: expect.stringContaining('has moved since it was pulled') });
+      expect(late.stderr).toContain('(asked: https://127.0.0.1:');
+      expect((await cli.run('rpkg', 'history', name)).stdout).toMatch(/anna \(api\).*tests: 100% ☂/);
+    }
+
+    // Gates, conditions that are given again, approval.
+    {
+      const refused = await cli.run('rpkg', 'propose', name);
+      expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`see: sluice why ${name}`) });
+      const set = () => cli.run('rpkg', 'condition', 'set', name, 'Tested', 'True', '--message', 'ran all');
+      await ok(set(), `${name} condition Tested is True\n`);
+      const folder = await pulled(name, 'tested');
+      await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: upf\n');
+      await ok(cli.run('rpkg', 'push', name, folder));
+      // The same words, and the content is another one.
+      expect((await cli.run('rpkg', 'propose', name)).code).toBe(1);
+      await ok(set());
+      await ok(cli.run('rpkg', 'propose', name, '--reason', 'it is time'), `${name} proposed\n`);
+      await ok(cli.run('rpkg', 'propose', name), `${name} is already proposed\n`);
+      const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));
+      expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('the request judged 0000') });
+      await ok(cli.run('rpkg', 'approve', name, '--as', 'boss'), `${name} approved\n`);
+      expect((await cli.run('rpkg', 'approve', name)).stderr).toContain('only Proposed packages can be approved');
+      expect(cli.git('packages.git', 'tag')).toBe('net/upf/v1');
+      const { stdout } = await cli.run('rpkg', 'history', name, '-o', 'json');
+      expect((JSON.parse(stdout) as unknown[])[0]).toMatchObject({ by: 'boss', action: 'approve' });
+    }
+
+    // Copy, diff, clone, upgrade, reject, deletion.
+    {
+      const copy = 'packages.net.upf.v2';
+      await ok(cli.run('rpkg', 'copy', name, '--workspace', 'v2'), `${copy} created\n`);
+      await ok(cli.run('rpkg', 'diff', copy), '');
+      await ok(cli.run('rpkg', 'clone', name, 'edge', '--repository', 'packages'), 'packages.edge.v1 created\n');
+      const folder = await pulled(copy, 'copy');
+      await writeFile(join(folder, 'service.yaml'), 'apiVersion: v1\nkind: Service\nmetadata:\n  name: smf\n');
+      await ok(cli.run('rpkg', 'push', copy, folder));
+      const diff = await cli.run('rpkg', 'diff', copy);
+      expect(diff).toMatchObject({ code: 1, stdout: expect.stringContaining('-  name: upf\n+  name: smf\n') });
+      for (const one of [copy, 'packages.edge.v1']) {
+        await ok(cli.run('rpkg', 'condition', 'set', one, 'Tested', 'True', '--message', 'ran all'));
+        await ok(cli.run('rpkg', 'propose', one));
+        await ok(cli.run('rpkg', 'reject', one), `${one} no longer proposed for approval\n`);
+        await ok(cli.run('rpkg', 'propose', one));
+        await ok(cli.run('rpkg', 'approve', one));
+      }
+      const found = await ok(cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--discover', 'upstream'));
+      expect(found.stdout).toMatch(/^packages\.edge\.v1 +packages +v2$/m);
+      await ok(
+        cli.run('rpkg', 'upgrade', 'packages.edge.v1', '--workspace', 'v2'),
+        'packages.edge.v1 upgraded to packages.edge.v2\n',
+      );
+      const both = await cli.run('rpkg', 'del', 'packages.edge.v2', copy);
+      expect(both).toMatchObject({ code: 1, stdout: 'packages.edge.v2 deleted\n' });
+      expect(both.stderr).toContain('must be proposed for deletion');
+      await ok(cli.run('rpkg', 'propose-delete', copy), `${copy} proposed for deletion\n`);
+      await ok(cli.run('rpkg', 'reject', copy), `${copy} no longer proposed for deletion\n`);
+      await ok(cli.run('rpkg', 'propose-delete', copy));
+      await ok(cli.run('rpkg', 'del', copy), `${copy} deleted\n`);
+    }
+
+    // What somebody pushed to the repository is read when it is asked for.
+    {
+      const head = cli.git('packages.git', 'rev-parse', 'net/upf/v1^{}');
+      cli.git('packages.git', 'update-ref', 'refs/heads/drafts/net/upf/v9', head);
+      const sync = await ok(cli.run('repo', 'sync', '--all'));
+      expect(sync.stdout).toMatch(/^packages synced \(\d+ package revisions\)$/m);
+      await ok(cli.run('rpkg', 'del', 'packages.net.upf.v9'));
+    }
   });
 });
 
 describe('a server is asked by its kubeconfig', () => {
   test('and acts for its user, or for whom --as names', async () => {
-    const name = 'packages.web.v1';
-    await ok(remote('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1'), `${name} created\n`);
+    const name = 'shared.own.v1';
+    await ok(remote('rpkg', 'init', 'own', '--repository', 'shared', '--workspace', 'v1'), `${name} created\n`);
     const as = await remote('rpkg', 'propose', name, '--as', 'carl');
     expect(as.stderr).toContain('User "carl" cannot');
     await ok(remote('rpkg', 'propose', name), `${name} proposed\n`);
@@ -155,7 +170,7 @@ describe('a server is asked by its kubeconfig', () => {
   test('KUBECONFIG counts only if nothing else is named, and namespaces are apart', async () => {
     const environment = { KUBECONFIG: kubeconfig(), SLUICE_USER: 'anna' };
     const get = await ok(runCli(['rpkg', 'get', '-o', 'name', '-v'], environment));
-    expect(get.stdout).toContain('packages.web.v1\n');
+    expect(get.stdout).toContain('shared.web.v1\n');
     expect(get.stderr).toContain('context "sluice" of');
     const other = await runCli(['rpkg', 'get', '--data', join(cli.folder, 'none')], environment);
     expect(other).toMatchObject({ code: 1, stderr: expect.stringContaining('there is no data folder') });
@@ -164,8 +179,8 @@ describe('a server is asked by its kubeconfig', () => {
   });
 
   test('folders that were pulled in the data folder and from the server are the same', async () => {
-    const name = 'packages.both.v1';
-    await ok(remote('rpkg', 'init', 'both', '--repository', 'packages', '--workspace', 'v1'));
+    const name = 'shared.both.v1';
+    await ok(remote('rpkg', 'init', 'both', '--repository', 'shared', '--workspace', 'v1'));
     const folder = await pulled(name, 'both', remote);
     await writeFile(join(folder, 'a.yaml'), 'a: b\n');
     await ok(cli.run('rpkg', 'push', name, folder), `${name} pushed\n`);
@@ -176,8 +191,8 @@ describe('a server is asked by its kubeconfig', () => {
 
   test('what a server does not show is asked of a data folder', async () => {
     for (const words of [
-      ['why', 'packages.web.v1'],
-      ['rpkg', 'history', 'packages.web.v1'],
+      ['why', 'shared.web.v1'],
+      ['rpkg', 'history', 'shared.web.v1'],
     ])
       expect(await remote(...words)).toMatchObject({ code: 1, stderr: expect.stringContaining('--data') });
   });
@@ -215,9 +230,16 @@ test('beside it objects are backed up and not restored, and others get tokens', 
 });
 
 test('after the server has ended the same folder goes on without it', async () => {
-  const folder = await pulled('packages.both.v1', 'goes-on');
+  await using own = await cliFixture();
+  const server = new Up(own.data);
+  onTestFinished(() => void server.child.kill('SIGKILL'));
+  await server.said(/kubectl --kubeconfig/);
+  await ok(own.run('repo', 'reg', own.bare('packages.git')));
+  await ok(own.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1'));
+  const folder = join(own.folder, 'goes-on');
+  await ok(own.run('rpkg', 'pull', 'packages.web.v1', folder));
   await writeFile(join(folder, 'b.yaml'), 'b: c\n');
-  expect(await up.end('SIGINT')).toBe(0);
-  await ok(cli.run('rpkg', 'push', 'packages.both.v1', folder), 'packages.both.v1 pushed\n');
-  expect((await cli.run('repo', 'get', '-v')).stderr).toContain(`using the data folder ${cli.data}`);
+  expect(await server.end('SIGINT')).toBe(0);
+  await ok(own.run('rpkg', 'push', 'packages.web.v1', folder), 'packages.web.v1 pushed\n');
+  expect((await own.run('repo', 'get', '-v')).stderr).toContain(`using the data folder ${own.data}`);
 });

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { access, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
+import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
@@ -64,31 +62,6 @@ describe('up', () => {
     await expect(access(join(cli.data, 'up.lock'))).rejects.toThrow('ENOENT');
   });
 
-  test('after kill -9 the next one takes over', async () => {
-    await cli.run('repo', 'reg', cli.bare('packages.git'));
-    const killed = start();
-    await killed.said(/1 repositories/);
-    await killed.end('SIGKILL');
-    await access(join(cli.data, 'up.lock'));
-    expect((await sluice(['up', '--data', cli.data, '--until-idle'])).code).toBe(0);
-  });
-
-  test('it ends when it is told to, also before a repository that hangs was looked at', async () => {
-    // It takes connections and never says a word.
-    const silent = createServer();
-    await once(silent.listen(0, '127.0.0.1'), 'listening');
-    const { port } = silent.address() as AddressInfo;
-    const connected = once(silent, 'connection');
-    const up = start('--config', await config(repository('silent', `http://127.0.0.1:${port}/silent.git`)));
-    const [socket] = await connected;
-    expect(await up.end('SIGINT')).toBe(0);
-    // Nobody wants it to begin any more.
-    expect(up.output).not.toContain('Serving');
-    expect(up.output).not.toContain('kubectl --kubeconfig');
-    socket.destroy();
-    silent.close();
-  });
-
   test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {
     const folder = await config(
       repository('good', cli.bare('good.git')) + repository('gone', join(cli.folder, 'gone.git')),
@@ -128,53 +101,5 @@ spec:
     expect((await sluice(['up', '--data', cli.data, '--disable', 'nothing'])).stderr).toContain(
       'there are repository,',
     );
-  });
-
-  test('a resolver from a file settles its conditions', async () => {
-    const file = join(cli.folder, 'license.mjs');
-    await writeFile(
-      file,
-      `export default {
-        name: 'license',
-        claims: ['example.com/License'],
-        applies: () => true,
-        resolve: ({ files }) => ({
-          gates: ['example.com/License'],
-          conditions: [{ type: 'example.com/License', status: files.has('LICENSE') ? 'True' : 'False', reason: 'Looked' }],
-        }),
-      };`,
-    );
-    await cli.run('repo', 'reg', cli.bare('packages.git'));
-    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
-    const up = await sluice(['up', '--data', cli.data, '--until-idle', '--resolver', file]);
-    expect(up).toMatchObject({ code: 0, stdout: expect.stringContaining('settled by resolver license') });
-    expect((await cli.run('rpkg', 'get', 'packages.web.v1', '--show-kptfile')).stdout).toContain('example.com/License');
-    const bad = join(cli.folder, 'bad.mjs');
-    await writeFile(bad, 'export default { name: 1 };');
-    const refused = await sluice(['up', '--data', cli.data, '--resolver', bad]);
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('name must be a text') });
-  });
-
-  test('what a repository says does not steer the terminal', async () => {
-    await cli.run('repo', 'reg', cli.bare('packages.git'));
-    const steering = '\u001b]0;owned\u0007';
-    const kptfile = `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: web}\ninfo:\n  readinessGates: [{conditionType: Tested}]\nstatus:\n  conditions:\n    - {type: Tested, status: "False", message: "\\e]0;owned\\a\\nforged"}\n`;
-    const folder = join(cli.folder, 'w');
-    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
-    await cli.run('rpkg', 'pull', 'packages.web.v1', folder);
-    await writeFile(join(folder, 'Kptfile'), kptfile);
-    await writeFile(join(folder, `x${steering}.yaml`), 'a: b\n');
-    await cli.run('rpkg', 'push', 'packages.web.v1', folder, '--as', 'anna', '--reason', `because ${steering}`);
-    const outputs = [
-      await sluice(['up', '--data', cli.data, '--until-idle']),
-      await cli.run('why', 'packages.web.v1'),
-      await cli.run('why', 'packages.web.v1', '-o', 'yaml'),
-      await cli.run('rpkg', 'history', 'packages.web.v1'),
-      await cli.run('rpkg', 'get', '-o', 'json'),
-      await cli.run('rpkg', 'diff', 'packages.web.v1', '--name-only'),
-    ];
-    for (const { stdout, stderr } of outputs) expect(stdout + stderr).not.toContain('\u001b');
-    expect(outputs[1]?.stdout).toContain('\\x1b]0;owned\\x07\\nforged');
-    expect(await readFile(join(folder, 'Kptfile'), 'utf8')).toBe(kptfile);
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { eventually } from '../support/api/eventually.ts';
 import { JSON_PATCH, KubeApi, type KubeObject } from '../support/api/kube-api.ts';
+import { skipFor } from '../support/skip.ts';
 import { failure, made, usePlace } from './support/place.ts';
 
 const PORCH = 'porch.kpt.dev/v1alpha1';
@@ -16,7 +17,7 @@ const why = !isServed
     ? 'SLUICE_CONFORMANCE_GIT names no repository'
     : '';
 
-describe.skipIf(why !== '')(`packages${why === '' ? '' : ` (skipped: ${why})`}`, () => {
+describe('packages', skipFor(why !== '' && why), () => {
   const place = usePlace();
   const revisions = (...rest: string[]) => place.path(`${PORCH}/packagerevisions`, ...rest);
   const resources = (...rest: string[]) => place.path(`${PORCH}/packagerevisionresources`, ...rest);

@@ -13,6 +13,7 @@ import type { Listener } from '../../src/server/listener.ts';
 import { WebhookEndpoint } from '../../src/server/webhooks/webhook-endpoint.ts';
 import { webhookPath } from '../../src/server/webhooks/webhook-path.ts';
 import { anna } from '../support/scratch-repository.ts';
+import { skipFor } from '../support/skip.ts';
 import { Gitea, OWNER } from './support/gitea.ts';
 
 const missing = inject('giteaMissing');
@@ -83,7 +84,7 @@ async function push(repository: string, branch: string): Promise<void> {
   ]);
 }
 
-describe.skipIf(missing !== '')(`webhooks of Gitea${missing === '' ? '' : ` (${missing})`}`, () => {
+describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
   test('are signed so that the endpoint takes them for genuine', async () => {
     await gitea.createRepository('hooked');
     const { url, messages, statuses, warnings } = await receive('a-word', 'hooked');

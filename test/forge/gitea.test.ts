@@ -6,6 +6,7 @@ import { EMPTY_TREE } from '../../src/git/git-repository.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna } from '../support/scratch-repository.ts';
 import { draft, outcomeOf, publish } from '../support/shop.ts';
+import { skipFor } from '../support/skip.ts';
 import { Gitea, OWNER } from './support/gitea.ts';
 
 const missing = inject('giteaMissing');
@@ -52,7 +53,7 @@ async function requestsOf(repository: string): Promise<string[]> {
     .map(([, method, url]) => `${method} ${url?.slice(path.length)}`);
 }
 
-describe.skipIf(missing !== '')(`Gitea${missing === '' ? '' : ` (${missing})`}`, () => {
+describe('Gitea', skipFor(missing !== '' && missing), () => {
   test('takes drafts, proposals and publications from the own client, which asks once what it can do', async () => {
     await gitea.createRepository('flow');
     const token = await gitea.createToken(OWNER.username, 'flow');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test, vi } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testing.ts';
 import { RunningUp } from '../support/api/running-up.ts';
-import { buildGoProgram, type GoProgram } from '../support/go-program.ts';
+import { buildGoProgram, CLIENTS, type GoProgram, PORCHCTL } from '../support/go-program.ts';
 
 /** Compiling both programs for the first time takes some three minutes of two processors, and others use those too. */
 const BUILDS_WITHIN = 900_000;
@@ -41,7 +41,7 @@ function run(program: string, args: readonly string[]): Promise<CliResult> {
 describe('client-go and controller-runtime', () => {
   let clients: GoProgram;
   beforeAll(async () => {
-    clients = await buildGoProgram('.', 'clients', './clients');
+    clients = await buildGoProgram(CLIENTS);
   }, BUILDS_WITHIN);
 
   test('do all that programs written in Go do', { timeout: RUNS_WITHIN }, async (context) => {
@@ -58,7 +58,7 @@ describe('client-go and controller-runtime', () => {
 describe('porchctl', () => {
   let built: GoProgram;
   beforeAll(async () => {
-    built = await buildGoProgram('porchctl', 'porchctl', 'github.com/nephio-project/porch/cmd/porchctl');
+    built = await buildGoProgram(PORCHCTL);
     if (built.path === undefined) return;
     for (const name of ['blueprints', 'site']) fixture.bare(`${name}.git`);
     const auth = ['--repo-basic-username', 'anna', '--repo-basic-password', 'secret'];

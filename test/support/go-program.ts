@@ -12,6 +12,20 @@ const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module loo
 /** Ignored by git, and not writable by others as the temporary folder of the system is. */
 const BINARIES = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
 
+/** What is built from a module in `test/go`. */
+interface GoSource {
+  readonly module: string;
+  readonly name: string;
+  readonly target: string;
+}
+
+export const CLIENTS: GoSource = { module: '.', name: 'clients', target: './clients' };
+export const PORCHCTL: GoSource = {
+  module: 'porchctl',
+  name: 'porchctl',
+  target: 'github.com/nephio-project/porch/cmd/porchctl',
+};
+
 export interface GoProgram {
   /** Path of the program; undefined if it cannot be had here. */
   readonly path: string | undefined;
@@ -23,7 +37,7 @@ export interface GoProgram {
  * Builds a program of a module in `test/go`. What was downloaded, compiled and linked before is used again. Throws with the words
  * of the compiler if the program is wrong; without Go, or without modules and a way to get them, it is missing.
  */
-export async function buildGoProgram(module: string, name: string, target: string): Promise<GoProgram> {
+export async function buildGoProgram({ module, name, target }: GoSource): Promise<GoProgram> {
   await mkdir(BINARIES, { recursive: true });
   const path = join(BINARIES, name);
   const cwd = fileURLToPath(new URL(`../go/${module}`, import.meta.url));

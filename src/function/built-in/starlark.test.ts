@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import type { ResourceList } from '../function.ts';
 import { readResources } from '../resource-list/read-resources.ts';
 import { starlark } from './starlark.ts';
@@ -203,7 +204,7 @@ test('refuses a configuration without a script', async () => {
   );
 });
 
-test('runs the scripts of real packages', { skip: corpusMissing !== false }, async () => {
+test('runs the scripts of real packages', skipFor(corpusMissing), async () => {
   const runs: Record<string, unknown> = {};
   for (const { name, files: contents } of corpusPackages()) {
     const texts = new Map([...contents].map(([path, data]): [string, string] => [path, data.toString()]));

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
+import { runs } from '../../../test/support/runs.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { KrmFunction } from '../function.ts';
 import { readResources } from '../resource-list/read-resources.ts';
@@ -100,26 +102,22 @@ test.each(RUNS.map((entry) => [entry[0].name, entry] as const))(
         }
         expect(run(entry, first.texts).texts).toEqual(first.texts);
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     );
   },
 );
 
-test.skipIf(corpusMissing)(
-  'real packages change once, and keep their comments',
-  () => {
-    for (const { files } of corpusPackages()) {
-      const texts = new Map([...files].map(([path, data]) => [path, data.toString('utf8')]));
-      const { resources } = readResources(texts);
-      const package_ = resources.map((item) => item.toText());
-      for (const entry of RUNS.slice(0, 7)) {
-        const { texts: once } = run(entry, package_);
-        expect(run(entry, once).texts).toEqual(once);
-        for (const [at, text] of package_.entries()) {
-          for (const line of text.split('\n')) if (/^\s*#/.test(line)) expect(once[at]).toContain(line);
-        }
+test('real packages change once, and keep their comments', skipFor(corpusMissing), () => {
+  for (const { files } of corpusPackages()) {
+    const texts = new Map([...files].map(([path, data]) => [path, data.toString('utf8')]));
+    const { resources } = readResources(texts);
+    const package_ = resources.map((item) => item.toText());
+    for (const entry of RUNS.slice(0, 7)) {
+      const { texts: once } = run(entry, package_);
+      expect(run(entry, once).texts).toEqual(once);
+      for (const [at, text] of package_.entries()) {
+        for (const line of text.split('\n')) if (/^\s*#/.test(line)) expect(once[at]).toContain(line);
       }
     }
-  },
-  60_000,
-);
+  }
+});

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Selector } from '../../../kptfile-schema/index.ts';
+import { runs } from '../../../test/support/runs.ts';
 import { Resource } from '../resource-list/resource.ts';
 import { configMap, kptfile, render, testFunction } from './testing.ts';
 
@@ -113,7 +114,7 @@ test('functions with selectors and exclusions do to the selected resources what 
     },
   );
   await fc.assert(run, {
-    numRuns: 150,
+    numRuns: runs(150),
     // An exclusion by no label says nothing, as the empty one: random runs meet it about once in a thousand.
     examples: [
       [

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { readResources } from './read-resources.ts';
 import { writeResources } from './write-resources.ts';
 
@@ -114,7 +115,7 @@ test('a key __proto__ is a key', () => {
   expect(resource?.get(['__proto__', 'kind'])).toBe('B');
 });
 
-test.skipIf(corpusMissing)('real packages are read, and written back as they are', { timeout: 120_000 }, () => {
+test('real packages are read, and written back as they are', { ...skipFor(corpusMissing), timeout: 120_000 }, () => {
   let count = 0;
   for (const { files } of corpusPackages()) {
     const read = readResources(new Map([...files].map(([path, data]) => [path, data.toString('utf8')])));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseDocument, stringify } from 'yaml';
+import { runs } from '../../../test/support/runs.ts';
 import { graftNode } from './graft-node.ts';
 import { plainValue } from './node-value.ts';
 import type { FieldPath } from './resource.ts';
@@ -151,7 +152,7 @@ test('what was set and deleted reads back as meant, and untouched lines stay', {
       // Written once, nothing is left to do.
       expect(again.toText()).toBe(text);
     }),
-    { numRuns: 1000 },
+    { numRuns: runs(1000) },
   );
 });
 
@@ -166,7 +167,7 @@ test('a tree that takes over what another one says says it', { timeout: 60_000 }
       expect(Resource.parse(taken.toText(), sent).value).toEqual(taken.value);
       expect(sent.isChanged).toBe(false);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });
 
@@ -183,6 +184,6 @@ test('a new scalar changes one line', { timeout: 60_000 }, () => {
       expect(after.slice(0, -2)).toEqual(before.slice(0, -2));
       expect(plainValue(Resource.parse(after.join('\n'), { file: 'a.yaml', index: 0 }).node(['end']))).toBe(end);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
 });

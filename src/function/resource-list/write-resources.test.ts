@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { readResources } from './read-resources.ts';
 import { Resource } from './resource.ts';
 import { writeResources } from './write-resources.ts';
@@ -284,24 +285,23 @@ test('two resources that were read cannot share a place', () => {
   ).toThrow(expect.objectContaining({ code: 'InvalidInput', message: expect.stringContaining(message) }));
 });
 
-test.skipIf(corpusMissing)(
-  'a label on every resource of real packages adds lines and changes none',
-  { timeout: 120_000 },
-  () => {
-    for (const { files } of corpusPackages()) {
-      const read = readResources(new Map([...files].map(([path, data]) => [path, data.toString('utf8')])));
-      for (const resource of read.resources) resource.set(['metadata', 'labels', 'added-label'], 'added');
-      for (const [path, text] of writeResources(read, read.resources)) {
-        const before = (files.get(path) as Buffer).toString('utf8').split('\n');
-        const after = new Set((text as string).split('\n'));
-        // A mapping that was written as a flow is another line then.
-        const lost = before.filter((line) => !after.has(line) && !/[{}]/.test(line));
-        expect(lost, path).toEqual([]);
-      }
-      const again = readResources(
-        new Map([...read.files, ...(writeResources(read, read.resources) as Map<string, string>)]),
-      );
-      expect(again.resources.map(({ value }) => value)).toEqual(read.resources.map(({ value }) => value));
+test('a label on every resource of real packages adds lines and changes none', {
+  ...skipFor(corpusMissing),
+  timeout: 120_000,
+}, () => {
+  for (const { files } of corpusPackages()) {
+    const read = readResources(new Map([...files].map(([path, data]) => [path, data.toString('utf8')])));
+    for (const resource of read.resources) resource.set(['metadata', 'labels', 'added-label'], 'added');
+    for (const [path, text] of writeResources(read, read.resources)) {
+      const before = (files.get(path) as Buffer).toString('utf8').split('\n');
+      const after = new Set((text as string).split('\n'));
+      // A mapping that was written as a flow is another line then.
+      const lost = before.filter((line) => !after.has(line) && !/[{}]/.test(line));
+      expect(lost, path).toEqual([]);
     }
-  },
-);
+    const again = readResources(
+      new Map([...read.files, ...(writeResources(read, read.resources) as Map<string, string>)]),
+    );
+    expect(again.resources.map(({ value }) => value)).toEqual(read.resources.map(({ value }) => value));
+  }
+});

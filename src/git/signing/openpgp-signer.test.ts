@@ -2,6 +2,7 @@ import { generateKey, type KeyOptions } from 'openpgp';
 import { afterAll, describe, expect, test } from 'vitest';
 import { initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { gpgKey, gpgVerifier, isInstalled, type Verify } from '../../../test/support/git/signing-keys.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { systemClock } from '../../foundation/clock.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { commitOf } from '../git-repository.conformance.ts';
@@ -13,7 +14,7 @@ const USER = [{ name: 'Sluice', email: 'sluice@localhost' }];
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-describe.skipIf(!isInstalled('gpg'))('OpenPGP signatures', () => {
+describe('OpenPGP signatures', skipFor(!isInstalled('gpg') && 'gpg is not installed'), () => {
   const path = initBare(`${folder.path}/repository.git`);
 
   async function signAndVerify(signer: ObjectSigner, verify: Verify): Promise<void> {

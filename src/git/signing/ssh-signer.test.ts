@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, describe, expect, test } from 'vitest';
 import { initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { isInstalled, sshKey } from '../../../test/support/git/signing-keys.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import { EMPTY_TREE } from '../git-repository.ts';
 import { openRepository } from '../open-repository.ts';
@@ -10,7 +11,7 @@ import { sshSigner } from './ssh-signer.ts';
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-describe.skipIf(!isInstalled('ssh-keygen'))('SSH signatures', () => {
+describe('SSH signatures', skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'), () => {
   const path = initBare(`${folder.path}/repository.git`);
 
   test.each([

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { fsck, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { processesWith } from '../../../test/support/git/processes.ts';
 import { newKey, type SshServer, sshServerProblem, startSshServer } from '../../../test/support/git/ssh-server.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome, RefConflictError } from '../errors.ts';
 import { commitOf } from '../git-repository.conformance.ts';
@@ -17,12 +18,12 @@ import { initRepository, openRepository } from '../open-repository.ts';
 import { withSshConfig } from './ssh-config.ts';
 
 const problem = sshServerProblem();
-const title = `remotes over ssh${problem === undefined ? '' : `, left out because ${problem}`}`;
+const title = 'remotes over ssh';
 
 const MIRROR = { refspecs: ['+refs/heads/*:refs/heads/*', '+refs/tags/*:refs/tags/*'], prune: true };
 
 /** With the own client, and with git for everything. */
-describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} (%s)`, (transport) => {
+describe.each(['auto', 'git'] as const)(`${title} (%s)`, skipFor(problem), (transport) => {
   let place: ReturnType<typeof temporaryFolder>;
   let server: SshServer;
   let folder: ReturnType<typeof temporaryFolder>;
@@ -325,7 +326,7 @@ describe.skipIf(problem !== undefined).each(['auto', 'git'] as const)(`${title} 
   }
 });
 
-describe.skipIf(problem !== undefined)(`${title}, on a server that lets no version be asked for`, () => {
+describe(`${title}, on a server that lets no version be asked for`, skipFor(problem), () => {
   test('the own client pushes, and git reads', async () => {
     const folder = temporaryFolder();
     const server = await startSshServer({ folder: folder.path, acceptsProtocol: false });

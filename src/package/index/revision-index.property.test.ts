@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runs } from '../../../test/support/runs.ts';
 import { type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid, Ref, RefUpdate } from '../../git/git-repository.ts';
@@ -93,7 +94,7 @@ test('changes taken in one after the other give the same index as a fresh look',
         await expectLikeFresh(index, shown, refs);
       }
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   );
 }, 120_000);
 

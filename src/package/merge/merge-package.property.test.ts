@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { loadAll } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { runs } from '../../../test/support/runs.ts';
 import { mergePackage } from './merge-package.ts';
 import type { PackageFiles } from './package-files.ts';
 
@@ -82,6 +83,7 @@ describe('a merge of packages', () => {
       fc.property(files, files, (local, original) => {
         expect(texts(mergePackage(local, original, original).files)).toEqual(texts(local));
       }),
+      { numRuns: runs(100) },
     );
   });
 
@@ -94,6 +96,7 @@ describe('a merge of packages', () => {
         if (!marked) expect(texts(merged)).toEqual(texts(updated));
         expect(keptLocal).toEqual([]);
       }),
+      { numRuns: runs(100) },
     );
   });
 
@@ -102,6 +105,7 @@ describe('a merge of packages', () => {
       fc.property(files, files, (original, updated) => {
         expect(meaning(mergePackage(updated, original, updated).files)).toEqual(meaning(updated));
       }),
+      { numRuns: runs(100) },
     );
   });
 
@@ -115,7 +119,7 @@ describe('a merge of packages', () => {
         if (readable) for (const [path, { data }] of merged) expect(parses(path, data)).toBe(true);
         expect(texts(mergePackage(local, original, updated).files)).toEqual(texts(merged));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     );
   });
 });

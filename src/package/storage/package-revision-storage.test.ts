@@ -114,10 +114,9 @@ test('a version that is not current is a conflict; conditions and gates can be w
   expect((await store.judge(created.metadata.name)).gates[0]?.state).toBe('Open');
   const label = { ...given, metadata: { ...given.metadata, labels: { 'kpt.dev/latest-revision': 'true' } } };
   expect(await outcomeOf(client.update(packageRevisionKind, label))).toContain('Forbidden');
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await expect.poll(() => seen.length).toBeGreaterThanOrEqual(2);
   stop.abort();
   await watching;
-  expect(seen.length).toBeGreaterThanOrEqual(2);
   expect(new Set(seen)).toEqual(new Set(['MODIFIED packages.shop.v1 Draft']));
 });
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../test/support/runs.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { KubernetesObject } from '../object.ts';
 import type { StructuralSchema } from '../schema/structural-schema.ts';
@@ -217,6 +218,6 @@ test('objects and owners are as the model says, over random schemas and historie
         if (appliesOnly) expect(owned).toEqual(new Set(model.fields.keys()));
       }
     }),
-    { numRuns: 400 },
+    { numRuns: runs(400) },
   );
 });

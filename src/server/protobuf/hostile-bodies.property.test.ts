@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/runs.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { decodeKubernetesProtobuf } from './decode-kubernetes-protobuf.ts';
 
@@ -42,7 +43,10 @@ function attempt(bytes: Uint8Array): 'read' | 'refused' {
 
 describe('whatever comes is read or refused', () => {
   test('any bytes', () => {
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => attempt(bytes) === 'refused'));
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => attempt(bytes) === 'refused'),
+      { numRuns: runs(100) },
+    );
   });
 
   test('any content in a good envelope', () => {
@@ -51,7 +55,7 @@ describe('whatever comes is read or refused', () => {
       fc.property(kinds, fc.uint8Array({ maxLength: 300 }), (kind, raw) => {
         attempt(body('v1', kind, raw));
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     );
   });
 
@@ -63,7 +67,7 @@ describe('whatever comes is read or refused', () => {
         for (const [at, value] of edits) bytes[at % bytes.length] = value;
         attempt(bytes);
       }),
-      { numRuns: 5000 },
+      { numRuns: runs(5000) },
     );
   });
 

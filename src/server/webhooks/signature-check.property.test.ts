@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/runs.ts';
 import { SignatureCheck } from './signature-check.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
@@ -77,6 +78,7 @@ describe.each(Object.entries(SENDERS))('%s', (_, { sign, secret }) => {
         const changed = flipped(Buffer.from(headers[name] ?? '', 'latin1'), bit).toString('latin1');
         expect(holds({ ...headers, [name]: changed }, body, [secret])).toBe(false);
       }),
+      { numRuns: runs(100) },
     );
   });
 
@@ -86,6 +88,7 @@ describe.each(Object.entries(SENDERS))('%s', (_, { sign, secret }) => {
         const wrong = others.filter((other) => other !== secret);
         expect(holds(sign(body), body, wrong)).toBe(false);
       }),
+      { numRuns: runs(100) },
     );
   });
 
@@ -108,6 +111,7 @@ test('a token is the secret itself, and any other text is not', () => {
       fc.pre(text !== SECRET);
       expect(holds({ 'x-gitlab-token': text }, Buffer.from('{}'))).toBe(false);
     }),
+    { numRuns: runs(100) },
   );
 });
 

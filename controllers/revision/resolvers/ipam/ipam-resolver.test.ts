@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../src/foundation/manual-clock.ts';
 import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
 import { type Fixture, fixture } from '../../../../test/support/fixture.ts';
+import { skipFor } from '../../../../test/support/skip.ts';
 import { KPTFILE } from '../../testing.ts';
 import { isIpClaim } from './ip-claim.ts';
 import { CLAIM_TYPE, type ClaimText, claimText, ipamBench } from './testing.ts';
@@ -190,51 +191,54 @@ describe('ipam resolver', () => {
       ROOT,
     );
     const present = existsSync(corpus);
-    if (!present) console.log(`skipped: no corpus at ${corpus.pathname}`);
-    test.skipIf(!present)('a UPF blueprint with claims as its functions write them', async () => {
-      for (const [name, prefix] of [
-        ['n3', '172.3.0.1/16'],
-        ['n4', '172.1.0.1/16'],
-        ['n6', '172.2.0.1/16'],
-      ] as const)
-        await at.pool(
-          name,
-          prefix,
-          { 'nephio.org/gateway': 'true', 'nephio.org/network-name': name },
-          name === 'n3' ? 'vpc-ran' : 'vpc',
-        );
-      const files = load(corpus);
-      for (const [name, instance] of [
-        ['n3', 'vpc-ran'],
-        ['n4', 'vpc'],
-        ['n6', 'vpc'],
-      ] as const)
-        files[`ipclaim_upf-example-${name}-ipv4.yaml`] = claimText(`upf-example-${name}-ipv4`, {
-          namespace: 'example',
-          annotations: {
-            'config.kubernetes.io/local-config': 'true',
-            'specializer.nephio.org/owner': `req.nephio.org/v1alpha1.Interface.${name}`,
-          },
-          spec: {
-            networkInstance: { name: instance },
-            selector: { matchLabels: { 'nephio.org/address-family': 'ipv4', 'nephio.org/network-name': name } },
-          },
+    test(
+      'a UPF blueprint with claims as its functions write them',
+      skipFor(!present && `no corpus at ${corpus.pathname}`),
+      async () => {
+        for (const [name, prefix] of [
+          ['n3', '172.3.0.1/16'],
+          ['n4', '172.1.0.1/16'],
+          ['n6', '172.2.0.1/16'],
+        ] as const)
+          await at.pool(
+            name,
+            prefix,
+            { 'nephio.org/gateway': 'true', 'nephio.org/network-name': name },
+            name === 'n3' ? 'vpc-ran' : 'vpc',
+          );
+        const files = load(corpus);
+        for (const [name, instance] of [
+          ['n3', 'vpc-ran'],
+          ['n4', 'vpc'],
+          ['n6', 'vpc'],
+        ] as const)
+          files[`ipclaim_upf-example-${name}-ipv4.yaml`] = claimText(`upf-example-${name}-ipv4`, {
+            namespace: 'example',
+            annotations: {
+              'config.kubernetes.io/local-config': 'true',
+              'specializer.nephio.org/owner': `req.nephio.org/v1alpha1.Interface.${name}`,
+            },
+            spec: {
+              networkInstance: { name: instance },
+              selector: { matchLabels: { 'nephio.org/address-family': 'ipv4', 'nephio.org/network-name': name } },
+            },
+          });
+        const name = await draft('upf', files);
+        const before = await world.store.content(name);
+        await at.reconciler()(name);
+        const after = await world.store.content(name);
+        expect(await at.addresses(name)).toEqual({
+          'upf-example-n3-ipv4': '172.3.0.2/16',
+          'upf-example-n4-ipv4': '172.1.0.2/16',
+          'upf-example-n6-ipv4': '172.2.0.2/16',
         });
-      const name = await draft('upf', files);
-      const before = await world.store.content(name);
-      await at.reconciler()(name);
-      const after = await world.store.content(name);
-      expect(await at.addresses(name)).toEqual({
-        'upf-example-n3-ipv4': '172.3.0.2/16',
-        'upf-example-n4-ipv4': '172.1.0.2/16',
-        'upf-example-n6-ipv4': '172.2.0.2/16',
-      });
-      expect(at.condition(name, 'upf-example-n3-ipv4')?.reason).toBe('req.nephio.org/v1alpha1.Interface.n3');
-      const changed = [...after.files].filter(([path, data]) => before.files.get(path)?.equals(data) !== true);
-      expect(changed.map(([path]) => path)).toEqual([
-        'Kptfile',
-        ...['n3', 'n4', 'n6'].map((each) => `ipclaim_upf-example-${each}-ipv4.yaml`),
-      ]);
-    });
+        expect(at.condition(name, 'upf-example-n3-ipv4')?.reason).toBe('req.nephio.org/v1alpha1.Interface.n3');
+        const changed = [...after.files].filter(([path, data]) => before.files.get(path)?.equals(data) !== true);
+        expect(changed.map(([path]) => path)).toEqual([
+          'Kptfile',
+          ...['n3', 'n4', 'n6'].map((each) => `ipclaim_upf-example-${each}-ipv4.yaml`),
+        ]);
+      },
+    );
   });
 });

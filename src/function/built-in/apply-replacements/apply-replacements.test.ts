@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../../test/support/corpus.ts';
+import { skipFor } from '../../../../test/support/skip.ts';
 import type { FunctionResult } from '../../function-result.ts';
 import { readResources } from '../../resource-list/read-resources.ts';
 import { runFunction } from '../support/testing.ts';
@@ -266,7 +267,7 @@ test('a hostile pattern takes no time', async () => {
   expect(messages).toHaveLength(1);
 });
 
-test.skipIf(corpusMissing)('the replacements of real packages find what they name', async () => {
+test('the replacements of real packages find what they name', skipFor(corpusMissing), async () => {
   let count = 0;
   const problems: string[] = [];
   for (const { name, files } of corpusPackages()) {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../../../test/support/runs.ts';
 import type { FunctionResult } from '../../function-result.ts';
 import { Resource } from '../../resource-list/resource.ts';
 import { kubeconform } from './kubeconform.ts';
@@ -68,5 +69,6 @@ test('whatever stands in a resource, a definition and its schema: there are find
         expect(file?.path).toBe('a.yaml');
       }
     }),
+    { numRuns: runs(100) },
   );
 });

@@ -1,0 +1,243 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { runs } from '../../test/support/runs.ts';
+import { PIPELINE_SETTLED_TYPE, SETTLED_TYPE } from './settlement.ts';
+import { KPTFILE, resolverOf } from './testing.ts';
+import { benchOf, NAME, says, writes } from './testing-bench.ts';
+
+describe('revision controller in trouble', () => {
+  let clock: ManualClock;
+  let world: Fixture;
+  let branch: string;
+  let at: ReturnType<typeof benchOf>;
+
+  beforeEach(async () => {
+    clock = new ManualClock();
+    world = await fixture(clock);
+    branch = await world.register('apps');
+    at = benchOf({ ...world, clock, recorder: world.recorder('controller:revision') });
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  test('content that does not come to rest is told, and left alone until somebody changes it', async () => {
+    await world.draft('apps/app/w1');
+    const calls: string[] = [];
+    const grow = resolverOf(
+      'grow',
+      ({ files }) => says('grow', writes('n', `${files.get('n') ?? ''}${files.has('stop') ? '' : '-1'}`)),
+      { calls },
+    );
+    const reconcile = at.reconciler([grow]);
+    await reconcile();
+    expect(at.condition(SETTLED_TYPE)).toMatchObject({ status: 'False', reason: 'NotSettled' });
+    expect(at.condition(SETTLED_TYPE)?.message).toContain('grow changes n');
+    const { content, record } = await world.store.judge(NAME);
+    expect(content.files.has('n')).toBe(false);
+    expect(record.settled).toBeUndefined();
+    const { commit } = at.revision();
+    calls.length = 0;
+    await reconcile();
+    await at.reconciler([grow])();
+    expect(calls).toEqual([]);
+    expect(at.revision().commit).toBe(commit);
+    expect(await world.events(NAME)).toEqual([
+      expect.stringContaining('NotSettled: grow changes n'),
+      expect.stringContaining('Resolved'),
+    ]);
+
+    await at.edit('stop', 'please');
+    await reconcile();
+    expect(at.condition(SETTLED_TYPE)).toBeUndefined();
+    expect(at.condition('test.dev/grow')?.status).toBe('True');
+    expect(await at.commits()).toBe(2);
+  });
+
+  test('a gate that asks for rest is opened, and closed again while something is missing', async () => {
+    await world.draft('apps/app/w1', {
+      Kptfile: `${KPTFILE}info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`,
+    });
+    const late = resolverOf('late', () => says('late'), { waitsFor: ['test.dev/human'] });
+    const reconcile = at.reconciler([late]);
+    await reconcile();
+    expect(at.condition(SETTLED_TYPE)).toMatchObject({
+      status: 'Unknown',
+      message: 'no answer yet from late (waits for test.dev/human)',
+    });
+    expect(at.revision().record?.settled).toBeUndefined();
+    await world.store.change(NAME, { conditions: [{ type: 'test.dev/human', status: 'True' }] }, ANNA);
+    await reconcile();
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: SETTLED_TYPE, state: 'Open' }]);
+    expect(at.revision().record?.settled?.resolvers).toEqual(['late']);
+  });
+
+  test('a gate that asks for a settled pipeline stays closed while nobody can run it, or nothing comes to rest', async () => {
+    const pipeline = 'pipeline:\n  mutators:\n  - image: set-labels\n';
+    const gates = `info:\n  readinessGates:\n  - conditionType: ${PIPELINE_SETTLED_TYPE}\n`;
+    await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gates}${pipeline}` });
+    const none = { render: () => Promise.reject(new SluiceError('Unavailable', 'no worker')) };
+    await expect(at.reconciler([], { renderer: none })()).rejects.toThrow('no worker');
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown', reason: 'Incomplete' });
+    const renderer = { render: async () => ({ kptfile: [] }) };
+    const restless = resolverOf('restless', ({ files }) => writes('log', `${files.get('log') ?? ''}.`));
+    await at.reconciler([restless], { renderer })();
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'Unknown' });
+    await at.edit('a.yaml', 'a: 1\n');
+    await at.reconciler([], { renderer })();
+    expect(at.condition(PIPELINE_SETTLED_TYPE)).toMatchObject({ status: 'True', reason: 'Settled' });
+  });
+
+  test('a failing resolver closes its condition once, is retried, and the others are written', async () => {
+    await world.draft('apps/app/w1');
+    let broken = true;
+    const bad = resolverOf('bad', () => {
+      if (broken) throw new Error('backend down');
+      return says('bad');
+    });
+    const reconcile = at.reconciler([bad, resolverOf('good', () => says('good'))]);
+    await expect(reconcile()).rejects.toThrow(/bad: backend down/);
+    expect(at.condition('test.dev/bad')).toMatchObject({
+      status: 'False',
+      reason: 'ResolverFailed',
+      message: 'resolver bad: backend down',
+    });
+    expect(at.condition('test.dev/good')?.status).toBe('True');
+    const { commit, record } = at.revision();
+    expect(record?.settled).toBeUndefined();
+    await expect(reconcile()).rejects.toThrow();
+    expect(at.revision().commit).toBe(commit);
+    expect(await world.events(NAME)).toEqual([
+      'ResolverFailed: bad: backend down',
+      expect.stringContaining('Resolved'),
+    ]);
+    broken = false;
+    await reconcile();
+    expect(at.condition('test.dev/bad')?.status).toBe('True');
+    expect(at.revision().record?.settled?.resolvers).toEqual(['bad', 'good']);
+  });
+
+  test('resolvers that wait for each other are told on the drafts that they are for, and nothing is complete', async () => {
+    await world.draft('apps/app/w1');
+    const a = resolverOf('a', () => says('a'), { waitsFor: ['test.dev/b'] });
+    const b = resolverOf('b', () => says('b'), { waitsFor: ['test.dev/a'] });
+    const reconcile = at.reconciler([a, b, resolverOf('c', () => says('c'))]);
+    await reconcile();
+    expect(at.condition(SETTLED_TYPE)).toMatchObject({ status: 'False', reason: 'ResolverCycle' });
+    expect(at.condition('test.dev/c')?.status).toBe('True');
+    expect(at.condition('test.dev/a')).toBeUndefined();
+    expect(at.revision().record?.settled).toBeUndefined();
+    const { etag } = at.revision();
+    await reconcile();
+    expect(at.revision().etag).toBe(etag);
+    expect(await world.events(NAME)).toEqual([
+      expect.stringContaining('ResolverCycle: resolvers wait for each other'),
+      expect.anything(),
+    ]);
+  });
+
+  test('when the budget of commits is used up, that is an event and a wait', async () => {
+    await at.policy({ commitBudgetPerHour: 1 });
+    await world.draft('apps/app/w1');
+    let turn = 0;
+    const reconcile = at.reconciler([resolverOf('a', () => says('a', writes('n', String(turn))))]);
+    await reconcile();
+    clock.advance(600_000);
+    turn = 1;
+    await at.edit('x', '1');
+    const { commit } = at.revision();
+    const fifty = { requeueAfter: 3_000_000, reason: 'the budget of commits is used up' };
+    expect(await reconcile()).toEqual(fifty);
+    expect(await reconcile()).toEqual(fifty);
+    expect(at.revision().commit).toBe(commit);
+    expect((await world.events(NAME)).filter((event) => event.startsWith('BudgetExhausted'))).toHaveLength(1);
+    clock.advance(3_000_000);
+    await reconcile();
+    expect((await world.store.content(NAME)).files.get('n')?.toString()).toBe('1');
+  });
+
+  test('a Kptfile that cannot be read is told once and left alone', async () => {
+    await world.draft('apps/app/w1');
+    await world.push(branch, { 'app/Kptfile': 'kind: [\n' }, 'drafts/app/w1');
+    await world.store.repository('apps').refresh();
+    const { etag } = at.revision();
+    const reconcile = at.reconciler([resolverOf('a', () => says('a'))]);
+    await reconcile();
+    await reconcile();
+    expect(at.revision().etag).toBe(etag);
+    expect(await world.events(NAME)).toEqual([expect.stringMatching(/^KptfileUnreadable: /)]);
+  });
+
+  test('where each resolver may give only its own, each gets a commit of its own', async () => {
+    await at.policy({
+      givers: ['a', 'b'].map((name) => ({ conditionType: `test.dev/${name}`, actors: [`resolver:${name}`] })),
+    });
+    const gate = `info:\n  readinessGates:\n  - conditionType: ${SETTLED_TYPE}\n`;
+    await world.draft('apps/app/w1', { Kptfile: `${KPTFILE}${gate}` });
+    const reconcile = at.reconciler([resolverOf('a', () => says('a')), resolverOf('b', () => says('b'))]);
+    expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
+    expect(await reconcile()).toMatchObject({ requeueAfter: 0 });
+    // What the controller itself has to say comes last.
+    expect(await reconcile()).toEqual({});
+    expect(['a', 'b'].map((name) => at.verdict(`test.dev/${name}`)?.by)).toEqual(['resolver:a', 'resolver:b']);
+    expect(at.revision().record?.settled?.resolvers).toEqual(['a', 'b']);
+    expect(await at.commits()).toBe(3);
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ state: 'Open' }]);
+    const { etag } = at.revision();
+    await reconcile();
+    expect(at.revision().etag).toBe(etag);
+  });
+
+  test('what no policy lets a resolver say is told and left out, without a loop', async () => {
+    await at.policy({ givers: [{ conditionType: 'test.dev/a', actors: ['anna'] }] });
+    await world.draft('apps/app/w1');
+    const reconcile = at.reconciler([resolverOf('a', () => says('a', writes('n', '1')))]);
+    await reconcile();
+    const { etag } = at.revision();
+    await at.reconciler([resolverOf('a', () => says('a', writes('n', '1')))])();
+    expect(at.revision().etag).toBe(etag);
+    expect(at.condition('test.dev/a')).toBeUndefined();
+    expect(at.revision().record?.settled).toBeUndefined();
+    expect(await world.events(NAME)).toContainEqual(
+      expect.stringMatching(/^GiverRefused: resolver:a: policy p\d+ lets only anna give test.dev\/a/),
+    );
+  });
+
+  test('a condition that another one wrote into the package is given anew by the resolver that claims it', async () => {
+    await world.draft('apps/app/w1');
+    await world.store.change(NAME, says('a') as { conditions: [] }, ANNA);
+    await at.reconciler([resolverOf('a', () => says('a'))])();
+    expect(at.verdict('test.dev/a')?.by).toBe('resolver:a');
+    expect(await at.commits()).toBe(0);
+  });
+
+  test('property: never more than one commit a time, none the second time, and none at all without rest', async () => {
+    const machine = fc.record({ reads: fc.nat(2), writes: fc.nat(2), step: fc.nat(2), limit: fc.nat(4) });
+    let count = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.array(machine, { minLength: 1, maxLength: 3 }), async (machines) => {
+        const name = (await world.draft(`apps/p${count++}/w1`)).name;
+        const resolvers = machines.map(({ reads, writes: target, step, limit }, index) =>
+          resolverOf(`r${index}`, ({ files }) => {
+            const next = (Number(files.get(`c${reads}`) ?? 0) + step) % (limit + 1);
+            return says(`r${index}`, writes(`c${target}`, String(next)));
+          }),
+        );
+        const reconcile = at.reconciler(resolvers);
+        const before = at.revision(name);
+        await reconcile(name);
+        const after = at.revision(name);
+        expect(after.tip.parents).toEqual([before.commit]);
+        const stopped = at.condition(SETTLED_TYPE, name)?.reason === 'NotSettled';
+        const { files, content } = await world.store.content(name);
+        expect(files.has('c0') || files.has('c1') || files.has('c2')).toBe(!stopped);
+        expect(after.record?.settled?.content).toBe(stopped ? undefined : content);
+        await reconcile(name);
+        await at.reconciler(resolvers)(name);
+        expect(at.revision(name).etag).toBe(after.etag);
+      }),
+      { numRuns: runs(25) },
+    );
+  });
+});

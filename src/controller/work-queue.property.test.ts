@@ -1,0 +1,244 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
+import { ManualClock, settle } from '../foundation/manual-clock.ts';
+import { WorkQueue } from './work-queue.ts';
+
+function setUp(options: { baseDelay?: number; maxDelay?: number } = {}) {
+  const clock = new ManualClock(0);
+  return { clock, queue: new WorkQueue<string>({ clock, keyOf: (item) => item, ...options }) };
+}
+
+/** What is ready now, given back at once. */
+async function drain(queue: WorkQueue<string>): Promise<string[]> {
+  const taken: string[] = [];
+  while (queue.metrics().depth > 0) {
+    const item = await queue.take();
+    if (item === undefined) break;
+    taken.push(item);
+  }
+  for (const item of taken) queue.done(item);
+  return taken;
+}
+
+describe('WorkQueue', () => {
+  test('an item that is added twice comes out once, in the order of the first add', async () => {
+    const { queue } = setUp();
+    for (const item of ['a', 'b', 'a']) queue.add(item);
+    expect(await drain(queue)).toEqual(['a', 'b']);
+  });
+
+  test('an item that is added while it is worked on comes again, after the others', async () => {
+    const { queue } = setUp();
+    queue.add('a');
+    expect(await queue.take()).toBe('a');
+    queue.add('a');
+    queue.add('b');
+    expect(queue.metrics().depth).toBe(1);
+    queue.done('a');
+    expect(await drain(queue)).toEqual(['b', 'a']);
+  });
+
+  test('of two delays the earlier holds, whichever comes first', async () => {
+    for (const delays of [
+      [100, 50],
+      [50, 100],
+    ]) {
+      const { clock, queue } = setUp();
+      for (const delay of delays) queue.addAfter('a', delay, `${delay} ms`);
+      expect(queue.waiting()).toMatchObject([{ key: 'a', due: 50, cause: 'time', reason: '50 ms' }]);
+      clock.advance(49);
+      expect(queue.metrics().depth).toBe(0);
+      clock.advance(1);
+      expect(await drain(queue)).toEqual(['a']);
+      clock.advance(1000);
+      expect(queue.metrics().depth).toBe(0);
+    }
+  });
+
+  test('an add ends a wait, and a delay does not put off what is ready', async () => {
+    const { clock, queue } = setUp();
+    queue.addAfter('a', 100);
+    queue.add('a');
+    queue.addAfter('a', 10);
+    expect(queue.waiting()).toEqual([]);
+    expect(await drain(queue)).toEqual(['a']);
+    clock.advance(1000);
+    expect(queue.metrics().depth).toBe(0);
+  });
+
+  test('failures wait 5 ms, doubling up to the limit, until forgotten; each item for itself', () => {
+    const { clock, queue } = setUp();
+    const delays: number[] = [];
+    for (let failure = 0; failure < 22; failure += 1) {
+      queue.addRateLimited('a');
+      const due = queue.waiting()[0]?.due ?? Number.NaN;
+      delays.push(due - clock.now());
+      clock.advance(due - clock.now());
+      void queue.take();
+      queue.done('a');
+    }
+    expect(delays.slice(0, 4)).toEqual([5, 10, 20, 40]);
+    expect(delays.at(-1)).toBe(1_000_000);
+    queue.addRateLimited('b');
+    expect(queue.waiting()[0]).toMatchObject({ key: 'b', due: clock.now() + 5, cause: 'backoff' });
+    queue.forget('a');
+    queue.addRateLimited('a');
+    expect(queue.failures('a')).toBe(1);
+    expect(queue.metrics().retries).toBe(24);
+  });
+
+  test('only what waits for a time is quiet', async () => {
+    const { clock, queue } = setUp();
+    expect(queue.isQuiet()).toBe(true);
+    queue.addAfter('a', 1000);
+    expect(queue.isQuiet()).toBe(true);
+    queue.addRateLimited('a');
+    expect(queue.isQuiet()).toBe(false);
+    expect(queue.isQuiet(1)).toBe(true);
+    clock.advance(5);
+    expect(queue.isQuiet(1)).toBe(false);
+    expect(await queue.take()).toBe('a');
+    expect(queue.isQuiet()).toBe(false);
+    queue.done('a');
+    expect(queue.isQuiet()).toBe(true);
+  });
+
+  test('close ends takers and drops what waits', async () => {
+    const { clock, queue } = setUp();
+    const pending = queue.take();
+    queue.addAfter('a', 10);
+    queue.close();
+    expect(await pending).toBeUndefined();
+    expect(await queue.take()).toBeUndefined();
+    queue.add('b');
+    expect(queue.metrics()).toMatchObject({ depth: 0, waiting: 0 });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('against a model: random operations, several workers', async () => {
+    const operation = fc.oneof(
+      fc.record({ kind: fc.constant('add' as const), item: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constant('after' as const), item: fc.constantFrom('a', 'b', 'c'), delay: fc.nat(50) }),
+      fc.record({ kind: fc.constant('fail' as const), item: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constant('take' as const) }),
+      fc.record({ kind: fc.constant('done' as const), item: fc.constantFrom('a', 'b', 'c') }),
+      fc.record({ kind: fc.constant('advance' as const), by: fc.nat(60) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(operation, { maxLength: 60 }), async (operations) => {
+        const { clock, queue } = setUp();
+        const model = new Model();
+        for (const step of operations) {
+          if (step.kind === 'add') {
+            queue.add(step.item);
+            model.add(step.item);
+          } else if (step.kind === 'after') {
+            queue.addAfter(step.item, step.delay);
+            model.wait(step.item, step.delay, clock.now());
+          } else if (step.kind === 'fail') {
+            const delay = 5 * 2 ** queue.failures(step.item);
+            queue.addRateLimited(step.item);
+            model.wait(step.item, delay, clock.now());
+          } else if (step.kind === 'advance') {
+            clock.advance(step.by);
+            model.advance(clock.now());
+          } else if (step.kind === 'done') {
+            queue.done(step.item);
+            model.done(step.item);
+          } else if (model.ready.length > 0) {
+            const item = await queue.take();
+            expect(item).toBe(model.take());
+          }
+          expect(queue.metrics()).toMatchObject({
+            depth: model.ready.length,
+            processing: model.processing.size,
+            waiting: model.waits.size,
+          });
+          expect(new Map(queue.waiting().map(({ key, due }) => [key, due]))).toEqual(model.waits);
+        }
+      }),
+      { numRuns: runs(1500) },
+    );
+  });
+
+  test('every add is followed by a take, and one item is never in two hands', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat(4), { maxLength: 40 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (adds, workers) => {
+          const { queue } = setUp();
+          const inHand = new Set<string>();
+          const lastSeen = new Map<string, number>();
+          let step = 0;
+          const work = async () => {
+            for (let item = await queue.take(); item !== undefined; item = await queue.take()) {
+              expect(inHand.has(item)).toBe(false);
+              inHand.add(item);
+              lastSeen.set(item, step);
+              await settle();
+              inHand.delete(item);
+              queue.done(item);
+            }
+          };
+          const running = Array.from({ length: workers }, work);
+          const added = new Map<string, number>();
+          for (const number of adds) {
+            step += 1;
+            added.set(`item-${number}`, step);
+            queue.add(`item-${number}`);
+            if (number === 0) await settle();
+          }
+          while (!queue.isQuiet()) await settle();
+          for (const [item, when] of added) expect(lastSeen.get(item)).toBeGreaterThanOrEqual(when);
+          queue.close();
+          await Promise.all(running);
+        },
+      ),
+      { numRuns: runs(100) },
+    );
+  });
+});
+
+/** The same rules, as plainly as they can be said. */
+class Model {
+  ready: string[] = [];
+  readonly processing = new Set<string>();
+  readonly again = new Set<string>();
+  readonly waits = new Map<string, number>();
+
+  add(item: string): void {
+    this.waits.delete(item);
+    if (this.processing.has(item)) this.again.add(item);
+    else if (!this.ready.includes(item)) this.ready.push(item);
+  }
+
+  wait(item: string, delay: number, now: number): void {
+    if (delay === 0) {
+      this.add(item);
+      return;
+    }
+    if (this.ready.includes(item) || this.again.has(item)) return;
+    const old = this.waits.get(item);
+    if (old !== undefined && old <= now + delay) return;
+    // The map keeps the order in which the timers were set, which decides between items that are due together.
+    this.waits.delete(item);
+    this.waits.set(item, now + delay);
+  }
+
+  advance(now: number): void {
+    const due = [...this.waits].filter(([, at]) => at <= now).sort((left, right) => left[1] - right[1]);
+    for (const [item] of due) this.add(item);
+  }
+
+  take(): string | undefined {
+    const item = this.ready.shift();
+    if (item !== undefined) this.processing.add(item);
+    return item;
+  }
+
+  done(item: string): void {
+    if (this.processing.delete(item) && this.again.delete(item)) this.ready.push(item);
+  }
+}

@@ -1,0 +1,190 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { compileExpression, type ExpressionErrorDetails } from './expression.ts';
+
+const self = {
+  metadata: { name: 'web', labels: { tier: 'front', 'app.example.org/part': 'x' } },
+  spec: { replicas: 3, ratio: 0.5, gates: ['a', 'b'], parts: [{ name: 'p', size: 1 }, { name: 'q' }] },
+};
+
+function failureOf(action: () => unknown): SluiceError<ExpressionErrorDetails> {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof SluiceError) return error as SluiceError<ExpressionErrorDetails>;
+    throw error;
+  }
+  throw new Error('no error');
+}
+
+describe('evaluate', () => {
+  test.each([
+    ['self.spec.replicas + 1 == 4', true],
+    ['self.spec.replicas', 3],
+    ['self.spec.ratio * 2.0', 1],
+    ["self.metadata.labels['app.example.org/part']", 'x'],
+    ["self.spec.gates.all(gate, gate in ['a', 'b', 'c'])", true],
+    ['self.spec.parts.filter(part, has(part.size)).map(part, part.name)', ['p']],
+    ["{'a': [1, 2.5], 'b': {'c': null}}", { a: [1, 2.5], b: { c: null } }],
+    ["duration('90m')", '5400s'],
+    ["timestamp('2026-01-02T03:04:05Z')", '2026-01-02T03:04:05.000Z'],
+    ["self.metadata.name.matches('^w[a-z]+$')", true],
+    ["has(self.spec.missing) ? 'yes' : 'no'", 'no'],
+    ['9007199254740991 * 4', 36028797018963964n],
+    ['type(self.spec.replicas) == int', true],
+    ['self.spec.parts.exists_one(part, has(part.size))', true],
+  ])('%s', (text, expected) => {
+    expect(compileExpression(text, ['self']).evaluate({ self })).toEqual(expected);
+  });
+
+  test('an expression is compiled once', () => {
+    expect(compileExpression('self.spec.replicas > 1', ['self'])).toBe(
+      compileExpression('self.spec.replicas > 1', ['self']),
+    );
+  });
+
+  test('test wants a boolean', () => {
+    expect(compileExpression('self.spec.replicas == 3', ['self']).test({ self })).toBe(true);
+    const error = failureOf(() => compileExpression('self.spec.replicas', ['self']).test({ self }));
+    expect(error.code).toBe('InvalidInput');
+    expect(error.message).toContain('gives number, expected true or false');
+  });
+
+  test('integers, however large the number, stay what they are', () => {
+    const identity = compileExpression('x', ['x']);
+    const value = fc.oneof(fc.integer(), fc.string(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true }));
+    const any = fc.oneof(value, fc.array(value), fc.dictionary(fc.string(), value));
+    fc.assert(
+      fc.property(any, (x) => {
+        expect(identity.evaluate({ x })).toEqual(x);
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+});
+
+describe('errors name the place', () => {
+  test('syntax', () => {
+    const error = failureOf(() => compileExpression('self.a &&\n  && self.b', ['self']));
+    expect(error.code).toBe('InvalidInput');
+    expect(error.details?.position).toEqual({ offset: 7, line: 1, column: 8 });
+  });
+
+  test('a name that is no variable, an inherited one among them', () => {
+    for (const [text, column] of [
+      ['self.a + other', 10],
+      ['constructor', 1],
+      ['__proto__', 1],
+      ['[1].exists(x, y)', 15],
+      ['[1].exists(x, true) && x', 24],
+    ] as const) {
+      const error = failureOf(() => compileExpression(text, ['self']));
+      expect(error.message).toContain('is not known; known are self');
+      expect(error.details?.position?.column).toBe(column);
+    }
+  });
+
+  test('a field that is not there, a division by zero, a variable without a value', () => {
+    const missing = failureOf(() => compileExpression('self.spec.nothing > 1', ['self']).evaluate({ self }));
+    expect(missing).toMatchObject({ code: 'InvalidInput' });
+    expect(missing.message).toContain('nothing');
+    expect(missing.details?.position?.line).toBe(1);
+    expect(failureOf(() => compileExpression('1 / 0', []).evaluate({}))).toMatchObject({ code: 'InvalidInput' });
+    const unbound = failureOf(() => compileExpression('self.x', ['self']).evaluate({}));
+    expect(unbound.message).toContain('variable self has no value');
+  });
+
+  test('inherited fields are no fields', () => {
+    for (const text of ['self.constructor', 'self.__proto__', "self['toString']"])
+      expect(failureOf(() => compileExpression(text, ['self']).evaluate({ self })).code).toBe('InvalidInput');
+  });
+});
+
+describe('an expensive expression ends', () => {
+  const items = Array.from({ length: 300 }, (_, index) => index);
+
+  test('loops in loops', () => {
+    const text = 'x.all(a, x.all(b, x.exists(c, a + b + c < 0 || a + b + c >= 0)))';
+    const error = failureOf(() => compileExpression(text, ['x'], { rounds: 5000 }).evaluate({ x: items }));
+    expect(error).toMatchObject({ code: 'LimitExceeded' });
+  });
+
+  test('loops over what the expression itself makes', () => {
+    const list = `[${items.slice(0, 100).join(',')}]`;
+    const text = `${list}.map(a, ${list}.map(b, ${list}.map(c, a + b + c)))`;
+    expect(failureOf(() => compileExpression(text, []).evaluate({}))).toMatchObject({ code: 'LimitExceeded' });
+  });
+
+  test('errors in a loop do not hide that the budget is spent', () => {
+    const text = 'x.all(a, x.all(b, 1 / 0 == 1)) || true';
+    const error = failureOf(() => compileExpression(text, ['x'], { rounds: 100 }).evaluate({ x: items }));
+    expect(error).toMatchObject({ code: 'LimitExceeded' });
+  });
+
+  test('comparing large values in a loop meets the time limit', () => {
+    const big = Array.from({ length: 20_000 }, (_, index) => index);
+    const compiled = compileExpression('x.all(a, !(-1 in x))', ['x'], { milliseconds: 20 });
+    expect(failureOf(() => compiled.evaluate({ x: big }))).toMatchObject({ code: 'LimitExceeded' });
+  });
+
+  test('one evaluation that was too expensive does not spoil the next', () => {
+    const compiled = compileExpression('x.all(a, a >= 0)', ['x'], { rounds: 100 });
+    expect(failureOf(() => compiled.evaluate({ x: items })).code).toBe('LimitExceeded');
+    expect(compiled.evaluate({ x: items.slice(0, 50) })).toBe(true);
+  });
+
+  test('a regular expression that backtracking engines choke on', () => {
+    const text = "x.matches('^(a+)+$') || x.matches('(x+x+)+y') || x.matches('(.*)*b$')";
+    expect(compileExpression(text, ['x']).evaluate({ x: `${'a'.repeat(5000)}!` })).toBe(false);
+  });
+
+  test('texts, trees and inputs beyond the limits', () => {
+    const limited = (text: string) => failureOf(() => compileExpression(text, ['x'])).code;
+    expect(limited(`${'1 + '.repeat(2000)}1`)).toBe('LimitExceeded');
+    expect(limited('('.repeat(2000) + ')'.repeat(2000))).toBe('LimitExceeded');
+    expect(limited(`${'['.repeat(150)}1${']'.repeat(150)}`)).toBe('LimitExceeded');
+    expect(limited(Array(1023).fill('x').join('||'))).toBe('LimitExceeded');
+    const x = Array.from({ length: 10 }, () => items);
+    const error = failureOf(() => compileExpression('size(x)', ['x'], { values: 1000 }).evaluate({ x }));
+    expect(error).toMatchObject({ code: 'LimitExceeded' });
+  });
+});
+
+test('any text either compiles or is refused with a SluiceError', () => {
+  const word = fc.constantFrom(
+    'x',
+    '1',
+    '"s"',
+    '.',
+    '(',
+    ')',
+    '[',
+    ']',
+    '{',
+    '}',
+    ':',
+    '?',
+    '&&',
+    '||',
+    '!',
+    '-',
+    ' in ',
+    ',',
+    '.map(a,',
+    'r"',
+    '\n',
+    '//',
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), (words) => {
+      try {
+        compileExpression(words.join(''), ['x']).evaluate({ x: [1, 'a'] });
+      } catch (error) {
+        expect(error).toBeInstanceOf(SluiceError);
+      }
+    }),
+    { numRuns: runs(2000) },
+  );
+});

@@ -1,0 +1,383 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { runs } from '../../../test/support/runs.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import { formatCommitMessage, parseCommitMessage } from '../commit-message.ts';
+import { RECORD_REFS, type RepositoryLayout } from '../layout.ts';
+import { classify, type Finding, type FindingKind, type Knowledge } from './classify.ts';
+import type { PublicationFacts } from './publication.ts';
+import { Driver } from './testing/driver.ts';
+import { PACKAGE } from './testing/package-data.ts';
+import { LAYOUT } from './testing/world.ts';
+
+const root: RepositoryLayout = { branch: 'main', directory: '', recordPrefix: RECORD_REFS };
+const DRAFT = 'refs/heads/drafts/upf/w1';
+const PROPOSED = 'refs/heads/proposed/upf/w1';
+const TAG = 'refs/tags/upf/v1';
+const MARK = 'refs/heads/deletionProposed/upf/v1';
+const MAIN = 'refs/heads/main';
+const RECORD = 'refs/sluice/records/u1';
+
+const ignorant: Knowledge = {
+  publication: () => undefined,
+  isAncestor: () => undefined,
+  ownCommit: () => false,
+  mainCommits: () => undefined,
+  revisionOf: () => undefined,
+  decided: () => false,
+};
+
+function approval(record = true): PublicationFacts {
+  const message = formatCommitMessage('Approving package revision upf/1', {
+    annotation: { package: 'upf', workspaceName: 'w1', revision: '1' },
+    context: { actor: { name: 'ann' }, face: 'cli' },
+    action: 'approve',
+    ...(record ? { record: { verdicts: [], steps: [], content: 'c' } } : {}),
+  });
+  return {
+    parents: 2,
+    subject: '',
+    commit: parseCommitMessage(message),
+    path: 'upf',
+    version: 'v1',
+    gates: [],
+    conditions: new Map(),
+  };
+}
+
+type Refs = Readonly<Record<string, Oid>>;
+
+function look(before: Refs, after: Refs, knowledge: Partial<Knowledge> = {}): Finding[] {
+  const rest = { 'refs/heads/unrelated': 'x' };
+  return classify(
+    new Map(Object.entries({ ...rest, ...before })),
+    new Map(Object.entries({ ...rest, ...after })),
+    root,
+    {
+      ...ignorant,
+      ...knowledge,
+    },
+  );
+}
+
+const isAncestor = (answer: boolean) => ({ isAncestor: () => answer });
+const decided = { decided: () => true };
+const own = { ownCommit: () => true };
+const line = (...commits: [string | undefined, number][]) => ({
+  mainCommits: () => commits.map(([action, parents], index) => ({ oid: `m${index}`, action, parents })),
+});
+
+describe('the table', () => {
+  test.each<[string, Refs, Refs, Partial<Knowledge>, FindingKind, boolean]>([
+    ['a new draft', {}, { [DRAFT]: 'a' }, {}, 'DraftCreated', true],
+    [
+      'a draft beside a proposed one',
+      { [PROPOSED]: 'a' },
+      { [PROPOSED]: 'a', [DRAFT]: 'b' },
+      {},
+      'DraftCreated',
+      false,
+    ],
+    ['a draft that moved on', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, isAncestor(true), 'DraftPushed', true],
+    ['a draft, nobody knows how', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, {}, 'DraftPushed', true],
+    ['a rewritten draft', { [DRAFT]: 'a' }, { [DRAFT]: 'b' }, isAncestor(false), 'DraftRewritten', true],
+    ['a draft that is gone', { [DRAFT]: 'a' }, {}, {}, 'DraftRemoved', true],
+    ['a push that proposes', { [DRAFT]: 'a' }, { [PROPOSED]: 'a' }, {}, 'Moved', false],
+    ['a push that proposes a commit of Sluice', { [DRAFT]: 'a' }, { [PROPOSED]: 'a' }, own, 'Moved', false],
+    ['a proposal', { [DRAFT]: 'a' }, { [PROPOSED]: 'a' }, decided, 'Moved', true],
+    ['a push that rejects', { [PROPOSED]: 'a' }, { [DRAFT]: 'a' }, {}, 'Moved', false],
+    ['a rejection', { [PROPOSED]: 'a' }, { [DRAFT]: 'a' }, decided, 'Moved', true],
+    ['a proposed branch out of nothing', {}, { [PROPOSED]: 'a' }, {}, 'ProposedCreated', false],
+    ['created and proposed', {}, { [PROPOSED]: 'a' }, decided, 'ProposedCreated', true],
+    [
+      'a push to a proposed branch',
+      { [PROPOSED]: 'a' },
+      { [PROPOSED]: 'b' },
+      isAncestor(true),
+      'ProposedPushed',
+      false,
+    ],
+    ['a condition given to a proposed one', { [PROPOSED]: 'a' }, { [PROPOSED]: 'b' }, own, 'ProposedPushed', true],
+    ['a proposed branch that is gone', { [PROPOSED]: 'a' }, {}, {}, 'ProposedRemoved', true],
+    ['a tag that cannot be read', {}, { [TAG]: 't' }, {}, 'Published', false],
+    ['a tag of the kernel', {}, { [TAG]: 't' }, { publication: () => approval() }, 'Published', true],
+    ['a tag without record', {}, { [TAG]: 't' }, { publication: () => approval(false) }, 'Published', false],
+    ['a tag on anything, whoever says what', {}, { [TAG]: 't' }, { ...decided, ...own }, 'Published', false],
+    [
+      'a moved tag',
+      { [TAG]: 't' },
+      { [TAG]: 'u' },
+      { publication: () => approval(), ...decided, ...own },
+      'TagMoved',
+      false,
+    ],
+    ['a removed tag', { [TAG]: 't' }, {}, own, 'TagRemoved', false],
+    ['a removed tag, its mark still there', { [TAG]: 't', [MARK]: 't' }, { [MARK]: 't' }, {}, 'TagRemoved', false],
+    ['a removed tag, its mark too', { [TAG]: 't', [MARK]: 't' }, {}, {}, 'TagRemoved', true],
+    ['a deletion', { [TAG]: 't' }, {}, decided, 'TagRemoved', true],
+    ['a mark', { [TAG]: 't' }, { [TAG]: 't', [MARK]: 't' }, {}, 'DeletionProposed', true],
+    ['a mark on nothing', {}, { [MARK]: 't' }, {}, 'DeletionProposed', false],
+    [
+      'a mark on the package on main',
+      {},
+      { 'refs/heads/deletionProposed/upf/main': 'm' },
+      {},
+      'DeletionProposed',
+      true,
+    ],
+    ['a mark undone', { [TAG]: 't', [MARK]: 't' }, { [TAG]: 't' }, {}, 'DeletionUndone', true],
+    ['a push to main', { [MAIN]: 'm' }, { [MAIN]: 'n' }, line([undefined, 1]), 'MainMoved', false],
+    ['an approval', { [MAIN]: 'm' }, { [MAIN]: 'n' }, line(['approve', 2]), 'MainMoved', true],
+    [
+      'approvals and a removal',
+      { [MAIN]: 'm' },
+      { [MAIN]: 'n' },
+      line(['approve', 2], ['delete', 1], ['approve', 2]),
+      'MainMoved',
+      true,
+    ],
+    [
+      'a push below an approval',
+      { [MAIN]: 'm' },
+      { [MAIN]: 'n' },
+      { ...line(['approve', 2], [undefined, 1]), ...own },
+      'MainMoved',
+      false,
+    ],
+    ['a draft put on main', { [MAIN]: 'm' }, { [MAIN]: 'n' }, { ...line(['edit', 1]), ...own }, 'MainMoved', false],
+    ['a merge that quotes an approval', { [MAIN]: 'm' }, { [MAIN]: 'n' }, line(['approve', 1]), 'MainMoved', false],
+    ['main set back', { [MAIN]: 'm' }, { [MAIN]: 'n' }, line(), 'MainMoved', false],
+    ['main rewritten', { [MAIN]: 'm' }, { [MAIN]: 'n' }, own, 'MainMoved', false],
+    ['main that appears', {}, { [MAIN]: 'm' }, {}, 'MainMoved', false],
+    ['main that Sluice created', {}, { [MAIN]: 'm' }, line(['create-branch', 0]), 'MainMoved', true],
+    ['main that is gone', { [MAIN]: 'm' }, {}, own, 'MainRemoved', false],
+    ['a record', {}, { [RECORD]: 'r' }, own, 'RecordChanged', true],
+    ['the next record', { [RECORD]: 'r' }, { [RECORD]: 's' }, { ...own, ...isAncestor(true) }, 'RecordChanged', true],
+    [
+      'a rewritten record',
+      { [RECORD]: 'r' },
+      { [RECORD]: 's' },
+      { ...own, ...isAncestor(false) },
+      'RecordChanged',
+      false,
+    ],
+    ['something for a record', { [RECORD]: 'r' }, { [RECORD]: 's' }, isAncestor(true), 'RecordChanged', false],
+    ['a record of nobody, removed', { [RECORD]: 'r' }, {}, {}, 'RecordRemoved', true],
+  ])('%s', (_, before, after, knowledge, kind, inBand) => {
+    const findings = look(before, after, knowledge);
+    expect(findings.map((finding) => [finding.kind, finding.inBand])).toEqual([[kind, inBand]]);
+    expect(findings[0]?.message).toMatch(/^.{10,250}$/);
+  });
+
+  test('a record matters while its draft is there', () => {
+    const revisionOf = () => ({ package: 'upf', workspace: 'w1' });
+    expect(look({ [DRAFT]: 'a', [RECORD]: 'r' }, { [DRAFT]: 'a' }, { revisionOf })).toMatchObject([
+      { kind: 'RecordRemoved', inBand: false, package: 'upf', workspace: 'w1' },
+    ]);
+    expect(look({ [DRAFT]: 'a', [RECORD]: 'r' }, {}, { revisionOf })).toMatchObject([
+      { kind: 'DraftRemoved' },
+      { kind: 'RecordRemoved', inBand: true },
+    ]);
+  });
+
+  test('a branch that became a tag is told once', () => {
+    for (const branch of [DRAFT, PROPOSED]) {
+      const findings = look({ [branch]: 'a' }, { [TAG]: 't' }, { publication: () => approval() });
+      expect(findings).toMatchObject([{ kind: 'Published', ref: TAG, package: 'upf', version: 'v1', inBand: true }]);
+    }
+    const other = look({ 'refs/heads/proposed/upf/w2': 'a' }, { [TAG]: 't' }, { publication: () => approval() });
+    expect(other.map(({ kind }) => kind)).toEqual(['ProposedRemoved', 'Published']);
+  });
+
+  test('a finding names its refs and what was there', () => {
+    expect(look({ [DRAFT]: 'a' }, { [PROPOSED]: 'b' })).toEqual([
+      {
+        kind: 'Moved',
+        ref: PROPOSED,
+        package: 'upf',
+        workspace: 'w1',
+        before: 'a',
+        after: 'b',
+        inBand: false,
+        message: 'upf/w1 went from draft to proposed by a plain push, so no gate was asked for yet',
+      },
+    ]);
+    expect(look({}, { [TAG]: 't' }, { publication: () => approval(false) })[0]).toMatchObject({
+      reason: 'NoApprovalRecord',
+      message: 'the approval of upf/v1 carries no readable record',
+    });
+  });
+
+  test('at the first look nothing has moved', () => {
+    const after = new Map([
+      [MAIN, 'm'],
+      [DRAFT, 'a'],
+      [TAG, 't'],
+    ]);
+    const findings = classify(new Map(), after, root, { ...ignorant, publication: () => approval() });
+    expect(findings.map(({ kind, inBand }) => [kind, inBand])).toEqual([
+      ['DraftCreated', true],
+      ['Published', true],
+    ]);
+  });
+
+  test('refs of other directories, tools and people say nothing', () => {
+    const scoped = { ...root, directory: 'net' };
+    const after = new Map(
+      [
+        'refs/heads/drafts/upf/w1',
+        'refs/tags/v1',
+        'refs/tags/upf/v1',
+        'refs/pull/1/head',
+        'refs/notes/x',
+        'HEAD',
+        '',
+        '__proto__',
+      ].map((ref) => [ref, 'x']),
+    );
+    expect(classify(new Map([['refs/heads/x', 'x']]), after, scoped, ignorant)).toEqual([]);
+    expect(classify(after, new Map([['refs/heads/x', 'x']]), scoped, ignorant)).toEqual([]);
+  });
+
+  test('a name cannot steer a terminal', () => {
+    const [finding] = look({}, { 'refs/heads/drafts/upf/\u009b31m\u2028x': 'a' });
+    expect(finding?.message).toBe('the draft upf/ 31m x is new');
+  });
+});
+
+describe('whatever happens', () => {
+  const ref = fc.constantFrom(
+    DRAFT,
+    PROPOSED,
+    TAG,
+    MARK,
+    MAIN,
+    RECORD,
+    'refs/tags/upf/v2.0.0',
+    'refs/heads/drafts/upf/w2',
+    'refs/heads/x',
+    '__proto__',
+  );
+  const refs = fc
+    .dictionary(ref, fc.constantFrom('a', 'b', 'c'), { maxKeys: 8 })
+    .map((value) => new Map(Object.entries(value)));
+  const answer = fc.constantFrom(true, false, undefined);
+
+  test('each change is told at most once, in order, and nothing else', () => {
+    fc.assert(
+      fc.property(refs, refs, answer, fc.boolean(), fc.boolean(), (before, after, ancestor, ownCommit, known) => {
+        const knowledge: Knowledge = {
+          ...ignorant,
+          isAncestor: () => ancestor,
+          ownCommit: () => ownCommit,
+          decided: () => known,
+          publication: (_, oid) => (oid === 'a' ? approval() : undefined),
+        };
+        const findings = classify(before, after, root, knowledge);
+        expect(classify(before, after, root, knowledge)).toEqual(findings);
+        const told = findings.map((finding) => finding.ref);
+        expect(told).toEqual([...new Set(told)].sort());
+        for (const name of told) expect(before.get(name)).not.toBe(after.get(name));
+        for (const name of [TAG, MAIN]) {
+          if (before.size > 0 && before.get(name) !== after.get(name)) expect(told).toContain(name);
+        }
+        expect(classify(after, after, root, knowledge)).toEqual([]);
+      }),
+      { numRuns: runs(2000) },
+    );
+  });
+});
+
+describe('after random sequences', () => {
+  const seed = fc.noBias(fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
+  const MAIN_REF = `refs/heads/${LAYOUT.branch}`;
+
+  /** A number that was deleted and given again is a moved tag for whoever did not look in between. */
+  function isReuse(finding: Finding, before: ReadonlyMap<string, Oid>): boolean {
+    return finding.kind === 'TagMoved' && before.has(finding.ref);
+  }
+
+  test('nothing that the kernel decided is out of band, at whatever moments one looks', () => {
+    const kinds = new Map<string, number>();
+    fc.assert(
+      fc.property(seed, fc.array(seed, { minLength: 4, maxLength: 24, size: 'max' }), (start, steps) => {
+        const driver = new Driver(start, false);
+        let before = new Map(driver.world.refs);
+        for (const [index, next] of steps.entries()) {
+          driver.step(next);
+          if (next % 3 !== 0 && index < steps.length - 1) continue;
+          for (const finding of classify(before, driver.world.refs, LAYOUT, driver.world.knowledge())) {
+            kinds.set(finding.kind, (kinds.get(finding.kind) ?? 0) + 1);
+            if (!finding.inBand && !isReuse(finding, before)) throw new Error(JSON.stringify(finding));
+          }
+          before = new Map(driver.world.refs);
+        }
+      }),
+      { numRuns: runs(4000) },
+    );
+    for (const kind of [
+      'Moved',
+      'Published',
+      'TagRemoved',
+      'DeletionProposed',
+      'DeletionUndone',
+      'MainMoved',
+      'RecordChanged',
+      'RecordRemoved',
+      'DraftRemoved',
+      'ProposedPushed',
+    ]) {
+      expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(10);
+    }
+  });
+
+  test('what somebody else did to a tag or the main branch is out of band, whatever the kernel did around it', () => {
+    const foreign = new Map<string, number>();
+    fc.assert(
+      fc.property(seed, fc.array(seed, { minLength: 4, maxLength: 24, size: 'max' }), (start, steps) => {
+        const driver = new Driver(start, true);
+        for (const next of steps.slice(0, start % steps.length)) driver.step(next);
+        const before = new Map(driver.world.refs);
+        /** Tags that somebody else touched last, and the main branch if somebody else ever did. */
+        const touched = new Set<string>();
+        const everTouched = new Set<string>();
+        const endedByKernel = new Set<string>();
+        for (const next of steps.slice(start % steps.length)) {
+          const refs = new Map(driver.world.refs);
+          const step = driver.step(next);
+          for (const [ref, oid] of refs) {
+            const gone = step.request !== undefined && !driver.world.refs.has(ref);
+            if (gone && oid === before.get(ref)) endedByKernel.add(ref);
+          }
+          for (const ref of touched) {
+            if (ref !== MAIN_REF && driver.world.refs.get(ref) !== refs.get(ref)) touched.delete(ref);
+          }
+          if (step.foreign !== undefined) {
+            touched.add(step.foreign);
+            everTouched.add(step.foreign);
+          }
+        }
+        const after = driver.world.refs;
+        const findings = classify(before, after, LAYOUT, driver.world.knowledge());
+        for (const ref of touched) {
+          // Without any ref before it is a first look.
+          if (before.size === 0) continue;
+          if (before.get(ref) === after.get(ref) || (!after.has(ref) && endedByKernel.has(ref))) continue;
+          // A mark that is gone too: it was undone before, but looks as if the revision was deleted in order.
+          const mark = ref.replace('refs/tags/', 'refs/heads/deletionProposed/');
+          if (mark !== ref && before.has(mark) && !after.has(mark) && !after.has(ref)) continue;
+          const finding = findings.find((candidate) => candidate.ref === ref);
+          if (finding?.inBand !== false) throw new Error(`${ref}: ${JSON.stringify(finding)}`);
+          foreign.set(finding.kind, (foreign.get(finding.kind) ?? 0) + 1);
+        }
+        for (const finding of findings) {
+          const about = finding.ref === MAIN_REF || finding.ref.startsWith(`refs/tags/${LAYOUT.directory}/${PACKAGE}/`);
+          if (about && !finding.inBand && !everTouched.has(finding.ref) && !isReuse(finding, before))
+            throw new Error(JSON.stringify(finding));
+        }
+      }),
+      { numRuns: runs(4000) },
+    );
+    expect([...foreign.keys()].sort()).toEqual(['MainMoved', 'MainRemoved', 'Published', 'TagMoved', 'TagRemoved']);
+  });
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/foundation/clock.ts';
+import { issueCertificate } from '../../src/server/certificates/issue-certificate.ts';
+import { openPki } from '../../src/server/certificates/open-pki.ts';
+import { allowed, bind, HERE, RBAC, rbac, useUsers } from '../faults/users-fixture.ts';
+import { eventually } from '../support/api/eventually.ts';
+import type { Answer, KubeApi } from '../support/api/kube-api.ts';
+
+const users = useUsers();
+const clientOf = (user: string) => users.current.as(user);
+const create = (path: string, body: object) => users.current.create(path, body);
+
+describe('nobody becomes somebody else', () => {
+  const asks = (client: KubeApi, headers: Record<string, string | string[]>) =>
+    client.get(`/api/v1/namespaces/${HERE}/secrets`, headers);
+  const FRONT_PROXY = {
+    'x-remote-user': 'root',
+    'x-remote-group': 'system:masters',
+    'x-remote-uid': '1',
+    'x-forwarded-user': 'root',
+    'x-forwarded-for': '127.0.0.1',
+    'x-original-url': '/version',
+    'x-http-method-override': 'GET',
+  };
+
+  test('by the headers of a proxy in front', async () => {
+    const nobody = users.current.admin.as({});
+    expect((await asks(nobody, FRONT_PROXY)).status).toBe(401);
+    nobody.close();
+    expect((await asks(clientOf('stranger'), FRONT_PROXY)).status).toBe(403);
+    const me = await clientOf('stranger').send('POST', '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+      body: {},
+      headers: { ...FRONT_PROXY, 'content-type': 'application/json' },
+    });
+    expect(me.body.status).toMatchObject({ userInfo: { username: 'stranger', groups: ['system:authenticated'] } });
+  });
+
+  test('by impersonation without the right to it', async () => {
+    for (const headers of [
+      { 'impersonate-user': 'root' },
+      { 'impersonate-user': 'editor', 'impersonate-group': 'system:masters' },
+      { 'impersonate-user': 'system:serviceaccount:rights:robot' },
+      { 'impersonate-user': 'local-admin', 'impersonate-uid': '1' },
+    ])
+      for (const user of ['stranger', 'editor', 'local-admin'])
+        expect(await asks(clientOf(user), headers), user).toMatchObject({
+          status: 403,
+          text: expect.stringContaining('cannot impersonate resource'),
+        });
+    // A group without a user is nobody.
+    expect((await asks(clientOf('root'), { 'impersonate-group': 'system:masters' })).status).toBe(400);
+  });
+
+  test('by the right to impersonate some users', async () => {
+    const rules = [{ apiGroups: [''], resources: ['users'], resourceNames: ['viewer'], verbs: ['impersonate'] }];
+    await create(`${RBAC}/clusterroles`, { metadata: { name: 'stand-in' }, rules });
+    const subject = { ...rbac, kind: 'User', name: 'stranger' };
+    await create(`${RBAC}/clusterrolebindings`, bind('stand-in', 'ClusterRole', 'stand-in', subject));
+    const list = (headers: Record<string, string>) =>
+      clientOf('stranger')
+        .get(`/api/v1/namespaces/${HERE}/configmaps`, headers)
+        .then(({ status }) => status);
+    await eventually(
+      () => list({ 'impersonate-user': 'viewer' }),
+      (status) => status === 200,
+    );
+    expect(await list({ 'impersonate-user': 'editor' })).toBe(403);
+    expect(await list({ 'impersonate-user': 'viewer', 'impersonate-group': 'system:masters' })).toBe(403);
+    expect(await list({ 'impersonate-user': 'viewer', 'impersonate-extra-scopes': 'all' })).toBe(403);
+  });
+
+  test('by a certificate that our authority has not signed, or not for now', async () => {
+    const now = Date.now();
+    const valid = { notBefore: now - 60_000, notAfter: now + 3_600_000 };
+    const pki = await openPki({
+      folder: users.current.up.folder.pki,
+      names: ['127.0.0.1'],
+      clock: systemClock,
+      onNote: () => undefined,
+    });
+    const request = { commonName: 'root', organisations: ['system:masters'], usage: 'client' } as const;
+    const foreign = await issueCertificate({ commonName: 'sluice-ca', usage: 'authority', ...valid });
+    const proofs = {
+      'of another authority': await issueCertificate({ ...request, ...valid }, foreign),
+      'of itself': await issueCertificate({ ...request, ...valid }),
+      'of the server': pki.server,
+    };
+    for (const [what, { certificate, key }] of Object.entries(proofs)) {
+      const client = users.current.admin.as({ cert: certificate, key });
+      expect((await client.get('/api')).status, what).toBe(401);
+      client.close();
+    }
+    const { certificate, key } = await pki.issueClient('viewer', [], 3_600_000);
+    const client = users.current.admin.as({ cert: certificate, key });
+    expect((await client.get(`/api/v1/namespaces/${HERE}/configmaps`)).status).toBe(200);
+    expect((await asks(client, {})).status).toBe(403);
+    client.close();
+  });
+});
+
+describe('nobody gets more than he has', () => {
+  const roles = `${RBAC}/namespaces/${HERE}/roles`;
+  const bindings = `${RBAC}/namespaces/${HERE}/rolebindings`;
+  const all = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+  const self = { ...rbac, kind: 'User', name: 'local-admin' };
+  const forbidden = expect.objectContaining({ status: 403 });
+
+  test('by roles and bindings that an administrator of a namespace writes', async () => {
+    const client = clientOf('local-admin');
+    expect(
+      (
+        await client.post(roles, {
+          metadata: { name: 'fine' },
+          rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }],
+        })
+      ).status,
+    ).toBe(201);
+    const climbs: (() => Promise<Answer>)[] = [
+      () => client.post(roles, { metadata: { name: 'all' }, rules: all }),
+      () => client.post(`${roles}?dryRun=All`, { metadata: { name: 'all' }, rules: all }),
+      () => client.patch(`${roles}/fine`, { rules: all }),
+      () =>
+        client.apply(
+          `${roles}/fine`,
+          'me',
+          { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: { name: 'fine' }, rules: all },
+          '&force=true',
+        ),
+      () =>
+        client.post(roles, {
+          metadata: { name: 'pods' },
+          rules: [{ apiGroups: [''], resources: ['nodes'], verbs: ['get'] }],
+        }),
+      () =>
+        client.post(roles, {
+          metadata: { name: 'up' },
+          rules: [{ ...all[0], apiGroups: ['rbac.authorization.k8s.io'], resources: ['roles'], verbs: ['escalate'] }],
+        }),
+      () => client.post(bindings, bind('climb', 'ClusterRole', 'cluster-admin', self)),
+      () =>
+        client.patch(`${bindings}/team`, {
+          subjects: [self, { ...rbac, kind: 'Group', name: 'system:authenticated' }],
+        }),
+      () => client.post(`${RBAC}/clusterroles`, { metadata: { name: 'x' }, rules: [] }),
+      () => client.post(`${RBAC}/clusterrolebindings`, bind('x', 'ClusterRole', 'view', self)),
+      () => client.post(`${RBAC}/namespaces/elsewhere/rolebindings`, bind('x', 'ClusterRole', 'view', self)),
+    ];
+    for (const [index, climb] of climbs.entries()) expect(await climb(), `way ${index}`).toEqual(forbidden);
+    const twice = await client.patch(`${bindings}/local-admin`, {
+      roleRef: { ...rbac, kind: 'ClusterRole', name: 'cluster-admin' },
+    });
+    expect([403, 422]).toContain(twice.status);
+    expect(
+      (await client.post(bindings, bind('helper', 'ClusterRole', 'edit', { ...rbac, kind: 'User', name: 'friend' })))
+        .status,
+    ).toBe(201);
+  });
+
+  test('by applying what is not there', async () => {
+    const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] }];
+    await create(roles, { metadata: { name: 'patcher' }, rules });
+    await create(bindings, bind('patcher', 'Role', 'patcher', { ...rbac, kind: 'User', name: 'approver' }));
+    const maps = `/api/v1/namespaces/${HERE}/configmaps`;
+    await create(maps, { metadata: { name: 'applied' } });
+    const apply = (name: string) =>
+      clientOf('approver').apply(`${maps}/${name}`, 'me', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } });
+    await allowed(() => apply('applied'));
+    expect(await apply('not-there')).toMatchObject({ status: 403, text: expect.stringContaining('cannot create') });
+  });
+
+  test('by a role that gathers others', async () => {
+    const rules = [
+      {
+        apiGroups: ['rbac.authorization.k8s.io'],
+        resources: ['clusterroles'],
+        verbs: ['create', 'get', 'patch', 'update'],
+      },
+    ];
+    await create(`${RBAC}/clusterroles`, { metadata: { name: 'role-writer' }, rules });
+    await create(
+      `${RBAC}/clusterrolebindings`,
+      bind('role-writer', 'ClusterRole', 'role-writer', { ...rbac, kind: 'User', name: 'viewer' }),
+    );
+    const client = clientOf('viewer');
+    const write = (name: string, more: object) => client.post(`${RBAC}/clusterroles`, { metadata: { name }, ...more });
+    await allowed(() => write('empty', { rules: [] }));
+    const clusterRoleSelectors = [{ matchLabels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' } }];
+    expect(await write('gathers', { rules: [], aggregationRule: { clusterRoleSelectors } })).toEqual(forbidden);
+    expect(await client.patch(`${RBAC}/clusterroles/empty`, { aggregationRule: { clusterRoleSelectors } })).toEqual(
+      forbidden,
+    );
+    expect(await client.patch(`${RBAC}/clusterroles/role-writer`, { rules: all })).toEqual(forbidden);
+    expect((await client.patch(`${RBAC}/clusterroles/empty`, { rules })).status).toBe(200);
+  });
+});

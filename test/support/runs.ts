@@ -1,0 +1,12 @@
+/** Fewer runs than this find too little to be worth their start. */
+const MIN_RUNS = 10;
+const FRACTION = 20;
+
+/**
+ * How often a property is tried: `full` times by `npm run test:property`, which sets `SLUICE_RUNS=full`, and a twentieth of it in the
+ * quick suite. Every property that says how often it is tried says it through this function.
+ */
+export function runs(full: number): number {
+  if (process.env.SLUICE_RUNS === 'full') return full;
+  return Math.min(full, Math.max(MIN_RUNS, Math.ceil(full / FRACTION)));
+}

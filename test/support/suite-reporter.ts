@@ -1,0 +1,54 @@
+import { appendFileSync } from 'node:fs';
+import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node';
+import './skip.ts';
+
+/**
+ * Ends a run with each skipped test and its reason, then with the counts and the duration. A run that executed no test fails: a suite
+ * whose tests are all skipped proves nothing. With `SLUICE_SKIPPED` the skipped tests are also appended to that file, for `.ci/run`.
+ */
+export default class SuiteReporter implements Reporter {
+  #vitest: Vitest | undefined;
+  #started = Date.now();
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest;
+  }
+
+  onTestRunStart(): void {
+    this.#started = Date.now();
+  }
+
+  onTestRunEnd(modules: readonly TestModule[]): void {
+    const tests = modules.flatMap((module) => [...module.children.allTests()]);
+    const count = (state: string) => tests.filter((test) => test.result().state === state).length;
+    const [passed, failed] = [count('passed'), count('failed')];
+    const skipped = tests.filter((test) => test.result().state === 'skipped');
+    // With a filter by name most tests are skipped, and that is what was wanted.
+    const filtered = this.#vitest?.config.testNamePattern !== undefined;
+    const lines = filtered ? [] : describeSkips(skipped);
+    for (const line of lines) console.log(`skipped: ${line}`);
+    const file = process.env.SLUICE_SKIPPED;
+    if (file !== undefined) appendFileSync(file, lines.map((line) => `${line}\n`).join(''));
+    const seconds = Math.round((Date.now() - this.#started) / 1000);
+    console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped in ${seconds} s`);
+    if (passed + failed > 0) return;
+    console.log('no test was executed: this run fails');
+    process.exitCode = 1;
+  }
+}
+
+/** A line for each test; one for all of a file that have the same reason. */
+function describeSkips(skipped: readonly TestCase[]): string[] {
+  const groups = Map.groupBy(skipped, (test) => `${test.module.relativeModuleId} ${reasonOf(test)}`);
+  return [...groups.values()].map(([first, ...rest]) => {
+    if (first === undefined) return '';
+    const name = rest.length === 0 ? first.fullName : `${rest.length + 1} tests`;
+    return `${first.module.relativeModuleId} > ${name} - ${reasonOf(first)}`;
+  });
+}
+
+function reasonOf(test: TestCase): string {
+  const result = test.result();
+  const note = result.state === 'skipped' ? result.note : undefined;
+  return note ?? test.meta().skipReason ?? 'no reason is given';
+}
