@@ -55,10 +55,12 @@ export async function openAccess({
     const server = await runningServer(folder, { actor, namespace, onWarning });
     if (server !== undefined) return server;
   }
-  const [{ Session }, { FolderAccess }] = await Promise.all([
+  const [{ Session }, { gitNetworkOf }, { FolderAccess }] = await Promise.all([
     import('../assembly/session.ts'),
+    import('../assembly/git-network.ts'),
     import('./folder-access.ts'),
   ]);
-  const session = await Session.open({ folder, actor, write, onNote, onWarning });
+  const network = gitNetworkOf({}, environment);
+  const session = await Session.open({ folder, actor, write, onNote, onWarning, network });
   return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE);
 }

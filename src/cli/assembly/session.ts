@@ -3,6 +3,7 @@ import { conflictingRepository } from '../../../controllers/repository/repositor
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
@@ -29,6 +30,8 @@ import { upstreamAddresses } from './upstreams.ts';
 export interface SessionOptions {
   readonly folder: DataFolder;
   readonly actor: Actor;
+  /** Which Git hosts are connected to. Default: public ones. */
+  readonly network?: GitNetwork;
   /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
   readonly write?: boolean;
   readonly clock?: Clock;
@@ -61,6 +64,7 @@ export class Session {
   readonly renderer: SessionRenderer;
 
   readonly patience: number;
+  readonly network: GitNetwork;
 
   readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
@@ -72,12 +76,13 @@ export class Session {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
+    this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
     this.clock = clock;
     this.log = objects.log;
     this.objects = objects;
     this.store = new RevisionStore({
-      address: upstreamAddresses(options.folder, clock, () => this.client),
+      address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
       isComing: (name) => options.opens === true && this.repository(name) !== undefined,
     });
     this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
@@ -146,7 +151,7 @@ export class Session {
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
-      ...(signer === undefined ? {} : { git: { signer } }),
+      git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
       ...(signal === undefined ? {} : { signal }),
       policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
       dependentsOf: (revision) => this.store.dependentsOf(revision),

@@ -3,6 +3,7 @@ import type { PackageRevision } from '../../package/package-revision.ts';
 import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
 import { FolderAccess } from '../access/folder-access.ts';
 import { placeOf } from '../access/place.ts';
+import { gitNetworkOf } from '../assembly/git-network.ts';
 import { Session } from '../assembly/session.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
@@ -36,7 +37,8 @@ export async function inSession<Result>(
   }
   const onNote = (note: string) =>
     terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
-  const session = await Session.open({ folder: place.folder, actor: actorOf({}, environment), onNote });
+  const network = gitNetworkOf({}, environment);
+  const session = await Session.open({ folder: place.folder, actor: actorOf({}, environment), network, onNote });
   try {
     const access = new FolderAccess(session, options.namespace ?? DEFAULT_NAMESPACE);
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);

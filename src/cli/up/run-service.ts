@@ -1,5 +1,6 @@
 import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
@@ -16,6 +17,7 @@ import { type StopSignal, untilStopped } from './until-stopped.ts';
 
 export interface RunOptions {
   readonly folder: DataFolder;
+  readonly network: GitNetwork;
   readonly actor: Actor;
   readonly terminal: Terminal;
   readonly log: LogSink;
@@ -49,7 +51,8 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions } = options;
+  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions, network } =
+    options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
@@ -67,7 +70,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, write: true, opens: true, onNote, onError },
+      ...{ folder, actor, network, write: true, opens: true, onNote, onError },
       ...(functions === undefined ? {} : { functions }),
     });
     try {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import type { HostRules } from '../../git/network/host-rules.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/role-binding.ts';
 import { ApiServer } from '../../server/api-server.ts';
@@ -101,7 +102,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: ownRightsOnly(authorizer),
+    admit: ownRightsOnly(authorizer, session.network.hosts),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -189,11 +190,11 @@ async function lastPort(kubeconfig: string): Promise<number> {
 }
 
 /** Nobody gives away by roles what he does not hold, or has the server reach what he may not. */
-function ownRightsOnly(authorizer: RbacAuthorizer): Admission {
+function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return (planned) => {
     const { user, operation, kind, object, old } = planned;
     if (operation === 'delete') return;
-    checkGitLocation(planned, authorizer);
+    checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);

@@ -110,6 +110,7 @@ async function lookAtBranch(
     url: repo,
     mirrorPath: targetMirror(session.folder, target),
     hostedFolder: hostedFolder(session.folder.path),
+    repository: { network: session.network },
     ...(credentials === undefined ? {} : { credentials }),
   });
   try {
