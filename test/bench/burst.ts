@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/foundation/clock.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { openPackageRepository } from '../../src/package/open-package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
@@ -20,6 +21,7 @@ export async function burst(url: string, dataFolder: string, count: number, appr
   await store.add(
     await openPackageRepository(object, {
       dataFolder,
+      git: { network: DEFAULT_NETWORK },
       clock: systemClock,
       policyFor: () => DEFAULT_POLICY,
       dependentsOf: () => [],
