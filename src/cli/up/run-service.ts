@@ -1,4 +1,6 @@
+import { rm } from 'node:fs/promises';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/resolver.ts';
@@ -6,7 +8,6 @@ import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
-import { ProcessLock } from '../assembly/process-lock.ts';
 import { Session } from '../assembly/session.ts';
 import type { UpAbout } from '../assembly/up-lock.ts';
 import type { Terminal } from '../output/terminal.ts';
@@ -103,7 +104,9 @@ export async function runService<Result>(
 
 async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(folder.upLock, { since: timestamp(systemClock.now()), about });
+    const lock = await ProcessLock.acquire(folder.upLock, { says: { since: timestamp(systemClock.now()), about } });
+    for (const old of folder.oldLocks) await rm(old, { force: true });
+    return lock;
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `another "sluice up" works on ${folder.path}: ${error.message}`, { cause: error });

@@ -16,10 +16,10 @@ import { TokenAuthenticator } from '../../server/authentication/token-authentica
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
-import { createBootstrapObjects } from '../../server/authorization/create-bootstrap-objects.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
 import { RbacAuthorizer } from '../../server/authorization/rbac-authorizer.ts';
 import { RbacIndex } from '../../server/authorization/rbac-index.ts';
+import { reconcileBootstrapObjects } from '../../server/authorization/reconcile-bootstrap-objects.ts';
 import { rulesReview } from '../../server/authorization/rules-review.ts';
 import { openPki, serverNames } from '../../server/certificates/open-pki.ts';
 import { documentPaths, servedKinds } from '../../server/document-paths.ts';
@@ -62,7 +62,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   const { folder, clock, registry, log } = session;
   const client = session.client.as({ name: 'sluice' }, 'api');
   registerApiServices(registry, log, clock);
-  await createBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
+  await reconcileBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
 
   const rbac = new RbacIndex();
   const following = followRbacObjects(rbac, {

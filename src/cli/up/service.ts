@@ -4,6 +4,7 @@ import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
+import type { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
@@ -13,7 +14,6 @@ import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
-import type { ProcessLock } from '../assembly/process-lock.ts';
 import type { Session } from '../assembly/session.ts';
 import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -258,7 +258,7 @@ export class Service {
       await sleep(session.clock, LOCK_INTERVAL, signal);
       if (signal.aborted) return;
       try {
-        if (!(await lock.isHeld())) onLost(`the lock ${session.folder.upLock} was taken away`);
+        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was taken away`);
       } catch (error) {
         this.#warn('Error', session.folder.upLock, messageOf(error));
       }
