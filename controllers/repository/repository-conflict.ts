@@ -18,7 +18,6 @@ export async function conflictingRepository(
   for (const other of others) {
     if (other.metadata.uid === object.metadata.uid || other.metadata.deletionTimestamp !== undefined) continue;
     if (!isOpen(other) && !isOlder(other, object)) continue;
-    if (other.metadata.name === object.metadata.name) return other;
     const place = await placeOf(other, addressOf);
     if (own === undefined || place === undefined || place.branch !== own.branch) continue;
     if (place.address === own.address && overlap(place.directory, own.directory)) return other;

@@ -61,6 +61,8 @@ const WAY_PATIENCE = 10_000;
 export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
+  /** What it is found by in all namespaces: `<namespace>/<repository>`. */
+  readonly id: string;
   readonly deployment: boolean;
   readonly url: string;
   readonly layout: RepositoryLayout;
@@ -88,6 +90,7 @@ export class PackageRepository implements Workbench {
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
     this.repository = options.name;
     this.namespace = options.namespace;
+    this.id = `${options.namespace}/${options.name}`;
     this.deployment = options.deployment;
     this.url = options.url;
     this.layout = options.layout;

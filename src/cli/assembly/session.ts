@@ -83,7 +83,7 @@ export class Session {
     this.objects = objects;
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
-      isComing: (name) => options.opens === true && this.repository(name) !== undefined,
+      isComing: (id) => options.opens === true && this.repository(id) !== undefined,
     });
     this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.registry = new Registry();
@@ -119,19 +119,22 @@ export class Session {
     return this.objects.of(repositoryKind);
   }
 
-  repository(name: string): Stored<Repository> | undefined {
-    return this.repositories().find((repository) => repository.metadata.name === name);
+  /** By `<namespace>/<name>`. */
+  repository(id: string): Stored<Repository> | undefined {
+    return this.repositories().find((repository) => keyText(keyOf(repository)) === id);
   }
 
   /**
    * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
    * holds the same packages, since its policies must not be passed by under a second name.
    */
-  async openRepository(name: string, signal?: AbortSignal): Promise<void> {
-    if (this.store.repositories().some((open) => open.repository === name)) return;
-    const object = this.repository(name);
+  async openRepository(id: string, signal?: AbortSignal): Promise<void> {
+    if (this.store.repositories().some((open) => open.id === id)) return;
+    const object = this.repository(id);
+    const [namespace, name] = id.split('/');
     if (object === undefined) {
-      const known = this.repositories().map((repository) => repository.metadata.name);
+      const own = this.repositories().filter(({ metadata }) => metadata.namespace === namespace);
+      const known = own.map((repository) => repository.metadata.name);
       const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
       throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
     }
@@ -171,13 +174,13 @@ export class Session {
   }
 
   /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
-  async openSoon(name: string): Promise<void> {
+  async openSoon(id: string): Promise<void> {
     const signal = AbortSignal.timeout(this.patience);
     try {
-      await this.openRepository(name, signal);
+      await this.openRepository(id, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${name}" has more patience`;
+      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${id.split('/')[1]}" has more patience`;
       throw new SluiceError('Timeout', message, { cause: error });
     }
   }
@@ -186,11 +189,11 @@ export class Session {
   async openAll(): Promise<OpenFailure[]> {
     const failures: OpenFailure[] = [];
     await Promise.all(
-      this.repositories().map(async ({ metadata: { name } }) => {
+      this.repositories().map(async (object) => {
         try {
-          await this.openSoon(name);
+          await this.openSoon(keyText(keyOf(object)));
         } catch (error) {
-          failures.push({ repository: name, error });
+          failures.push({ repository: object.metadata.name, error });
         }
       }),
     );
@@ -200,7 +203,7 @@ export class Session {
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
-    const registered = new Set(this.repositories().map(({ metadata }) => metadata.name));
+    const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
   }

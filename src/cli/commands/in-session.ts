@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../resource/object.ts';
 import { FolderAccess } from '../access/folder-access.ts';
 import { placeOf } from '../access/place.ts';
 import { gitNetworkOf } from '../assembly/git-network.ts';
@@ -44,7 +44,7 @@ export async function inSession<Result>(
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run({
       session,
-      find: async (name) => session.store.get((await findRevision(access, name)).metadata.name),
+      find: async (name) => session.store.get(keyText(keyOf(await findRevision(access, name)))),
       openAll: async () => {
         await openAll(access, invocation);
       },

@@ -136,11 +136,12 @@ export class Service {
   /** Controllers record what they do; people do not. */
   #recordStep(entry: LogEntry): void {
     const event = eventOfStep(entry);
-    const revision = event === undefined ? undefined : this.#options.session.store.find(entry.subject);
+    const id = `${String(entry.fields?.namespace)}/${entry.subject}`;
+    const revision = event === undefined ? undefined : this.#options.session.store.find(id);
     if (event === undefined || revision === undefined) return;
     const { apiVersion, kind } = packageRevisionKind;
-    const { namespace } = this.#options.session.store.repository(revision.key.repository);
-    const metadata = { name: revision.name, namespace, uid: revision.uid };
+    const { namespace, name, uid } = revision;
+    const metadata = { name, namespace, uid };
     this.#events.record({ apiVersion, kind, metadata }, 'Normal', event.reason, event.message);
   }
 

@@ -84,6 +84,7 @@ function candidateOf(
   const name = revisionName(key);
   return {
     key,
+    namespace: origin.namespace,
     name,
     uid: uid ?? revisionUid(name, origin.namespace),
     lifecycle: LIFECYCLE_OF[meaning.kind],
@@ -115,6 +116,7 @@ export function placeholderCandidate(
   const name = revisionName(key);
   return {
     key,
+    namespace: origin.namespace,
     name,
     uid: folder.uid ?? revisionUid(name, origin.namespace),
     lifecycle: 'Published',

@@ -18,6 +18,7 @@ interface Completion extends Pick<PackageRevision, 'lifecycle' | 'latest' | 'rec
 /** A row of the index. What most rows are never asked for is made when somebody asks. */
 export class IndexedRevision implements PackageRevision {
   readonly key: RevisionKey;
+  readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly lifecycle: Lifecycle;
@@ -38,6 +39,7 @@ export class IndexedRevision implements PackageRevision {
 
   constructor(candidate: Candidate, completion: Completion) {
     this.key = candidate.key;
+    this.namespace = candidate.namespace;
     this.name = candidate.name;
     this.uid = candidate.uid;
     this.lifecycle = completion.lifecycle;

@@ -15,8 +15,9 @@ import { Mutex } from '../../../../src/foundation/mutex.ts';
 import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-error.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
-import { isPublished, type PackageRevision } from '../../../../src/package/package-revision.ts';
+import { isPublished, type PackageRevision, revisionId } from '../../../../src/package/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
+import { ownerRepository } from './claim-answer.ts';
 import { ClaimReader } from './claim-reader.ts';
 import type { Pools } from './read-pools.ts';
 
@@ -49,7 +50,7 @@ export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #reader = new ClaimReader();
   readonly #mutex = new Mutex();
-  /** Names of revisions that changed since they were read. */
+  /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
   readonly #held = new Map<string, readonly Holding[]>();
   readonly #reserved = new Map<string, Reservations>();
@@ -62,9 +63,12 @@ export class Allocator {
     this.#options = options;
     this.#table = new AllocationTable([], options);
     const { store } = options;
-    this.#changed = new Set(store.list().map(({ name }) => name));
+    this.#changed = new Set(store.list().map(revisionId));
     store.subscribe((changes) => {
-      for (const { before, after } of changes) this.#changed.add(after?.name ?? before?.name ?? '');
+      for (const { before, after } of changes) {
+        const revision = after ?? before;
+        if (revision !== undefined) this.#changed.add(revisionId(revision));
+      }
     });
   }
 
@@ -228,10 +232,10 @@ export class Allocator {
     const { tree } = revision.tip;
     if (tree === undefined) return [];
     try {
-      return await this.#reader.read(store.repository(revision.key.repository).git, tree);
+      return await this.#reader.read(store.repositoryOf(revision).git, tree);
     } catch (error) {
       // Its repository was taken away meanwhile, which is told separately.
-      if (store.find(revision.name) === undefined) return [];
+      if (store.find(revisionId(revision)) === undefined) return [];
       // A package that nobody can read must not keep all others from their addresses.
       if (!PERMANENT.some((code) => isSluiceError(error, code))) throw error;
       onProblem(revision.name, `its IP claims cannot be read and do not count: ${messageOf(error)}`);
@@ -248,7 +252,7 @@ function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Ran
 
 /** What a claim in a revision holds by its status. */
 function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
-  const claim = claimFromObject(object.value, revision.key.repository, revision.key.package);
+  const claim = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
   const range = 'problem' in claim ? undefined : heldRange(claim);
   if ('problem' in claim || range === undefined) return [];
   const { owner, networkInstance } = claim;
