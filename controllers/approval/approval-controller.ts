@@ -16,7 +16,7 @@ export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** For the judgement, and for the siblings that the policy `initial` asks about. */
-  readonly store: Pick<RevisionStore, 'judge' | 'list'>;
+  readonly store: Pick<RevisionStore, 'judge' | 'list' | 'repositoryOf'>;
 }
 
 /** What to do about one revision: a step, a wait, or nothing and why. */
@@ -38,6 +38,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     try {
       // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
       const judgement = await store.judge(keyText(keyOf(object)));
+      if (store.repositoryOf(judgement.revision).follows) return undefined;
       const plan = planFor(object, policy, judgement);
       if ('wait' in plan) return { requeueAfter: plan.wait, reason: plan.until };
       if ('step' in plan) await take(plan.step, object, policy, judgement);

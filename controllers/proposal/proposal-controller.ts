@@ -14,7 +14,7 @@ export const PROPOSAL_ACTOR = 'controller:proposal';
 
 export interface ProposalOptions extends PendingOptions {
   /** For the judgement: gates, verdicts and policy at one point in time. */
-  readonly store: Pick<RevisionStore, 'judge'>;
+  readonly store: Pick<RevisionStore, 'judge' | 'repositoryOf'>;
 }
 
 /** Proposes marked drafts whose gates are open and whose resolvers have reported, and tells of gates that are overdue. */
@@ -25,7 +25,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
     const judgement = await judgementOf(keyText(keyOf(object)));
-    if (judgement === undefined) return undefined;
+    if (judgement === undefined || store.repositoryOf(judgement.revision).follows) return undefined;
     const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
     if (mayPropose && (await propose(object, judgement))) return undefined;
     return tellOverdue(object, judgement);

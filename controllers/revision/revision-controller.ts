@@ -110,7 +110,8 @@ class RevisionReconciler {
     const { store } = this.#options;
     const id = keyText(key);
     let revision = store.find(id);
-    if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined) {
+    const isLeft = revision !== undefined && store.repositoryOf(revision).follows;
+    if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
       this.#resting.forget(id);
       this.#events.forget(key);
       return {};

@@ -5,8 +5,9 @@ import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import { DamageError } from '../git/errors.ts';
 import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../git/git-repository.ts';
-import { openLocation } from '../git/open-location.ts';
+import { localPath, openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
+import { readRemoteUrl } from '../git/remote-url.ts';
 import type { Repository } from '../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
 import { formatCommitMessage } from './commit-message.ts';
@@ -21,7 +22,7 @@ export function hostedFolder(dataFolder: string): string {
 }
 
 export interface OpenOptions
-  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange'> {
+  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
   /** Folder for mirrors and index caches. */
   readonly dataFolder: string;
   readonly clock: Clock;
@@ -50,7 +51,7 @@ export async function openPackageRepository(
   const { transport, pushOptions } = remoteSettings(object);
   const { git, remote } = await openLocation({
     url: spec.repo,
-    mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
+    mirrorPath: join(options.dataFolder, 'git', `${mirrorName(spec.repo)}.git`),
     hostedFolder: hostedFolder(options.dataFolder),
     repairsMirror: true,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
@@ -77,6 +78,7 @@ export async function openPackageRepository(
       name,
       namespace,
       deployment: object.spec.deployment ?? false,
+      ...(options.follows === undefined ? {} : { follows: options.follows }),
       url: spec.repo,
       layout,
       git,
@@ -103,6 +105,17 @@ export async function openPackageRepository(
     await git.close();
     throw error;
   }
+}
+
+/** One mirror for an address, however many namespaces register it: each fetches with its own credentials before it reads. */
+function mirrorName(address: string): string {
+  const url = localPath(address) === undefined ? readRemoteUrl(address).url : address;
+  const normal = url.replace(/\/+$/, '').replace(/\.git$/, '');
+  const name = normal
+    .slice(normal.lastIndexOf('/') + 1)
+    .replaceAll(/[^A-Za-z0-9._-]/g, '-')
+    .slice(0, 60);
+  return `${name}-${createHash('sha256').update(normal).digest('hex').slice(0, 16)}`;
 }
 
 async function createBranch(

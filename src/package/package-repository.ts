@@ -31,6 +31,11 @@ export interface PackageRepositoryOptions {
   readonly name: string;
   readonly namespace: string;
   readonly deployment: boolean;
+  /**
+   * True if another namespace was first to register the same packages: then controllers do nothing by themselves here, or they would do
+   * everything twice.
+   */
+  readonly follows?: boolean;
   /** The address under which it is registered. */
   readonly url: string;
   readonly layout: RepositoryLayout;
@@ -64,6 +69,7 @@ export class PackageRepository implements Workbench {
   /** What it is found by in all namespaces: `<namespace>/<repository>`. */
   readonly id: string;
   readonly deployment: boolean;
+  readonly follows: boolean;
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
@@ -92,6 +98,7 @@ export class PackageRepository implements Workbench {
     this.namespace = options.namespace;
     this.id = `${options.namespace}/${options.name}`;
     this.deployment = options.deployment;
+    this.follows = options.follows ?? false;
     this.url = options.url;
     this.layout = options.layout;
     this.git = options.git;

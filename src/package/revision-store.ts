@@ -81,7 +81,8 @@ export class RevisionStore {
     // Those who were told of the one before must not hear of its end when they know this one.
     while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
     if (this.#closed) throw takenOut(name);
-    if (this.#repositories.has(name)) throw new SluiceError('AlreadyExists', `repository ${name} is open already`);
+    if (this.#repositories.has(name))
+      throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
     const told = new Set<string>();
     this.#repositories.set(name, repository);
     this.#arriving.set(name, told);
@@ -207,7 +208,10 @@ export class RevisionStore {
   repository(name: string): PackageRepository {
     const repository = this.#repositories.get(this.#idOf(name));
     if (repository === undefined) {
-      throw new SluiceError('NotFound', `repository "${name}" is not registered or not ready; see "sluice repo get"`);
+      throw new SluiceError(
+        'NotFound',
+        `repository "${ownName(name)}" is not registered or not ready; see "sluice repo get"`,
+      );
     }
     return repository;
   }
@@ -237,7 +241,10 @@ export class RevisionStore {
   get(name: string): PackageRevision {
     const found = this.find(name);
     if (found === undefined) {
-      throw new SluiceError('NotFound', `package revision "${name}" not found; "sluice rpkg get" lists what there is`);
+      throw new SluiceError(
+        'NotFound',
+        `package revision "${ownName(name)}" not found; "sluice rpkg get" lists what there is`,
+      );
     }
     return found;
   }
@@ -362,8 +369,16 @@ function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
   return after === undefined ? [] : [{ before: undefined, after }];
 }
 
+/** Without the namespace, for messages to callers who know theirs. */
+function ownName(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
+}
+
 function takenOut(repository: string): SluiceError {
-  return new SluiceError('Unavailable', `repository ${repository} was taken out while it was being opened; try again`);
+  return new SluiceError(
+    'Unavailable',
+    `repository ${ownName(repository)} was taken out while it was being opened; try again`,
+  );
 }
 
 function matches(revision: PackageRevision, filter: RevisionFilter): boolean {

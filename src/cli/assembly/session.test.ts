@@ -98,7 +98,7 @@ test('a repository follows the policies of its own namespace, and what is said i
       spec: { git },
     });
     for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
-    await open.openRepository('team');
+    await open.openRepository('team/team');
     // Somebody else has a repository of that name in his namespace; it is not the one that is open.
     await open.client.create(repositoryKind, {
       metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },

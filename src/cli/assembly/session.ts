@@ -1,5 +1,5 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
-import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -138,7 +138,8 @@ export class Session {
       const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
       throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
     }
-    const other = await conflictingRepository(object, this.repositories(), () => false);
+    const open = new Set(this.store.repositories().map((one) => one.id));
+    const other = await conflictingRepository(object, this.repositories(), (one) => open.has(keyText(keyOf(one))));
     if (other !== undefined) {
       const key = keyText(keyOf(other));
       throw new SluiceError(
@@ -146,11 +147,13 @@ export class Session {
         `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
       );
     }
+    const leader = await leadingRepository(object, this.repositories());
     const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
     const signer = this.#signers.of(object);
     let added = false;
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
+      follows: leader !== undefined,
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),

@@ -177,7 +177,10 @@ export class Allocator {
   }
 
   async #reread(name: string): Promise<void> {
-    const revision = this.#options.store.find(name);
+    const { store } = this.#options;
+    const found = store.find(name);
+    // Its claims are those of the namespace that was first.
+    const revision = found !== undefined && store.repositoryOf(found).follows ? undefined : found;
     const claims = revision === undefined ? [] : await this.#claimsOf(revision);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
     const before = this.#held.get(name) ?? [];
