@@ -133,6 +133,7 @@ describe('approval controller', () => {
     let pushed = '';
     const racing = controllerOn({
       list: (filter) => store.list(filter),
+      repositoryOf: (revision) => store.repositoryOf(revision),
       judge: async (of) => {
         const judgement = await store.judge(of);
         pushed = await world.push(branch, { 'app/evil.yaml': 'a: 1\n' }, 'proposed/app/w1');
@@ -154,9 +155,10 @@ describe('approval controller', () => {
     const { store } = world;
     const racing = controllerOn({
       list: (filter) => store.list(filter),
+      repositoryOf: (revision) => store.repositoryOf(revision),
       judge: async (of) => {
         const judgement = await store.judge(of);
-        await annotate(of, {});
+        await annotate(name, {});
         return judgement;
       },
     });

@@ -4,11 +4,12 @@ import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { nextExpiry } from '../../src/package/gates.ts';
 import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
-import { isPublished } from '../../src/package/package-revision.ts';
+import { isPublished, repositoryIdOf } from '../../src/package/package-revision.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import { parseDuration } from '../../src/resource/duration.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { Stored } from '../../src/resource/object.ts';
+import { keyOf, keyText } from '../../src/resource/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 
@@ -16,7 +17,7 @@ export const APPROVAL_ACTOR = 'controller:approval';
 
 export interface ApprovalOptions extends PendingOptions {
   /** For the judgement, and for the siblings that the policy `initial` asks about. */
-  readonly store: Pick<RevisionStore, 'judge' | 'list'>;
+  readonly store: Pick<RevisionStore, 'judge' | 'list' | 'repositoryOf'>;
 }
 
 /** What to do about one revision: a step, a wait, or nothing and why. */
@@ -37,7 +38,8 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
     if (policy === undefined) return undefined;
     try {
       // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
-      const judgement = await store.judge(object.metadata.name);
+      const judgement = await store.judge(keyText(keyOf(object)));
+      if (store.repositoryOf(judgement.revision).follows) return undefined;
       const plan = planFor(object, policy, judgement);
       const expiry = nextExpiry(judgement.gates);
       const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : expiry - clock.now();
@@ -81,10 +83,12 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   }
 
   function refuseByPolicy(object: PackageRevision, policy: string, judgement: Judgement): string | undefined {
-    const { repository, packageName } = object.spec;
+    const { packageName } = object.spec;
     if (policy === 'initial') {
       // A package that is on the main branch without a tag counts too.
-      const siblings = store.list({ repository, package: packageName }).filter(isPublished);
+      const siblings = store
+        .list({ repository: repositoryIdOf(judgement.revision), package: packageName })
+        .filter(isPublished);
       const [published] = siblings.sort((a, b) => b.revision - a.revision);
       if (published !== undefined) {
         return `policy initial approves the first revision only, and ${published.name} is ${published.lifecycle}`;

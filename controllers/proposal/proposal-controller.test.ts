@@ -120,6 +120,7 @@ describe('proposal controller', () => {
       client,
       clock,
       store: {
+        repositoryOf: (revision) => store.repositoryOf(revision),
         judge: async (of) => {
           const judgement = await store.judge(of);
           await store.change(of, { metadata: { annotations: {} } }, ANNA);
@@ -134,7 +135,12 @@ describe('proposal controller', () => {
 
   test('a repository that hangs is waited for only as long as the signal allows', async () => {
     const name = await draft({ Kptfile: kptfile() });
-    const hanging = { judge: () => new Promise<never>(() => {}) };
+    const hanging = {
+      judge: () => new Promise<never>(() => {}),
+      repositoryOf: () => {
+        throw new Error('not reached');
+      },
+    };
     const controller = proposalController({ client: world.client, clock, store: hanging });
     const limit = new AbortController();
     const running = controller.reconcile({ namespace: 'default', name }, { signal: limit.signal, failures: 0 });

@@ -6,6 +6,7 @@ import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotatio
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { Stored } from '../../src/resource/object.ts';
+import { keyOf, keyText } from '../../src/resource/object.ts';
 import { onPending, type PendingOptions } from './on-pending.ts';
 import { annotationOf, obstacleTo } from './readiness.ts';
 
@@ -13,7 +14,7 @@ export const PROPOSAL_ACTOR = 'controller:proposal';
 
 export interface ProposalOptions extends PendingOptions {
   /** For the judgement: gates, verdicts and policy at one point in time. */
-  readonly store: Pick<RevisionStore, 'judge'>;
+  readonly store: Pick<RevisionStore, 'judge' | 'repositoryOf'>;
 }
 
 /** Proposes marked drafts whose gates are open and whose resolvers have reported, and tells of gates that are overdue. */
@@ -23,16 +24,16 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   return controller(reconcile);
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
-    const judgement = await judgementOf(object.metadata.name);
-    if (judgement === undefined) return undefined;
+    const judgement = await judgementOf(keyText(keyOf(object)));
+    if (judgement === undefined || store.repositoryOf(judgement.revision).follows) return undefined;
     const mayPropose = object.spec.lifecycle === 'Draft' && isMarked(object, judgement);
     if (mayPropose && (await propose(object, judgement))) return undefined;
     return tellOverdue(object, judgement);
   }
 
-  async function judgementOf(name: string): Promise<Judgement | undefined> {
+  async function judgementOf(id: string): Promise<Judgement | undefined> {
     try {
-      return await store.judge(name);
+      return await store.judge(id);
     } catch (error) {
       // Gone since it was read; its deletion is told to us too.
       if (isSluiceError(error, 'NotFound')) return undefined;

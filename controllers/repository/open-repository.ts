@@ -135,7 +135,7 @@ export class OpenRepository {
   }
 
   close(): Promise<void> {
-    return this.#options.store.remove(this.repository.repository);
+    return this.#options.store.remove(this.repository.id);
   }
 
   #isPollDue(): boolean {

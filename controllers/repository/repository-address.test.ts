@@ -1,8 +1,48 @@
+import { mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { canonicalAddress } from './repository-address.ts';
+import { temporaryFolder } from '../../test/support/git/git-cli.ts';
+import { canonicalAddress, canonicalAddressNow } from './repository-address.ts';
 
-test('both forms of an address for ssh are one', async () => {
-  const address = await canonicalAddress('git@git.example.com:team/a.git');
-  expect(await canonicalAddress('ssh://git@GIT.example.com:22/team/a')).toBe(address);
-  expect(await canonicalAddress('ssh://git@git.example.com:2222/team/a')).not.toBe(address);
+test.each([
+  ['git@git.example.com:team/a.git', 'ssh://git@GIT.example.com:22/team/a'],
+  ['ssh://git@git.example.com/team/a.git', 'ssh://someone@git.example.com//team/a/'],
+  ['https://git.example.com/team/a.git', 'https://GIT.example.com:443/team/a'],
+  ['https://git.example.com/team/a.git', 'https://git.example.com./team//a.git/'],
+  ['https://git.example.com/team/a', 'https://git.example.com/Team/%61.GIT'],
+  ['http://gitea:80/a', 'http://gitea/a.git'],
+])('%s and %s are one', async (one, other) => {
+  expect(await canonicalAddress(other)).toBe(await canonicalAddress(one));
+  expect(canonicalAddressNow(other)).toBe(canonicalAddressNow(one));
+});
+
+test.each([
+  ['ssh://git@git.example.com:2222/team/a', 'ssh://git@git.example.com/team/a'],
+  ['ssh://anna@git.example.com/~/a', 'ssh://bob@git.example.com/~/a'],
+  ['https://git.example.com:8443/a', 'https://git.example.com/a'],
+  ['https://git.example.com/a', 'https://git.example.com/b'],
+  ['https://git.example.com/a.git', 'https://git.example.com/a/git'],
+])('%s and %s are two', async (one, other) => {
+  expect(await canonicalAddress(other)).not.toBe(await canonicalAddress(one));
+});
+
+test('a path, a link to it and a URL of it are one', async () => {
+  const folder = temporaryFolder();
+  try {
+    const [path, link] = [join(folder.path, 'a b.git'), join(folder.path, 'link')];
+    mkdirSync(path);
+    symlinkSync(path, link);
+    const forms = [
+      path,
+      link,
+      `${path}/`,
+      `${folder.path}/./a b.git`,
+      `file://${folder.path}/a%20b.git`,
+      `FILE://${link}`,
+    ];
+    const texts = await Promise.all(forms.map(canonicalAddress));
+    expect(new Set([...texts, ...forms.map(canonicalAddressNow)]).size).toBe(1);
+  } finally {
+    folder.remove();
+  }
 });

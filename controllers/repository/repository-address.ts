@@ -1,22 +1,64 @@
+import { realpathSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isHosted, localPath } from '../../src/git/open-location.ts';
 import { readSshAddress } from '../../src/git/ssh/ssh-address.ts';
 
-/** One text for the addresses of one Git repository, as far as they can be compared without asking it. */
+/**
+ * One text for the addresses of one Git repository, as far as they can be compared without asking it: of a path without links, and of
+ * an address on a network without what most hosts make no difference for. Those are the case of letters, the user of ssh, a port that
+ * is usual, an ending `.git` and slashes that are too many.
+ */
 export async function canonicalAddress(address: string): Promise<string> {
-  if (isHosted(address)) return address;
   const path = localPath(address);
-  if (path === undefined) {
-    const ssh = readSshAddress(address);
-    const url = 'problem' in ssh ? (URL.parse(address)?.href ?? address) : ssh.url;
-    return url.replace(/\/+$/, '').replace(/\.git$/, '');
-  }
+  if (path === undefined || isHosted(address)) return networkAddress(address);
   try {
     return await realpath(path);
   } catch {
     // It cannot be opened either; the text is all there is to compare.
     return resolve(path);
+  }
+}
+
+/** As `canonicalAddress`, for those who must not wait; the file system is looked at. */
+export function canonicalAddressNow(address: string): string {
+  const path = localPath(address);
+  if (path === undefined || isHosted(address)) return networkAddress(address);
+  try {
+    return realpathSync(path);
+  } catch {
+    // As above.
+    return resolve(path);
+  }
+}
+
+function networkAddress(address: string): string {
+  if (isHosted(address)) return address;
+  const ssh = readSshAddress(address);
+  if (!('problem' in ssh)) {
+    // A home folder is one of the user.
+    const user = ssh.path.startsWith('~/') ? `${ssh.user}@` : '';
+    return `ssh://${user}${ssh.host}:${ssh.port}${trimmed(`/${ssh.path}`)}`.toLowerCase();
+  }
+  const url = URL.parse(address);
+  if (url === null) return address;
+  const host = url.host.replace(/\.(?=:|$)/, '');
+  return `${url.protocol}//${host}${trimmed(decoded(url.pathname))}`.toLowerCase();
+}
+
+function trimmed(path: string): string {
+  return path
+    .replaceAll(/\/{2,}/g, '/')
+    .replace(/\/$/, '')
+    .replace(/\.git$/i, '');
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // URIError: it is compared as it is.
+    return path;
   }
 }
 

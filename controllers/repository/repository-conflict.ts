@@ -1,12 +1,11 @@
 import type { Repository } from '../../src/resource/kinds/repository.ts';
-import { keyOf, keyText, type Stored } from '../../src/resource/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object.ts';
 import { canonicalAddress, overlap } from './repository-address.ts';
 
 /**
- * The Repository object that holds the packages which this one asks for: the same repository and branch, and the same folder or
- * one inside the other; also one with the same name in another namespace, since package revisions are named after their repository.
- * The one that is open goes first, then the older one. Undefined if there is none. Whoever asks often gives an `addressOf` that
- * remembers.
+ * The Repository object of the same namespace that holds the packages which this one asks for: the same repository and branch, and the
+ * same folder or one inside the other. The one that is open goes first, then the older one. Undefined if there is none. Whoever asks
+ * often gives an `addressOf` that remembers.
  */
 export async function conflictingRepository(
   object: Repository,
@@ -14,22 +13,47 @@ export async function conflictingRepository(
   isOpen: (other: Stored<Repository>) => boolean,
   addressOf: (address: string) => Promise<string> = canonicalAddress,
 ): Promise<Stored<Repository> | undefined> {
-  const own = await placeOf(object, addressOf);
   for (const other of others) {
-    if (other.metadata.uid === object.metadata.uid || other.metadata.deletionTimestamp !== undefined) continue;
+    if (isGone(other, object) || namespaceOf(other) !== namespaceOf(object)) continue;
     if (!isOpen(other) && !isOlder(other, object)) continue;
     if (other.metadata.name === object.metadata.name) return other;
-    const place = await placeOf(other, addressOf);
-    if (own === undefined || place === undefined || place.branch !== own.branch) continue;
-    if (place.address === own.address && overlap(place.directory, own.directory)) return other;
+    if (await isSamePlace(object, other, addressOf)) return other;
   }
   return undefined;
 }
 
-async function placeOf({ spec }: Repository, addressOf: (address: string) => Promise<string>) {
-  if (spec.git === undefined) return undefined;
-  const { repo, branch, directory } = spec.git;
-  return { address: await addressOf(repo), branch, directory };
+/**
+ * The object of another namespace that was first to register the same packages; undefined if there is none. Both are open, on one
+ * mirror, and the policies of both namespaces hold; what controllers do by themselves they do for the first one only.
+ */
+export async function leadingRepository(
+  object: Repository,
+  others: Iterable<Stored<Repository>>,
+  addressOf: (address: string) => Promise<string> = canonicalAddress,
+): Promise<Stored<Repository> | undefined> {
+  for (const other of others) {
+    if (isGone(other, object) || namespaceOf(other) === namespaceOf(object) || !isOlder(other, object)) continue;
+    if (await isSamePlace(object, other, addressOf)) return other;
+  }
+  return undefined;
+}
+
+function isGone({ metadata }: Stored<Repository>, object: Repository): boolean {
+  return metadata.uid === object.metadata.uid || metadata.deletionTimestamp !== undefined;
+}
+
+function namespaceOf({ metadata }: Repository): string {
+  return metadata.namespace ?? DEFAULT_NAMESPACE;
+}
+
+async function isSamePlace(
+  { spec: { git: one } }: Repository,
+  { spec: { git: other } }: Repository,
+  addressOf: (address: string) => Promise<string>,
+): Promise<boolean> {
+  if (one === undefined || other === undefined || one.branch !== other.branch) return false;
+  if (!overlap(one.directory, other.directory)) return false;
+  return (await addressOf(one.repo)) === (await addressOf(other.repo));
 }
 
 function isOlder(one: Repository, other: Repository): boolean {

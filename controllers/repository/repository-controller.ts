@@ -27,7 +27,7 @@ import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
 import { canonicalAddress } from './repository-address.ts';
-import { conflictingRepository } from './repository-conflict.ts';
+import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
 
@@ -80,7 +80,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   const repairs = new DamageRepairs(clock);
   /** Keys of those that are open or being opened. */
   const claimed = new Set<string>();
-  /** Those that wait for another one to go. */
+  /** Those that wait for another one to go, or to become the first. */
   const inConflict = new Map<string, ObjectKey>();
   /** Canonical addresses by what the objects name, forgotten whenever one of them is to be opened anew. */
   const addresses = new Map<string, Promise<string>>();
@@ -139,7 +139,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
   async function opened(object: Stored<Repository>, signal: AbortSignal): Promise<OpenRepository> {
     const key = keyText(keyOf(object));
     const known = open.get(key);
-    if (known?.isFor(object) === true) return known;
+    if (known?.isFor(object) === true && !(await isToLead(known, object))) return known;
     if (known !== undefined) await forget(keyOf(object));
     const { items } = await client.list(repositoryKind);
     // Since others looked at it, it may lead elsewhere.
@@ -149,7 +149,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       inConflict.set(key, keyOf(object));
       throw new TerminalError(`Repository conflict with existing repository: ${keyText(keyOf(other))}`);
     }
-    inConflict.delete(key);
+    const leader = await leadingRepository(object, items, addressOf);
+    // When the first one goes, this one takes its place.
+    if (leader === undefined) inConflict.delete(key);
+    else inConflict.set(key, keyOf(object));
     claimed.add(key);
     if (findCondition(object.status?.conditions, 'Ready')?.observedGeneration !== object.metadata.generation) {
       await report(object, { reason: 'Reconciling', message: 'opening the repository' });
@@ -165,6 +168,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
+        follows: leader !== undefined,
         onRepair: (repair) => tellRepair(object, repair),
         git: { ...options.git, ...(signer === undefined ? {} : { signer }) },
         ...(credentials === undefined ? {} : { credentials }),
@@ -174,6 +178,13 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const { note } = state.repository;
     if (note !== undefined) recorder.record(object, 'Normal', 'IndexRebuilt', note);
     return state;
+  }
+
+  /** True for one that followed another namespace's, which is gone. */
+  async function isToLead({ repository }: OpenRepository, object: Stored<Repository>): Promise<boolean> {
+    if (!repository.follows) return false;
+    const { items } = await client.list(repositoryKind);
+    return (await leadingRepository(object, items, addressOf)) === undefined;
   }
 
   async function sync(object: Stored<Repository>, state: OpenRepository, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { revisionId } from '../../src/package/package-revision.ts';
 
 /** A state of a draft in which nothing is left to do, until `due` (milliseconds since the epoch) if that is set. */
 interface Rest {
@@ -24,29 +25,31 @@ export class RestingDrafts {
   }
 
   /** Something outside of the draft changed. */
-  wake(name: string): void {
-    this.#woken.add(name);
+  wake(id: string): void {
+    this.#woken.add(id);
   }
 
-  forget(name: string): void {
-    this.#rests.delete(name);
-    this.#woken.delete(name);
+  forget(id: string): void {
+    this.#rests.delete(id);
+    this.#woken.delete(id);
   }
 
   /** What to wait for if the draft rests in this very state; undefined, and the rest is over, if it is to be run. */
-  stillResting({ name, etag }: PackageRevision): ReconcileResult | undefined {
-    const rest = this.#rests.get(name);
-    const woken = this.#woken.delete(name);
+  stillResting(revision: PackageRevision): ReconcileResult | undefined {
+    const id = revisionId(revision);
+    const { etag } = revision;
+    const rest = this.#rests.get(id);
+    const woken = this.#woken.delete(id);
     if (!woken && rest?.etag === etag && (rest.due === undefined || rest.due > this.#clock.now()))
       return this.#waitFor(rest);
-    this.#rests.delete(name);
+    this.#rests.delete(id);
     return undefined;
   }
 
   /** Lets a draft rest in this state, for `after` milliseconds or until something happens. */
-  rest({ name, etag }: PackageRevision, after?: number, reason?: string): ReconcileResult {
-    const rest = { etag, due: after === undefined ? undefined : this.#clock.now() + after, reason };
-    this.#rests.set(name, rest);
+  rest(revision: PackageRevision, after?: number, reason?: string): ReconcileResult {
+    const rest = { etag: revision.etag, due: after === undefined ? undefined : this.#clock.now() + after, reason };
+    this.#rests.set(revisionId(revision), rest);
     return this.#waitFor(rest);
   }
 

@@ -8,6 +8,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { nextExpiry } from '../../src/package/gates.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { revisionId } from '../../src/package/package-revision.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
 import type { Resolver } from '../../src/package/resolver.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
@@ -19,7 +20,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { type DeepReadonly, type KubernetesObject, keyOf, type ObjectKey } from '../../src/resource/object.ts';
+import { type DeepReadonly, type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
@@ -52,7 +53,7 @@ export function revisionController(options: RevisionControllerOptions): Controll
   const draftsOf = (repository?: string) =>
     store
       .list({ lifecycle: 'Draft', ...(repository === undefined ? {} : { repository }) })
-      .map(({ name, key }) => ({ namespace: store.repository(key.repository).namespace, name }));
+      .map(({ namespace, name }) => ({ namespace, name }));
   const world: Source<ObjectKey>[] = [
     watchKind(packagePolicyKind, { predicate: specChanged, map: () => draftsOf() }),
     watchKind(functionPolicyKind, { predicate: specChanged, map: () => draftsOf() }),
@@ -99,7 +100,7 @@ class RevisionReconciler {
         source.start({
           ...context,
           enqueue: (key) => {
-            this.#resting.wake(key.name);
+            this.#resting.wake(keyText(key));
             context.enqueue(key);
           },
         }),
@@ -108,9 +109,11 @@ class RevisionReconciler {
 
   async reconcile(key: ObjectKey, { signal }: ReconcileContext): Promise<ReconcileResult> {
     const { store } = this.#options;
-    let revision = store.find(key.name);
-    if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined) {
-      this.#resting.forget(key.name);
+    const id = keyText(key);
+    let revision = store.find(id);
+    const isLeft = revision !== undefined && store.repositoryOf(revision).follows;
+    if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
+      this.#resting.forget(id);
       this.#events.forget(key);
       return {};
     }
@@ -123,8 +126,8 @@ class RevisionReconciler {
     }
     // What a push gave is written down before the next push comes, whether or not there is anything to resolve.
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
-    if (revision.record?.commit !== revision.commit) revision = await store.change(key.name, { takeIn: true }, context);
-    const judgement = await store.judge(key.name);
+    if (revision.record?.commit !== revision.commit) revision = await store.change(id, { takeIn: true }, context);
+    const judgement = await store.judge(id);
     if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
     try {
       return await this.#resolve(judgement, signal);
@@ -138,7 +141,7 @@ class RevisionReconciler {
   async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
     const { revision } = judgement;
     const { clock, renderer, resolverTimeout: timeout = 60_000 } = this.#options;
-    const { namespace } = this.#options.store.repository(revision.key.repository);
+    const { namespace } = revision;
     const options = { context: { now: clock.now(), signal }, clock, renderer, namespace, timeout };
     const { outcome, plan } = await runAndPlan(judgement, this.#arrangement, options);
     signal.throwIfAborted();
@@ -147,7 +150,7 @@ class RevisionReconciler {
     if (plan.change !== undefined) {
       const context = { actor: { name: plan.actor }, face: 'controller', signal } as const;
       try {
-        after = await this.#options.store.change(revision.name, plan.change, context);
+        after = await this.#options.store.change(revisionId(revision), plan.change, context);
       } catch (error) {
         return this.#budgetWait(revision, error);
       }
@@ -193,8 +196,7 @@ class RevisionReconciler {
     this.#events.tell(this.#objectOf(revision), type, reason, message, reason);
   }
 
-  #objectOf({ name, uid, key }: PackageRevision): KubernetesObject {
-    const { namespace } = this.#options.store.repository(key.repository);
+  #objectOf({ namespace, name, uid }: PackageRevision): KubernetesObject {
     const { apiVersion, kind } = packageRevisionKind;
     return { apiVersion, kind, metadata: { namespace, name, uid } };
   }

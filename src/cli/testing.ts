@@ -37,7 +37,7 @@ export async function cliFixture(): Promise<CliFixture> {
     folder,
     data,
     git,
-    run: (...words) => runCli(words, { SLUICE_DATA: data, SLUICE_USER: 'anna' }),
+    run: (...words) => runCli(words, { SLUICE_DATA: data, SLUICE_USER: 'anna', SLUICE_ALLOW_GIT_HOST: '127.0.0.1' }),
     tree: (repository, lines) =>
       execFileSync('git', ['--git-dir', join(folder, repository), 'mktree'], { input: lines, encoding: 'utf8' }).trim(),
     bare(name) {

@@ -1,4 +1,5 @@
 import { PackageRefused } from './refusal.ts';
+import { hasSopsBlock, isEncryptedText } from './sops.ts';
 import { isMapping, isNull, isScalar, isSequence, type Mapping, textAt, type Value, valueAt } from './yaml-value.ts';
 
 /** An object of a package that may be delivered. */
@@ -70,17 +71,19 @@ export function describeObject({ kind, namespace, name }: ManifestObject): strin
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-/** True for a Secret with readable content: not empty, and not encrypted with sops in every value. */
+/** True for a Secret with readable content: not empty, and not encrypted by sops in every value. */
 export function isOpenSecret({ apiVersion, kind, value }: ManifestObject): boolean {
   if (kind !== 'Secret' || groupOf(apiVersion) !== '') return false;
-  const encrypted = textAt(value, 'sops', 'mac') !== undefined;
+  const encrypted = hasSopsBlock(value);
   for (const field of ['data', 'stringData']) {
     const content = valueAt(value, field);
     if (content === undefined || isNull(content)) continue;
     if (!isMapping(content)) return true;
     for (const { value: entry } of content.entries.values()) {
       if (isNull(entry)) continue;
-      if (!encrypted || !isScalar(entry) || !/^ENC\[.*\]$/s.test(entry.text)) return true;
+      // Sops leaves an empty value as it is.
+      if (isScalar(entry) && entry.text === '') continue;
+      if (!encrypted || !isScalar(entry) || !isEncryptedText(entry.text)) return true;
     }
   }
   return false;

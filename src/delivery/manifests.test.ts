@@ -236,6 +236,16 @@ describe('refusals', () => {
   }
 });
 
+/** As sops 3.9 writes them. */
+const ENCRYPTED =
+  'ENC[AES256_GCM,data:3Yz2XA==,iv:Nm0yVjVpc2Nyc1R2VnV5S1ZqQ2R0c2h6c0hQeXJ5aXo=,tag:Gb4KrXL7pW4mPq0wQm0x2Q==,type:str]';
+const SOPS = `sops:
+  age: [{recipient: age1q, enc: "-----BEGIN AGE ENCRYPTED FILE-----"}]
+  lastmodified: "2026-11-01T00:00:00Z"
+  mac: ${ENCRYPTED}
+  version: 3.9.0
+`;
+
 describe('Secrets', () => {
   const secrets = (text: string): readonly string[] | undefined =>
     manifestsOf(new Map([['s.yaml', new TextEncoder().encode(text)]])).manifests?.openSecrets;
@@ -250,11 +260,23 @@ describe('Secrets', () => {
       `apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: s, namespace: n}, data: {a: b}}\n`,
       true,
     ],
-    ['half encrypted', secret('data: {a: "ENC[AES,data:x]", b: open}\nsops: {mac: x}\n'), true],
-    ['encrypted without proof', secret('data: {a: "ENC[AES,data:x]"}\n'), true],
+    ['half encrypted', secret(`data: {a: "${ENCRYPTED}", b: open}\n${SOPS}`), true],
+    ['encrypted without proof', secret(`data: {a: "${ENCRYPTED}"}\n`), true],
+    ['something in brackets', secret(`data: {a: "ENC[plain]"}\n${SOPS}`), true],
+    ['an unknown cipher', secret(`data: {a: "${ENCRYPTED.replace('AES256_GCM', 'ROT13')}"}\n${SOPS}`), true],
+    ['a tag that is too short', secret(`data: {a: "${ENCRYPTED.replace(/tag:[^,]+/, 'tag:AAAA')}"}\n${SOPS}`), true],
+    ['text around it', secret(`stringData: {a: "password ${ENCRYPTED}"}\n${SOPS}`), true],
+    ['a block with nothing in it', secret(`data: {a: "${ENCRYPTED}"}\nsops: {mac: x}\n`), true],
+    ['a block for nobody', secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/age: .*\n/, 'age: []\n')}`), true],
+    ['a block with a plain code', secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/mac: .*\n/, 'mac: x\n')}`), true],
     ['data that is no mapping', secret('data: hi\n'), true],
     ['merged in', `x: &x {data: {a: b}}\n<<: *x\n${secret('')}`, true],
-    ['encrypted', secret('data: {a: "ENC[AES,data:x]"}\nsops: {mac: x}\n'), false],
+    ['encrypted', secret(`data: {a: "${ENCRYPTED}", b: ""}\n${SOPS}`), false],
+    [
+      'encrypted for groups',
+      secret(`data: {a: "${ENCRYPTED}"}\n${SOPS.replace(/age: .*\n/, `key_groups: [{pgp: [{fp: A, enc: B}]}]\n`)}`),
+      false,
+    ],
     ['empty', secret('type: kubernetes.io/service-account-token\ndata: {}\n'), false],
     ['sealed', 'apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {name: s}\nspec: {}\n', false],
     ['external', 'apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: s}\nspec: {}\n', false],

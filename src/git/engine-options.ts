@@ -1,5 +1,6 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { ObjectSigner } from './git-repository.ts';
+import type { GitNetwork } from './network/git-network.ts';
 
 /** How long things may take, in milliseconds. */
 export interface GitTimeouts {
@@ -33,8 +34,8 @@ export interface EngineOptions {
   readonly clock: Clock;
   readonly timeouts: GitTimeouts;
   readonly signer?: ObjectSigner | undefined;
-  /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
-  readonly allowInsecureHttp?: boolean | undefined;
+  /** Which hosts are connected to, and whose certificates are trusted. */
+  readonly network: GitNetwork;
   /** `git` does without the client of this house for fetch, listing and push. */
   readonly transport?: 'auto' | 'git' | undefined;
   /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */

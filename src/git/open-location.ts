@@ -3,10 +3,12 @@ import { basename, dirname, join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, GitRepository } from './git-repository.ts';
+import { PUBLIC_NETWORK } from './network/git-network.ts';
 import { initRepository, openRepository, type RepositoryOptions } from './open-repository.ts';
+import { isLoopback, readRemoteUrl } from './remote-url.ts';
 
 export interface LocationOptions {
-  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` on this machine, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
+  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` to a host that is permitted, `file:///…`, an absolute path, or `sluice:///<name>.git`. */
   readonly url: string;
   /** Where repositories of the last form are kept; they are made when they are opened first. */
   readonly hostedFolder?: string | undefined;
@@ -40,6 +42,8 @@ export async function openLocation(options: LocationOptions): Promise<OpenLocati
   }
   await mkdir(dirname(options.mirrorPath), { recursive: true });
   const git = await openMirror(options.mirrorPath, {
+    // The address may come from anyone: without a word of the operator nothing local is connected to.
+    network: PUBLIC_NETWORK,
     ...options.repository,
     durable: options.repairsMirror !== true,
   });
@@ -57,6 +61,13 @@ export function localPath(url: string, hostedFolder = ''): string | undefined {
   if (isHosted(url)) return join(hostedFolder, basename(url));
   // The scheme of a URL may be written in any case.
   return /^file:/i.test(url) ? fileURLToPath(url) : undefined;
+}
+
+/** True for an address on this machine by its text: a path, a repository that Sluice keeps, or a port of loopback. */
+export function isOnThisMachine(url: string): boolean {
+  if (localPath(url) !== undefined) return true;
+  const { endpoint } = readRemoteUrl(url);
+  return endpoint !== undefined && isLoopback(endpoint.host.replace(/\.$/, ''));
 }
 
 /** True for the address of a repository that Sluice keeps itself. */

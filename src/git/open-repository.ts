@@ -4,6 +4,7 @@ import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from './engine
 import type { GitRepository, ObjectSigner } from './git-repository.ts';
 import { runGit } from './native/git-process.ts';
 import { NativeRepository } from './native/native-repository.ts';
+import { DEFAULT_NETWORK, type GitNetwork } from './network/git-network.ts';
 import { checkRepository, createRepository } from './repository-format.ts';
 
 export interface RepositoryOptions {
@@ -12,8 +13,8 @@ export interface RepositoryOptions {
   readonly clock?: Clock;
   readonly signer?: ObjectSigner;
   readonly timeouts?: Partial<GitTimeouts>;
-  /** Allows `http://` to other machines than this one: passwords then cross the network in clear text. */
-  readonly allowInsecureHttp?: boolean;
+  /** Which hosts are connected to, and whose certificates are trusted. Default: public hosts and this machine. */
+  readonly network?: GitNetwork;
   /** How remotes are talked to: `auto` (the default) takes git only where the own client cannot do it. */
   readonly transport?: 'auto' | 'git';
   /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
@@ -38,7 +39,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     clock: options.clock ?? systemClock,
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     signer: options.signer,
-    allowInsecureHttp: options.allowInsecureHttp,
+    network: options.network ?? DEFAULT_NETWORK,
     transport: options.transport,
     packRefsFrom: options.packRefsFrom,
     durable: options.durable,

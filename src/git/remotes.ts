@@ -174,7 +174,7 @@ export class Remotes {
     readonly client: OwnClient | undefined;
     readonly why: string;
   } {
-    const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
+    const { url, protocol } = checkRemoteUrl(remote.url, this.#options.network.hosts);
     if (protocol === 'file') return { url, client: undefined, why: 'the remote is on this machine' };
     if (this.#options.transport === 'git') return { url, client: undefined, why: 'it was asked for' };
     let client = this.#clients.get(url);

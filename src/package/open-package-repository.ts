@@ -5,8 +5,9 @@ import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import { DamageError } from '../git/errors.ts';
 import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../git/git-repository.ts';
-import { openLocation } from '../git/open-location.ts';
+import { localPath, openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
+import { readRemoteUrl } from '../git/remote-url.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../resource/object.ts';
 import { formatCommitMessage } from './commit-message.ts';
@@ -23,7 +24,7 @@ export function hostedFolder(dataFolder: string): string {
 }
 
 export interface OpenOptions
-  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange'> {
+  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
   /** What this server signs with and trusts. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
@@ -58,7 +59,7 @@ export async function openPackageRepository(
   const { transport, pushOptions } = remoteSettings(object);
   const { git, remote } = await openLocation({
     url: spec.repo,
-    mirrorPath: join(options.dataFolder, 'git', `${location}.git`),
+    mirrorPath: join(options.dataFolder, 'git', `${mirrorName(spec.repo)}.git`),
     hostedFolder: hostedFolder(options.dataFolder),
     repairsMirror: true,
     ...(options.credentials === undefined ? {} : { credentials: options.credentials }),
@@ -97,6 +98,7 @@ export async function openPackageRepository(
       name,
       namespace,
       deployment: object.spec.deployment ?? false,
+      ...(options.follows === undefined ? {} : { follows: options.follows }),
       url: spec.repo,
       layout,
       git,
@@ -128,6 +130,17 @@ export async function openPackageRepository(
 function keyProblems({ ownIsTrusted, problems }: TrustedKeys, own: string): string[] {
   const text = `statements of this server do not count here: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
   return ownIsTrusted ? [...problems] : [text, ...problems];
+}
+
+/** One mirror for an address, however many namespaces register it: each fetches with its own credentials before it reads. */
+function mirrorName(address: string): string {
+  const url = localPath(address) === undefined ? readRemoteUrl(address).url : address;
+  const normal = url.replace(/\/+$/, '').replace(/\.git$/, '');
+  const name = normal
+    .slice(normal.lastIndexOf('/') + 1)
+    .replaceAll(/[^A-Za-z0-9._-]/g, '-')
+    .slice(0, 60);
+  return `${name}-${createHash('sha256').update(normal).digest('hex').slice(0, 16)}`;
 }
 
 async function createBranch(

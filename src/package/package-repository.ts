@@ -32,6 +32,11 @@ export interface PackageRepositoryOptions {
   readonly name: string;
   readonly namespace: string;
   readonly deployment: boolean;
+  /**
+   * True if another namespace was first to register the same packages: then controllers do nothing by themselves here, or they would do
+   * everything twice.
+   */
+  readonly follows?: boolean;
   /** The address under which it is registered. */
   readonly url: string;
   readonly layout: RepositoryLayout;
@@ -65,7 +70,10 @@ const WAY_PATIENCE = 10_000;
 export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
+  /** What it is found by in all namespaces: `<namespace>/<repository>`. */
+  readonly id: string;
   readonly deployment: boolean;
+  readonly follows: boolean;
   readonly url: string;
   readonly layout: RepositoryLayout;
   readonly git: GitRepository;
@@ -99,7 +107,9 @@ export class PackageRepository implements Workbench {
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
     this.repository = options.name;
     this.namespace = options.namespace;
+    this.id = `${options.namespace}/${options.name}`;
     this.deployment = options.deployment;
+    this.follows = options.follows ?? false;
     this.url = options.url;
     this.layout = options.layout;
     this.git = options.git;

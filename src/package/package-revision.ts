@@ -9,6 +9,9 @@ import type { Distrust, StatementFact } from './trust/repository-trust.ts';
 /** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
 export interface PackageRevision {
   readonly key: RevisionKey;
+  /** Of its repository. */
+  readonly namespace: string;
+  /** Unique in its namespace; see `revisionId`. */
   readonly name: string;
   readonly uid: string;
   readonly lifecycle: Lifecycle;
@@ -56,6 +59,16 @@ export interface CommitInfo {
   readonly tree: Oid | undefined;
   /** Blob of the package's Kptfile in this commit. */
   readonly kptfileBlob: Oid | undefined;
+}
+
+/** What a revision is found by in all namespaces: `<namespace>/<name>`. */
+export function revisionId({ namespace, name }: Pick<PackageRevision, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/** What its repository is found by in all namespaces. */
+export function repositoryIdOf({ namespace, key }: Pick<PackageRevision, 'namespace' | 'key'>): string {
+  return `${namespace}/${key.repository}`;
 }
 
 export function isPlaceholder(revision: Pick<PackageRevision, 'revision' | 'ref'>): boolean {

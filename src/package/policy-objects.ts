@@ -9,9 +9,12 @@ import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';
 
+/** What policies select a revision by. */
+export type SelectedRevision = Pick<PackageRevision, 'key' | 'kptfile' | 'record'>;
+
 /** Merges the policies that select a revision: demands add up, and of two limits the stricter one holds. */
 export function effectivePolicy(
-  revision: PackageRevision,
+  revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
 ): EffectivePolicy {
@@ -56,6 +59,35 @@ export function effectivePolicy(
   };
 }
 
+/**
+ * What holds where two namespaces have registered the same packages: demands add up, and of two limits the stricter one holds. What is
+ * done without being asked is for the first one to say. `prefix` goes before the names of policies of the second one.
+ */
+export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, prefix: string): EffectivePolicy {
+  const named = <Rule extends { readonly policy: string }>(rules: readonly Rule[]): Rule[] =>
+    rules.map((rule) => ({ ...rule, policy: `${prefix}${rule.policy}` }));
+  const gateDeadlines = { ...other.gateDeadlines, ...own.gateDeadlines };
+  for (const [type, after] of Object.entries(other.gateDeadlines))
+    gateDeadlines[type] = Math.min(gateDeadlines[type] ?? after, after);
+  return {
+    enforcement: STRICTNESS.find((one) => one === own.enforcement || one === other.enforcement) ?? 'enforce',
+    requiredGates: [...own.requiredGates, ...named(other.requiredGates)],
+    givers: [...own.givers, ...named(other.givers)],
+    pushDenied: [...own.pushDenied, ...other.pushDenied],
+    validatorConditions: new Map([...other.validatorConditions, ...own.validatorConditions]),
+    validFor: [...own.validFor, ...other.validFor],
+    autoPropose: own.autoPropose,
+    forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
+    // Gates of both are passed, so both have to allow it.
+    breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
+    commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
+    gateDeadlines,
+  };
+}
+
+/** The strictest first. */
+const STRICTNESS: readonly Enforcement[] = ['enforce', 'warn', 'off'];
+
 function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {
   const value = repository?.metadata.annotations?.[GATES_ANNOTATION];
   // A typing error must not switch the gates off.
@@ -65,7 +97,7 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
 /** Whether a selector of packages holds a revision. Everything that is not said is no restriction. */
 export function selects(
   selector: DeepReadonly<PackagePolicy>['spec']['selector'],
-  revision: PackageRevision,
+  revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
 ): boolean {
   if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;

@@ -139,7 +139,7 @@ test('property: whoever listens knows at every time what is found, whatever chan
     }
     if (!isRemoved) {
       await adding;
-      expect(arrivals).toEqual(['packages true']);
+      expect(arrivals).toEqual(['default/packages true']);
       expect(store.list().map(({ name }) => name)).toEqual([...repository.index.all()].map(({ name }) => name).sort());
       for (const { known } of observers) expect(bySortedName(known)).toEqual([...namesAndEtags(store)]);
       await expectShown();

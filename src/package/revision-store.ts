@@ -4,10 +4,11 @@ import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageContent } from './content.ts';
 import { evaluateGates, type Gate } from './gates.ts';
 import { type HistoryEntry, historyOf } from './history.ts';
+import { DEFAULT_NAMESPACE } from './identity.ts';
 import type { IndexChange } from './index/revision-index.ts';
 import type { Lifecycle } from './kernel/types.ts';
 import type { PackageRepository } from './package-repository.ts';
-import type { PackageRevision } from './package-revision.ts';
+import { type PackageRevision, repositoryIdOf, revisionId } from './package-revision.ts';
 import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
@@ -20,6 +21,7 @@ import type { RevisionUpdate } from './write/update.ts';
 import { NO_UPSTREAMS, readPackageFiles, type UpstreamReader, type UpstreamRevision } from './write/upstream-reader.ts';
 
 export interface RevisionFilter {
+  /** A name, in any namespace, or an id. */
   readonly repository?: string;
   readonly package?: string;
   readonly workspace?: string;
@@ -42,7 +44,7 @@ export type RevisionListener = (changes: readonly IndexChange[]) => void;
 export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
   readonly address?: UpstreamReader['address'];
-  /** True for a repository that is registered and will be opened without anybody asking for it. Default: none is. */
+  /** True for the id of a repository that is registered and will be opened without anybody asking for it. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
 }
 
@@ -50,10 +52,13 @@ export interface RevisionStoreOptions {
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
  * repository and have happened in Git when their promise resolves. With `dryRun` in their context they judge the same, return what
  * would be, and change nothing.
+ *
+ * Repositories and revisions have names that are unique in their namespace. They are found by their id, `<namespace>/<name>`; a name
+ * alone finds one too, as long as no other namespace has it, for callers that know of one namespace only.
  */
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
-  readonly #upstreams: UpstreamReader;
+  readonly #address: UpstreamReader['address'];
   /** Names of revisions that were told, of repositories of which not all are. */
   readonly #arriving = new Map<string, Set<string>>();
   /** Repositories that were taken out, until all have been told. */
@@ -65,7 +70,7 @@ export class RevisionStore {
   #closed = false;
 
   constructor({ address = NO_UPSTREAMS.address, isComing = () => false }: RevisionStoreOptions = {}) {
-    this.#upstreams = { address, revision: (name) => this.#upstream(name) };
+    this.#address = address;
     this.#isComing = isComing;
   }
 
@@ -75,11 +80,12 @@ export class RevisionStore {
    * Unavailable if that is done by somebody else meanwhile.
    */
   async add(repository: PackageRepository): Promise<void> {
-    const { repository: name } = repository;
+    const { id: name } = repository;
     // Those who were told of the one before must not hear of its end when they know this one.
     while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
     if (this.#closed) throw takenOut(name);
-    if (this.#repositories.has(name)) throw new SluiceError('AlreadyExists', `repository ${name} is open already`);
+    if (this.#repositories.has(name))
+      throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
     const told = new Set<string>();
     this.#repositories.set(name, repository);
     this.#arriving.set(name, told);
@@ -107,7 +113,8 @@ export class RevisionStore {
    * Takes a repository out and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
    * listeners, who are told in parts, have heard of all of it.
    */
-  remove(name: string): Promise<void> {
+  remove(repositoryName: string): Promise<void> {
+    const name = this.#idOf(repositoryName);
     const repository = this.#repositories.get(name);
     if (repository === undefined) return this.#leaving.get(name) ?? Promise.resolve();
     const leaving = this.#leave(repository).finally(() => this.#leaving.delete(name));
@@ -120,8 +127,8 @@ export class RevisionStore {
     const revisions = [...this.#toldOf(repository)];
     // Who listens from here on has seen nothing of it.
     const listeners = [...this.#listeners];
-    this.#repositories.delete(repository.repository);
-    this.#arriving.delete(repository.repository);
+    this.#repositories.delete(repository.id);
+    this.#arriving.delete(repository.id);
     const ends = await Promise.allSettled([
       repository.close(),
       inParts(revisions, (part) => {
@@ -141,7 +148,8 @@ export class RevisionStore {
    * in the store.
    */
   announce(changes: readonly IndexChange[]): void {
-    const repository = changes[0]?.after?.key.repository ?? changes[0]?.before?.key.repository ?? '';
+    const some = changes[0]?.after ?? changes[0]?.before;
+    const repository = some === undefined ? '' : repositoryIdOf(some);
     if (!this.#repositories.has(repository)) return;
     const told = this.#arriving.get(repository);
     this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
@@ -166,7 +174,8 @@ export class RevisionStore {
    * Waits for a repository that was registered a moment ago, at most as long as the signal allows: whoever registers one and then
    * makes a package in it should not have to know when it is open. Returns at once for all others.
    */
-  async arrival(repository: string, signal: AbortSignal): Promise<void> {
+  async arrival(name: string, signal: AbortSignal): Promise<void> {
+    const repository = this.#idOf(name);
     const isComing = () =>
       this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
     // One that is taken out meanwhile may be opened anew.
@@ -195,16 +204,24 @@ export class RevisionStore {
 
   /** Those of which every revision was announced. */
   repositories(): PackageRepository[] {
-    return [...this.#repositories.values()].filter(({ repository }) => !this.#arriving.has(repository));
+    return [...this.#repositories.values()].filter(({ id }) => !this.#arriving.has(id));
   }
 
   /** A repository that was added, and may still be arriving. */
   repository(name: string): PackageRepository {
-    const repository = this.#repositories.get(name);
+    const repository = this.#repositories.get(this.#idOf(name));
     if (repository === undefined) {
-      throw new SluiceError('NotFound', `repository "${name}" is not registered or not ready; see "sluice repo get"`);
+      throw new SluiceError(
+        'NotFound',
+        `repository "${ownName(name)}" is not registered or not ready; see "sluice repo get"`,
+      );
     }
     return repository;
+  }
+
+  /** The repository of a revision. */
+  repositoryOf(revision: PackageRevision): PackageRepository {
+    return this.repository(repositoryIdOf(revision));
   }
 
   /** Revisions that match, by name. */
@@ -217,29 +234,33 @@ export class RevisionStore {
   }
 
   find(name: string): PackageRevision | undefined {
-    // The name of a repository is a DNS label.
-    const repository = name.split('.', 1)[0] ?? '';
-    const isTold = this.#arriving.get(repository)?.has(name) ?? true;
-    return isTold ? this.#repositories.get(repository)?.index.get(name) : undefined;
+    // The name of a repository is a DNS label, as is that of a namespace.
+    const repository = this.#idOf(name.split('.', 1)[0] ?? '');
+    const own = name.slice(name.indexOf('/') + 1);
+    const isTold = this.#arriving.get(repository)?.has(own) ?? true;
+    return isTold ? this.#repositories.get(repository)?.index.get(own) : undefined;
   }
 
   get(name: string): PackageRevision {
     const found = this.find(name);
     if (found === undefined) {
-      throw new SluiceError('NotFound', `package revision "${name}" not found; "sluice rpkg get" lists what there is`);
+      throw new SluiceError(
+        'NotFound',
+        `package revision "${ownName(name)}" not found; "sluice rpkg get" lists what there is`,
+      );
     }
     return found;
   }
 
   content(name: string): Promise<PackageContent> {
     const revision = this.get(name);
-    return this.repository(revision.key.repository).content(revision);
+    return this.repositoryOf(revision).content(revision);
   }
 
   /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
   async judge(name: string): Promise<Judgement> {
     const revision = this.get(name);
-    const repository = this.repository(revision.key.repository);
+    const repository = this.repositoryOf(revision);
     const content = await repository.content(revision);
     const record = await currentRecord(repository, revision, content);
     const policy = repository.policyFor(revision);
@@ -256,7 +277,7 @@ export class RevisionStore {
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
   dependentsOf(revision: PackageRevision): string[] {
-    const address = comparableAddress(this.repository(revision.key.repository).url);
+    const address = comparableAddress(this.repositoryOf(revision).url);
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
     const names: string[] = [];
@@ -265,7 +286,7 @@ export class RevisionStore {
         const upstream = other.kptfile?.upstream?.git;
         if (upstream?.repo === undefined || comparableAddress(upstream.repo) !== address) continue;
         const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
-        if (directory === revision.path && refs.has(upstream.ref ?? '') && other.name !== revision.name)
+        if (directory === revision.path && refs.has(upstream.ref ?? '') && revisionId(other) !== revisionId(revision))
           names.push(other.name);
       }
     }
@@ -273,26 +294,32 @@ export class RevisionStore {
   }
 
   create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
-    return this.repository(repository).create(wanted, context, this.#upstreams);
+    const target = this.repository(repository);
+    // A name means a revision of the same namespace.
+    const revision = (name: string) => this.#upstream(name.includes('/') ? name : `${target.namespace}/${name}`);
+    return target.create(wanted, context, { address: this.#address, revision });
   }
 
   change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
-    return this.#of(name).change(name, change, context);
+    const revision = this.get(name);
+    return this.repositoryOf(revision).change(revision.name, change, context);
   }
 
   transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.#of(name).transition(name, transition, context);
+    const revision = this.get(name);
+    return this.repositoryOf(revision).transition(revision.name, transition, context);
   }
 
   /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
   update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.#of(name).update(name, update, context);
+    const revision = this.get(name);
+    return this.repositoryOf(revision).update(revision.name, update, context);
   }
 
   /** Who did what to a revision and why, newest first, at most `limit` entries. */
   history(name: string, limit = 100): Promise<HistoryEntry[]> {
     const revision = this.get(name);
-    return historyOf(this.repository(revision.key.repository), revision, limit);
+    return historyOf(this.repositoryOf(revision), revision, limit);
   }
 
   /** From here on no revision is told that has not been, save those that go because their repository was taken out before. */
@@ -307,7 +334,7 @@ export class RevisionStore {
 
   async #upstream(name: string): Promise<UpstreamRevision> {
     const revision = this.get(name);
-    const { git, url } = this.repository(revision.key.repository);
+    const { git, url } = this.repositoryOf(revision);
     const { commit, path, ref, tip } = revision;
     return {
       revision,
@@ -316,19 +343,29 @@ export class RevisionStore {
     };
   }
 
-  #of(name: string): PackageRepository {
-    return this.repository(this.get(name).key.repository);
+  /** The id that a name means: of the one repository that has it, else in the default namespace. Throws InvalidInput for several. */
+  #idOf(name: string): string {
+    if (name.includes('/')) return name;
+    const found = [...this.#repositories.values()].filter(({ repository }) => repository === name);
+    if (found.length > 1) {
+      const namespaces = found.map(({ namespace }) => namespace).sort();
+      throw new SluiceError(
+        'InvalidInput',
+        `several namespaces have a repository "${name}" (${namespaces.join(', ')}); name the namespace too`,
+      );
+    }
+    return found[0]?.id ?? `${DEFAULT_NAMESPACE}/${name}`;
   }
 
   #candidates(filter: RevisionFilter): PackageRepository[] {
     if (filter.repository === undefined) return [...this.#repositories.values()];
-    const repository = this.#repositories.get(filter.repository);
-    return repository === undefined ? [] : [repository];
+    const { repository: wanted } = filter;
+    return [...this.#repositories.values()].filter(({ id, repository }) => id === wanted || repository === wanted);
   }
 
   /** Revisions that the listeners know, of one package if it is named. */
-  *#toldOf({ repository, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
-    const told = this.#arriving.get(repository);
+  *#toldOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
+    const told = this.#arriving.get(id);
     const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
     for (const row of rows) if (told === undefined || told.has(row.name)) yield row;
   }
@@ -343,8 +380,16 @@ function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
   return after === undefined ? [] : [{ before: undefined, after }];
 }
 
+/** Without the namespace, for messages to callers who know theirs. */
+function ownName(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
+}
+
 function takenOut(repository: string): SluiceError {
-  return new SluiceError('Unavailable', `repository ${repository} was taken out while it was being opened; try again`);
+  return new SluiceError(
+    'Unavailable',
+    `repository ${ownName(repository)} was taken out while it was being opened; try again`,
+  );
 }
 
 function matches(revision: PackageRevision, filter: RevisionFilter): boolean {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { outcomeOf } from '../../test/support/shop.ts';
+import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
 import { openRepository } from '../git/open-repository.ts';
 import { UpstreamMirrors, type UpstreamMirrorsOptions } from './upstream-mirrors.ts';
 import type { UpstreamAddress } from './write/revision-source.ts';
@@ -23,7 +24,12 @@ async function world(): Promise<World> {
   const scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder });
   const repo = `${server.url}/packages.git`;
-  const options = { folder: join(scratch.folder, 'upstreams'), clock: scratch.clock, allowLocal: () => true };
+  const options = {
+    folder: join(scratch.folder, 'upstreams'),
+    clock: scratch.clock,
+    git: { network: DEFAULT_NETWORK },
+    allowLocal: () => true,
+  };
   const mirrors = new UpstreamMirrors(options);
   return {
     scratch,

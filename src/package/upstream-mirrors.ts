@@ -5,7 +5,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, GitRepository, Oid } from '../git/git-repository.ts';
-import { localPath, openLocation } from '../git/open-location.ts';
+import { isOnThisMachine, openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
 import { isRefName } from '../git/ref-name.ts';
 import { gitAddressProblem, normalizeDirectory } from '../resource/kinds/git-location.ts';
@@ -92,8 +92,7 @@ export class UpstreamMirrors {
     const problem = gitAddressProblem(repo);
     if (problem !== undefined)
       throw new SluiceError('InvalidInput', `the address of the upstream repository ${problem}`);
-    // http:// is for this machine only.
-    if ((localPath(repo) !== undefined || /^http:/i.test(repo)) && !this.#options.allowLocal(context)) {
+    if (isOnThisMachine(repo) && !this.#options.allowLocal(context)) {
       throw new SluiceError(
         'Refused',
         'packages are cloned from repositories on this machine only if they are registered; register it and name a package revision',

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../src/foundation/clock.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { openPackageRepository } from '../../src/package/open-package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
@@ -22,6 +23,7 @@ export async function burst(url: string, dataFolder: string, count: number, appr
     await openPackageRepository(object, {
       trust: serverTrust,
       dataFolder,
+      git: { network: DEFAULT_NETWORK },
       clock: systemClock,
       policyFor: () => DEFAULT_POLICY,
       dependentsOf: () => [],

@@ -2,6 +2,7 @@ import { access, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
+import { lockHolder } from '../../src/foundation/process-lock.ts';
 import { sluice } from '../support/cli.ts';
 import { Up } from '../support/up.ts';
 
@@ -59,7 +60,7 @@ describe('up', () => {
     );
     await up.said(/packages\.web\.main +did not come through the gates: the main branch holds another content/);
     expect(await up.end('SIGINT')).toBe(0);
-    await expect(access(join(cli.data, 'up.lock'))).rejects.toThrow('ENOENT');
+    expect(await lockHolder(join(cli.data, 'up-lock'))).toBeUndefined();
   });
 
   test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {

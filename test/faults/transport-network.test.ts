@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitCredentials, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
+import { HostRules } from '../../src/git/network/host-rules.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
 import { git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
@@ -38,7 +39,10 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
     folder = temporaryFolder();
     origin = initBare(join(folder.path, 'origin.git'));
     server = await startGitServer({ root: folder.path });
-    repository = await openRepository(initBare(join(folder.path, 'local.git')), { transport, allowInsecureHttp: true });
+    repository = await openRepository(initBare(join(folder.path, 'local.git')), {
+      transport,
+      network: { hosts: new HostRules(['localhost', '127.0.0.1', '[::1]', 'git.example.test']) },
+    });
     const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
     first = await repository.writeCommit(commitOf(tree));
     await repository.push({ url: `${server.url}/origin.git` }, [create('refs/heads/main')]);

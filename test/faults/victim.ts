@@ -2,6 +2,7 @@
 // Arguments: folder of the data, address of the repository, number of the place (0: never).
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { openLocation } from '../../src/git/open-location.ts';
 import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
 import { PackageRepository } from '../../src/package/package-repository.ts';
@@ -45,7 +46,11 @@ function stopping(inner: GitRepository): GitRepository {
   });
 }
 
-const { git, remote } = await openLocation({ url, mirrorPath: `${folder}/mirror.git` });
+const { git, remote } = await openLocation({
+  url,
+  mirrorPath: `${folder}/mirror.git`,
+  repository: { network: DEFAULT_NETWORK },
+});
 if (remote !== undefined) await git.fetch(remote, { refspecs: MIRROR_REFSPECS, prune: true });
 const store = new RevisionStore();
 const trust = await folderTrust(folder);

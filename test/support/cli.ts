@@ -13,12 +13,12 @@ export interface CliResult {
 /** Runs the real binary to its end, as a user would. */
 export async function sluice(
   args: readonly string[],
-  options: { cwd?: string; timeout?: number; input?: string } = {},
+  options: { cwd?: string; timeout?: number; input?: string; environment?: Readonly<Record<string, string>> } = {},
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [binary, ...args], {
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-    env: { ...process.env, NO_COLOR: '1', SLUICE_USER: 'anna' },
+    env: { ...process.env, NO_COLOR: '1', SLUICE_USER: 'anna', ...options.environment },
   });
   // A command that does not read its input may be gone before it is written.
   child.stdin.on('error', () => undefined);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type DeliveryOptions, deliveryController } from '../../controllers/delivery/delivery-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { findCondition } from '../../src/resource/condition.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { ANNA, type Fixture } from './fixture.ts';
@@ -23,6 +24,7 @@ export function controllerOn(world: Fixture, options: Partial<DeliveryOptions> =
     recorder,
     dataFolder: join(folder, 'data'),
     window: 0,
+    git: { network: DEFAULT_NETWORK },
     ...options,
   });
 }

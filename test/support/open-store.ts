@@ -1,4 +1,5 @@
 import { systemClock } from '../../src/foundation/clock.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
@@ -14,7 +15,7 @@ export interface StoreOptions extends Partial<Pick<OpenOptions, 'credentials' | 
 export async function openStore(
   repo: string,
   dataFolder: string,
-  { annotations = {}, createBranch = false, ...options }: StoreOptions = {},
+  { annotations = {}, createBranch = false, git, ...options }: StoreOptions = {},
 ): Promise<RevisionStore> {
   const object = repositoryKind.complete({
     metadata: { name: 'packages', namespace: 'default', annotations },
@@ -27,6 +28,7 @@ export async function openStore(
       ...{ dataFolder, clock: systemClock, policyFor: () => DEFAULT_POLICY, dependentsOf: () => [] },
       onChange: (changes) => store.announce(changes),
       ...options,
+      git: { network: DEFAULT_NETWORK, ...git },
     }),
   );
   return store;

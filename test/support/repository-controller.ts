@@ -4,6 +4,7 @@ import {
   repositoryController,
 } from '../../controllers/repository/repository-controller.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
 import type { Fixture } from './fixture.ts';
 import { serverTrust } from './trust.ts';
 
@@ -16,6 +17,7 @@ export function repositoryControllerOf(
   return repositoryController({
     ...{ client, store, clock, policyFor, trust: serverTrust, dataFolder: join(folder, 'data') },
     dependentsOf: (revision) => store.dependentsOf(revision),
+    git: { network: DEFAULT_NETWORK },
     random: () => 0.5,
     recorder: world.recorder('controller:repository'),
     ...options,

@@ -24,7 +24,7 @@ export class FolderAccess implements Access {
     this.clock = session.clock;
     this.client = session.client;
     this.contents = new FolderContents(session);
-    this.repositories = new FolderRepositories(session);
+    this.repositories = new FolderRepositories(session, namespace);
     this.#session = session;
   }
 

@@ -2,7 +2,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { renderStatusOf } from '../../package/storage/render-status.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
-import type { Stored } from '../../resource/object.ts';
+import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import type { Session } from '../assembly/session.ts';
 import { movedSince } from './moved-since.ts';
 import { METADATA_FILE, type PackageContents, type PackageFiles, type PulledState } from './package-contents.ts';
@@ -16,49 +16,52 @@ export class FolderContents implements PackageContents {
     this.#session = session;
   }
 
-  async read({ metadata: { name } }: Stored<PackageRevision>): Promise<PackageFiles> {
+  async read(object: Stored<PackageRevision>): Promise<PackageFiles> {
     const { store } = this.#session;
-    const { files: all, skipped } = await store.content(name);
+    const id = keyText(keyOf(object));
+    const { files: all, skipped } = await store.content(id);
     const files = new Map(all);
     files.delete(METADATA_FILE);
-    return { files, leftOut: skipped, state: stateAt(store.get(name).commit) };
+    return { files, leftOut: skipped, state: stateAt(store.get(id).commit) };
   }
 
   async replace(
-    { metadata: { name } }: Stored<PackageRevision>,
+    object: Stored<PackageRevision>,
     files: ReadonlyMap<string, Buffer>,
     { commit: pulled }: PulledState,
     reason: string | undefined,
   ) {
     const { store } = this.#session;
+    const { name } = object.metadata;
+    const id = keyText(keyOf(object));
     if (pulled === undefined) {
       throw new SluiceError(
         'InvalidInput',
         `the folder was pulled from a server that does not tell commits; push it there, or pull ${name} from here`,
       );
     }
-    const { commit, tip } = store.get(name);
+    const { commit, tip } = store.get(id);
     if (commit !== pulled) throw movedSince(name, { from: pulled, to: commit, by: tip.facts.actor ?? tip.author });
-    const { files: before } = await store.content(name);
+    const { files: before } = await store.content(id);
     const edits = new Map<string, Uint8Array | null>(files);
     for (const path of before.keys()) if (!edits.has(path) && path !== METADATA_FILE) edits.set(path, null);
     const context = this.#session.context(reason);
-    const after = await store.change(name, { files: edits, expectedCommit: pulled }, context);
+    const after = await store.change(id, { files: edits, expectedCommit: pulled }, context);
     const notes = renderNotes(renderStatusOf(after.kptfile));
     return after.commit === pulled ? undefined : { state: stateAt(after.commit), notes };
   }
 
-  async give({ metadata: { name } }: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {
-    await this.#change(name, { conditions: [condition] });
+  async give(object: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {
+    await this.#change(keyText(keyOf(object)), { conditions: [condition] });
   }
 
-  async withdraw({ metadata: { name } }: Stored<PackageRevision>, type: string): Promise<void> {
-    await this.#change(name, { withdraw: [type] });
+  async withdraw(object: Stored<PackageRevision>, type: string): Promise<void> {
+    await this.#change(keyText(keyOf(object)), { withdraw: [type] });
   }
 
-  async #change(name: string, change: { conditions: GivenCondition[] } | { withdraw: string[] }): Promise<void> {
+  async #change(id: string, change: { conditions: GivenCondition[] } | { withdraw: string[] }): Promise<void> {
     const { store } = this.#session;
-    await store.change(name, { ...change, expectedCommit: store.get(name).commit }, this.#session.context());
+    await store.change(id, { ...change, expectedCommit: store.get(id).commit }, this.#session.context());
   }
 }
 

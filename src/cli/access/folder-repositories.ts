@@ -2,6 +2,7 @@ import { timestamp } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object.ts';
+import { keyOf, keyText } from '../../resource/object.ts';
 import type { OpenFailure } from '../assembly/open-failure.ts';
 import type { Session } from '../assembly/session.ts';
 import type { Repositories } from './repositories.ts';
@@ -9,13 +10,15 @@ import type { Repositories } from './repositories.ts';
 /** Repositories of a session, which are opened when they are needed. */
 export class FolderRepositories implements Repositories {
   readonly #session: Session;
+  readonly #namespace: string;
 
-  constructor(session: Session) {
+  constructor(session: Session, namespace: string) {
     this.#session = session;
+    this.#namespace = namespace;
   }
 
   open(name: string): Promise<void> {
-    return this.#session.openRepository(name);
+    return this.#session.openRepository(this.#idOf(name));
   }
 
   openAll(): Promise<OpenFailure[]> {
@@ -23,7 +26,7 @@ export class FolderRepositories implements Repositories {
   }
 
   async refresh(name: string): Promise<void> {
-    await this.#session.store.repository(name).sync();
+    await this.#session.store.repository(this.#idOf(name)).sync();
   }
 
   ready(name: string): Promise<void> {
@@ -36,16 +39,16 @@ export class FolderRepositories implements Repositories {
   }
 
   async look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }> {
-    const { name } = object.metadata;
+    const id = keyText(keyOf(object));
     const { store, clock } = this.#session;
     const lastTransitionTime = timestamp(clock.now());
     const ready = (status: 'True' | 'False', reason: string, message: string) => ({
       conditions: [{ type: 'Ready', status, reason, message, lastTransitionTime }],
     });
     try {
-      await this.#session.openSoon(name);
-      const { index } = store.repository(name);
-      const packages = new Set(store.list({ repository: name }).map(({ key }) => key.package));
+      await this.#session.openSoon(id);
+      const { index } = store.repository(id);
+      const packages = new Set(store.list({ repository: id }).map(({ key }) => key.package));
       const status = {
         ...ready('True', 'Ready', 'Repository Ready'),
         packageCount: packages.size,
@@ -56,5 +59,9 @@ export class FolderRepositories implements Repositories {
       const problem = messageOf(error);
       return { object: { ...object, status: ready('False', 'Error', problem) }, problem };
     }
+  }
+
+  #idOf(name: string): string {
+    return `${this.#namespace}/${name}`;
   }
 }

@@ -56,11 +56,13 @@ export async function openAccess({
     const server = await runningServer(folder, { actor, namespace, onWarning });
     if (server !== undefined) return server;
   }
-  const [{ Session }, { FolderAccess }] = await Promise.all([
+  const [{ Session }, { gitNetworkOf }, { FolderAccess }] = await Promise.all([
     import('../assembly/session.ts'),
+    import('../assembly/git-network.ts'),
     import('./folder-access.ts'),
   ]);
   const signing = signingChoice(environment);
-  const session = await Session.open({ folder, actor, write, signing, onNote, onWarning });
+  const network = gitNetworkOf({}, environment);
+  const session = await Session.open({ folder, actor, write, signing, onNote, onWarning, network });
   return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE);
 }

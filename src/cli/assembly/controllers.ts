@@ -55,6 +55,7 @@ export function chosenControllers({ disabled, housekeeping }: Omit<ControllerCho
 export function addControllers(manager: Manager, session: Session, choice: ControllerSettings): void {
   const { client, store, clock, folder, objects, renderer, trust } = session;
   const dataFolder = folder.path;
+  const git = { network: session.network };
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
   const resolvers = [ipam.resolver, ...choice.resolvers];
   const claimantsOf = ({ revision, content }: Judgement) =>
@@ -62,7 +63,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
     repository: () =>
       repositoryController({
-        ...{ client, store, clock, dataFolder, renderer, trust },
+        ...{ client, store, clock, dataFolder, renderer, trust, git },
         isRegistered: (address) => session.isRegistered(address),
         policyFor: (revision, namespace) => policyOf(objects, revision, namespace),
         dependentsOf: (revision) => store.dependentsOf(revision),
@@ -77,7 +78,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
     approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
-    delivery: () => deliveryController({ client, store, clock, dataFolder }),
+    delivery: () => deliveryController({ client, store, clock, dataFolder, git }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

@@ -7,6 +7,7 @@ import { namespaceController } from '../../../controllers/namespace/namespace-co
 import type { Manager } from '../../controller/manager.ts';
 import { customResourceDefinitionKind } from '../../resource/kinds/custom-resource-definition.ts';
 import { PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import type { ObjectKey } from '../../resource/object.ts';
 import type { Session } from './session.ts';
 
 /** Controllers that keep the objects of a server in order; a run that ends by itself has no use for them. */
@@ -26,7 +27,7 @@ export function addHousekeepers(manager: Manager, session: Session, disabled: re
       manager.addController(
         garbageCollectionController({
           ...{ client, clock, registry },
-          mayBeHidden: (kind, { name }) => PACKAGE_KINDS.includes(kind) && !isOpen(session, name),
+          mayBeHidden: (kind, key) => PACKAGE_KINDS.includes(kind) && !isOpen(session, key),
           memory: ownerMemory(session),
         }),
       ),
@@ -65,7 +66,7 @@ function ownerMemory({ objects }: Session): OwnerMemory {
 }
 
 /** Whether the repository of a package is open: names of packages begin with that of their repository, which has no dots. */
-function isOpen({ store }: Session, packageName: string): boolean {
-  const name = packageName.split('.', 1)[0];
-  return store.repositories().some(({ repository }) => repository === name);
+function isOpen({ store }: Session, { namespace, name }: ObjectKey): boolean {
+  const [own] = name.split('.', 1);
+  return store.repositories().some((one) => one.repository === own && one.namespace === (namespace ?? one.namespace));
 }

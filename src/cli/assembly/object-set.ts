@@ -1,4 +1,5 @@
 import { type Clock, timestamp } from '../../foundation/clock.ts';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import type { Kind } from '../../resource/kind.ts';
@@ -8,7 +9,6 @@ import type { ObjectStorage } from '../../resource/object-storage.ts';
 import { ObjectDatabase } from '../../resource/sqlite/object-database.ts';
 import { type DataFolder, exists } from './data-folder.ts';
 import { importOldObjects } from './import-old-objects.ts';
-import { ProcessLock } from './process-lock.ts';
 
 export interface ObjectSetOptions {
   readonly folder: DataFolder;
@@ -112,7 +112,10 @@ function idOf(kind: Kind): string {
 
 async function takeLock({ databaseLock, path }: DataFolder, clock: Clock): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(databaseLock, { since: timestamp(clock.now()), patience: WRITE_PATIENCE });
+    return await ProcessLock.acquire(databaseLock, {
+      says: { since: timestamp(clock.now()) },
+      patienceMs: WRITE_PATIENCE,
+    });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `another process writes the objects of ${path}: ${error.message}`, { cause: error });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DEFAULT_NETWORK } from '../../git/network/git-network.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
@@ -25,7 +26,13 @@ afterEach(async () => {
 });
 
 const session = () =>
-  Session.open({ folder: dataFolder(cli.data), actor: { name: 'anna' }, patience: 300, write: true });
+  Session.open({
+    folder: dataFolder(cli.data),
+    actor: { name: 'anna' },
+    patience: 300,
+    write: true,
+    network: DEFAULT_NETWORK,
+  });
 
 test('a remote that does not answer keeps nobody waiting: neither the list of packages nor a look at a target', async () => {
   await cli.run('repo', 'reg', cli.bare('packages.git'));
@@ -91,7 +98,7 @@ test('a repository follows the policies of its own namespace, and what is said i
       spec: { git },
     });
     for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
-    await open.openRepository('team');
+    await open.openRepository('team/team');
     // Somebody else has a repository of that name in his namespace; it is not the one that is open.
     await open.client.create(repositoryKind, {
       metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },

@@ -1,8 +1,9 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
-import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import type { ServerTrust } from '../../package/open-repository-trust.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
@@ -33,6 +34,8 @@ import { upstreamAddresses } from './upstreams.ts';
 export interface SessionOptions {
   readonly folder: DataFolder;
   readonly actor: Actor;
+  /** Which Git hosts are connected to. Default: public ones. */
+  readonly network?: GitNetwork;
   /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
   readonly write?: boolean;
   readonly clock?: Clock;
@@ -69,6 +72,7 @@ export class Session {
   readonly trust: ServerTrust;
 
   readonly patience: number;
+  readonly network: GitNetwork;
 
   readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
@@ -80,14 +84,15 @@ export class Session {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.actor = options.actor;
+    this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;
     this.objects = objects;
     this.store = new RevisionStore({
-      address: upstreamAddresses(options.folder, clock, () => this.client),
-      isComing: (name) => options.opens === true && this.repository(name) !== undefined,
+      address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
+      isComing: (id) => options.opens === true && this.repository(id) !== undefined,
     });
     this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.registry = new Registry();
@@ -136,23 +141,27 @@ export class Session {
     return this.objects.of(repositoryKind);
   }
 
-  repository(name: string): Stored<Repository> | undefined {
-    return this.repositories().find((repository) => repository.metadata.name === name);
+  /** By `<namespace>/<name>`. */
+  repository(id: string): Stored<Repository> | undefined {
+    return this.repositories().find((repository) => keyText(keyOf(repository)) === id);
   }
 
   /**
    * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
    * holds the same packages, since its policies must not be passed by under a second name.
    */
-  async openRepository(name: string, signal?: AbortSignal): Promise<void> {
-    if (this.store.repositories().some((open) => open.repository === name)) return;
-    const object = this.repository(name);
+  async openRepository(id: string, signal?: AbortSignal): Promise<void> {
+    if (this.store.repositories().some((open) => open.id === id)) return;
+    const object = this.repository(id);
+    const [namespace, name] = id.split('/');
     if (object === undefined) {
-      const known = this.repositories().map((repository) => repository.metadata.name);
+      const own = this.repositories().filter(({ metadata }) => metadata.namespace === namespace);
+      const known = own.map((repository) => repository.metadata.name);
       const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
       throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
     }
-    const other = await conflictingRepository(object, this.repositories(), () => false);
+    const open = new Set(this.store.repositories().map((one) => one.id));
+    const other = await conflictingRepository(object, this.repositories(), (one) => open.has(keyText(keyOf(one))));
     if (other !== undefined) {
       const key = keyText(keyOf(other));
       throw new SluiceError(
@@ -160,6 +169,7 @@ export class Session {
         `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
       );
     }
+    const leader = await leadingRepository(object, this.repositories());
     const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
     const signer = this.#signers.of(object);
     let added = false;
@@ -167,10 +177,11 @@ export class Session {
       dataFolder: this.folder.path,
       trust: this.trust,
       isRegistered: (address) => this.isRegistered(address),
+      follows: leader !== undefined,
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
-      ...(signer === undefined ? {} : { git: { signer } }),
+      git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
       ...(signal === undefined ? {} : { signal }),
       policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
       dependentsOf: (revision) => this.store.dependentsOf(revision),
@@ -190,13 +201,13 @@ export class Session {
   }
 
   /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
-  async openSoon(name: string): Promise<void> {
+  async openSoon(id: string): Promise<void> {
     const signal = AbortSignal.timeout(this.patience);
     try {
-      await this.openRepository(name, signal);
+      await this.openRepository(id, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${name}" has more patience`;
+      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${id.split('/')[1]}" has more patience`;
       throw new SluiceError('Timeout', message, { cause: error });
     }
   }
@@ -205,11 +216,11 @@ export class Session {
   async openAll(): Promise<OpenFailure[]> {
     const failures: OpenFailure[] = [];
     await Promise.all(
-      this.repositories().map(async ({ metadata: { name } }) => {
+      this.repositories().map(async (object) => {
         try {
-          await this.openSoon(name);
+          await this.openSoon(keyText(keyOf(object)));
         } catch (error) {
-          failures.push({ repository: name, error });
+          failures.push({ repository: object.metadata.name, error });
         }
       }),
     );
@@ -219,7 +230,7 @@ export class Session {
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
-    const registered = new Set(this.repositories().map(({ metadata }) => metadata.name));
+    const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
   }

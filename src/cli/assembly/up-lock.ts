@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { lockHolder } from '../../foundation/process-lock.ts';
 import type { DataFolder } from './data-folder.ts';
-import { lockHolder } from './process-lock.ts';
 
 /** What a running `sluice up` says about itself in its lock, for commands in other terminals. */
 const aboutSchema = z.object({

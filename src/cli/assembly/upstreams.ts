@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { secretCredentials } from '../../../controllers/credentials.ts';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitNetwork } from '../../git/network/git-network.ts';
 import { UpstreamMirrors } from '../../package/upstream-mirrors.ts';
 import type { UpstreamReader } from '../../package/write/upstream-reader.ts';
 import type { Client } from '../../resource/client.ts';
@@ -13,10 +14,16 @@ import type { DataFolder } from './data-folder.ts';
  * on this machine, since both can be read there. Who asks over the network may name Secrets that the asker may read, since they are
  * sent to an address of the asker's choice, and no repositories on this machine.
  */
-export function upstreamAddresses(folder: DataFolder, clock: Clock, client: () => Client): UpstreamReader['address'] {
+export function upstreamAddresses(
+  folder: DataFolder,
+  clock: Clock,
+  network: GitNetwork,
+  client: () => Client,
+): UpstreamReader['address'] {
   const mirrors = new UpstreamMirrors({
     folder: join(folder.path, 'cache', 'upstreams'),
     clock,
+    git: { network },
     allowLocal: isAtFolder,
     credentials: async (secret, context) => {
       const allowed = isAtFolder(context) || context.mayReadSecret?.(secret) === true;

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { load } from 'js-yaml';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { ledgerPath } from '../../package/trust/open-trust.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { parseTokenFile } from '../../server/authentication/token-file.ts';
 import { dataFolder } from '../assembly/data-folder.ts';
-import { ProcessLock } from '../assembly/process-lock.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;
@@ -80,7 +80,7 @@ test('nothing is restored that is no backup, nor while an up works', async () =>
     stderr: expect.stringContaining('nothing was changed'),
   });
   await cli.run('backup', file, '--force');
-  const lock = await ProcessLock.acquire(dataFolder(cli.data).upLock, { since: '2026-01-01T00:00:00Z' });
+  const lock = await ProcessLock.acquire(dataFolder(cli.data).upLock, { says: { since: '2026-01-01T00:00:00Z' } });
   expect(await cli.run('restore', file)).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/stop "sluice up" on/),

@@ -8,6 +8,7 @@ import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { createDataFolder, dataFolder } from '../assembly/data-folder.ts';
+import { gitNetworkOf } from '../assembly/git-network.ts';
 import type { Session } from '../assembly/session.ts';
 import { signingChoice } from '../assembly/signing-choice.ts';
 import { makeRepositories } from '../demo/quickstart-repositories.ts';
@@ -45,6 +46,7 @@ export async function demo(options: DemoOptions, invocation: Invocation): Promis
   return runService(
     {
       folder,
+      network: gitNetworkOf({}, environment),
       actor: actorOf({}, environment),
       terminal,
       log,

@@ -1,8 +1,9 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../resource/object.ts';
 import { FolderAccess } from '../access/folder-access.ts';
 import { placeOf } from '../access/place.ts';
+import { gitNetworkOf } from '../assembly/git-network.ts';
 import { Session } from '../assembly/session.ts';
 import { signingChoice } from '../assembly/signing-choice.ts';
 import { printable } from '../output/printable.ts';
@@ -38,13 +39,16 @@ export async function inSession<Result>(
   const onNote = (note: string) =>
     terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
   const signing = signingChoice(environment);
-  const session = await Session.open({ folder: place.folder, actor: actorOf({}, environment), signing, onNote });
+  const network = gitNetworkOf({}, environment);
+  const session = await Session.open({
+    ...{ folder: place.folder, actor: actorOf({}, environment), signing, network, onNote },
+  });
   try {
     const access = new FolderAccess(session, options.namespace ?? DEFAULT_NAMESPACE);
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run({
       session,
-      find: async (name) => session.store.get((await findRevision(access, name)).metadata.name),
+      find: async (name) => session.store.get(keyText(keyOf(await findRevision(access, name)))),
       openAll: async () => {
         await openAll(access, invocation);
       },

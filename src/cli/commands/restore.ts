@@ -1,12 +1,12 @@
 import { resolve } from 'node:path';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { ledgerPath } from '../../package/trust/open-trust.ts';
 import { type CheckedLedger, checkLedgerCopy } from '../../package/trust/sqlite/ledger-backup.ts';
 import { readAttachment, restore as restoreDatabase } from '../../resource/sqlite/restore.ts';
 import { folderOf } from '../access/place.ts';
 import { createDataFolder, type DataFolder, exists } from '../assembly/data-folder.ts';
-import { ProcessLock } from '../assembly/process-lock.ts';
 import { printable } from '../output/printable.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { LEDGER_ATTACHMENT } from './backup.ts';
@@ -24,7 +24,7 @@ export async function restore(file: string, options: DataOptions, invocation: In
   const since = timestamp(systemClock.now());
   const upLock = await takeUpLock(folder, since);
   try {
-    const lock = await ProcessLock.acquire(folder.databaseLock, { since, patience: WRITE_PATIENCE });
+    const lock = await ProcessLock.acquire(folder.databaseLock, { says: { since }, patienceMs: WRITE_PATIENCE });
     try {
       const hadObjects = await exists(folder.database);
       const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[-:]/g, '')}`;
@@ -57,7 +57,7 @@ function ledgerOf(backup: string, folder: DataFolder): CheckedLedger | undefined
 
 async function takeUpLock(folder: DataFolder, since: string): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(folder.upLock, { since });
+    return await ProcessLock.acquire(folder.upLock, { says: { since } });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `stop "sluice up" on ${folder.path} first: ${error.message}`, { cause: error });

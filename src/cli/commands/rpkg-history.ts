@@ -1,3 +1,4 @@
+import { revisionId } from '../../package/package-revision.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -16,7 +17,7 @@ export function rpkgHistory(name: string, options: HistoryOptions, invocation: I
   return inSession('rpkg history', options, invocation, async ({ session, find }) => {
     const { terminal } = invocation;
     const revision = await find(name);
-    const entries = await session.store.history(revision.name, options.limit);
+    const entries = await session.store.history(revisionId(revision), options.limit);
     if (options.output === 'json') terminal.out.write(toJson(entries));
     else if (options.output === 'yaml') terminal.out.write(toYaml(entries));
     else {

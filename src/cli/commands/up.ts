@@ -5,6 +5,7 @@ import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { checkDisabled, chosenControllers } from '../assembly/controllers.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
+import { type GitNetworkOptions, gitNetworkOf } from '../assembly/git-network.ts';
 import { loadResolvers } from '../assembly/load-resolvers.ts';
 import type { Session } from '../assembly/session.ts';
 import { signingChoice } from '../assembly/signing-choice.ts';
@@ -19,7 +20,7 @@ import { aborted } from '../up/until-stopped.ts';
 import { printWaitReport } from '../up/wait-report.ts';
 import { commandFor } from './command-for.ts';
 
-export interface UpOptions extends DataOptions, ActorOptions {
+export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions {
   readonly config?: readonly string[];
   readonly untilIdle?: boolean;
   readonly log: 'text' | 'json';
@@ -40,6 +41,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const disabled = options.disable ?? [];
   checkDisabled(disabled);
   const diskBudget = diskBudgetOf(options);
+  const network = gitNetworkOf(options, environment);
   // All input is judged before anything is written.
   const manifests = await readConfig(options.config ?? []);
   const resolvers = await loadResolvers(options.resolver ?? []);
@@ -50,7 +52,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   const housekeeping = options.untilIdle !== true;
   return runService(
     {
-      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing },
+      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing, network },
       serve: serveOf(options),
       diskBudget,
       ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),

@@ -24,6 +24,15 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .option('--containers', 'run functions that are not built in as containers, without network and privileges')
     .option('--require-image-digest', 'run only images that are named by their digest')
     .option('--disk-budget <MiB>', 'what mirrors and hosted repositories may take before less is kept; default: any')
+    .option(
+      '--allow-git-host <host[:port]>',
+      'Git host that may be at a local address or use plain http, such as gitea:3000; can be given several times',
+      several,
+    )
+    .option(
+      '--git-ca <file>',
+      'certificates in PEM of authorities that Git hosts may be signed by, besides the usual ones',
+    )
     .option('--disable <controller>', 'leave a controller out; can be given several times', several)
     .addHelpText(
       'after',
@@ -37,6 +46,7 @@ cannot be used or a controller failed.`,
     'sluice up',
     'sluice up --listen 127.0.0.1:6443',
     'sluice up --data d --config conf/ --until-idle',
+    'sluice up --allow-git-host gitea:3000 --git-ca corporate-ca.pem',
     'sluice up --resolver ./license.ts --disable approval',
   ).action(async (options) => {
     finish(await (await import('../commands/up.ts')).up(options, invocation));

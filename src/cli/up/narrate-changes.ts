@@ -1,7 +1,7 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
-import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
+import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/package-revision.ts';
 import { verdictOf } from '../../package/record.ts';
 import type { LogEntry } from './log-entry.ts';
 
@@ -26,7 +26,8 @@ export function narrateChanges(changes: readonly IndexChange[], now: number): Lo
 
 function summarise(found: readonly IndexChange[], at: number): LogEntry[] {
   const rows = found.flatMap(({ after }) => after ?? []);
-  return [...Map.groupBy(rows, (row) => row.key.repository)].map(([repository, revisions]) => {
+  return [...Map.groupBy(rows, repositoryIdOf)].map(([id, revisions]) => {
+    const repository = id.slice(id.indexOf('/') + 1);
     const counts = [...Map.groupBy(revisions, (row) => row.lifecycle)].map(([name, list]) => `${list.length} ${name}`);
     const message = `${revisions.length} package revisions found (${counts.join(', ')})`;
     return { at, level: 'info', event: 'Found', subject: repository, message, fields: { count: revisions.length } };
@@ -47,7 +48,15 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
     message: string,
     fields: Record<string, unknown> = {},
     level: 'info' | 'warn' = 'info',
-  ) => ({ at, level, event, subject: row.name, message, fields: { ...fields, commit: row.commit } }) satisfies LogEntry;
+  ) =>
+    ({
+      at,
+      level,
+      event,
+      subject: row.name,
+      message,
+      fields: { ...fields, namespace: row.namespace, commit: row.commit },
+    }) satisfies LogEntry;
   if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
   const entries: LogEntry[] = [];
   if (before === undefined) {

@@ -1,11 +1,13 @@
+import { rm } from 'node:fs/promises';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
-import { ProcessLock } from '../assembly/process-lock.ts';
 import { Session } from '../assembly/session.ts';
 import type { SigningChoice } from '../assembly/signing-choice.ts';
 import type { UpAbout } from '../assembly/up-lock.ts';
@@ -17,6 +19,7 @@ import { type StopSignal, untilStopped } from './until-stopped.ts';
 
 export interface RunOptions {
   readonly folder: DataFolder;
+  readonly network: GitNetwork;
   readonly actor: Actor;
   readonly terminal: Terminal;
   readonly log: LogSink;
@@ -52,8 +55,20 @@ export async function runService<Result>(
   prepare: (session: Session) => Promise<void>,
   run: (running: Running) => Promise<Result>,
 ): Promise<Result> {
-  const { folder, actor, terminal, log, resolvers, disabled, housekeeping, serve, webhooks, functions, signing } =
-    options;
+  const {
+    folder,
+    actor,
+    terminal,
+    log,
+    resolvers,
+    disabled,
+    housekeeping,
+    serve,
+    webhooks,
+    functions,
+    signing,
+    network,
+  } = options;
   await createDataFolder(folder);
   const about: UpAbout = {
     resolvers: [...BUILT_IN_RESOLVERS, ...resolvers].map(({ name, claims, waitsFor }) => ({
@@ -71,7 +86,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, write: true, opens: true, signing, onNote, onError },
+      ...{ folder, actor, network, write: true, opens: true, signing, onNote, onError },
       ...(functions === undefined ? {} : { functions }),
     });
     try {
@@ -104,7 +119,9 @@ export async function runService<Result>(
 
 async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {
   try {
-    return await ProcessLock.acquire(folder.upLock, { since: timestamp(systemClock.now()), about });
+    const lock = await ProcessLock.acquire(folder.upLock, { says: { since: timestamp(systemClock.now()), about } });
+    for (const old of folder.oldLocks) await rm(old, { force: true });
+    return lock;
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `another "sluice up" works on ${folder.path}: ${error.message}`, { cause: error });

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import type { HostRules } from '../../git/network/host-rules.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/role-binding.ts';
 import { ApiServer } from '../../server/api-server.ts';
@@ -15,10 +16,10 @@ import { TokenAuthenticator } from '../../server/authentication/token-authentica
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
-import { createBootstrapObjects } from '../../server/authorization/create-bootstrap-objects.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
 import { RbacAuthorizer } from '../../server/authorization/rbac-authorizer.ts';
 import { RbacIndex } from '../../server/authorization/rbac-index.ts';
+import { reconcileBootstrapObjects } from '../../server/authorization/reconcile-bootstrap-objects.ts';
 import { rulesReview } from '../../server/authorization/rules-review.ts';
 import { openPki, serverNames } from '../../server/certificates/open-pki.ts';
 import { documentPaths, servedKinds } from '../../server/document-paths.ts';
@@ -61,7 +62,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   const { folder, clock, registry, log } = session;
   const client = session.client.as({ name: 'sluice' }, 'api');
   registerApiServices(registry, log, clock);
-  await createBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
+  await reconcileBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
 
   const rbac = new RbacIndex();
   const following = followRbacObjects(rbac, {
@@ -101,7 +102,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
       warn('authentication', messageOf(error)),
     ),
     authorizer,
-    admit: ownRightsOnly(authorizer),
+    admit: ownRightsOnly(authorizer, session.network.hosts),
     decodeProtobuf: decodeKubernetesProtobuf,
     reviews: [
       ...accessReviews(authorizer),
@@ -189,11 +190,11 @@ async function lastPort(kubeconfig: string): Promise<number> {
 }
 
 /** Nobody gives away by roles what he does not hold, or has the server reach what he may not. */
-function ownRightsOnly(authorizer: RbacAuthorizer): Admission {
+function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return (planned) => {
     const { user, operation, kind, object, old } = planned;
     if (operation === 'delete') return;
-    checkGitLocation(planned, authorizer);
+    checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);

@@ -4,6 +4,7 @@ import { sleep } from '../../controller/backoff.ts';
 import type { ReconcileRecord } from '../../controller/controller.ts';
 import { EventRecorder } from '../../controller/event-recorder.ts';
 import { Manager } from '../../controller/manager.ts';
+import type { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
@@ -13,7 +14,6 @@ import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
 import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../assembly/controllers.ts';
-import type { ProcessLock } from '../assembly/process-lock.ts';
 import type { Session } from '../assembly/session.ts';
 import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
@@ -136,11 +136,12 @@ export class Service {
   /** Controllers record what they do; people do not. */
   #recordStep(entry: LogEntry): void {
     const event = eventOfStep(entry);
-    const revision = event === undefined ? undefined : this.#options.session.store.find(entry.subject);
+    const id = `${String(entry.fields?.namespace)}/${entry.subject}`;
+    const revision = event === undefined ? undefined : this.#options.session.store.find(id);
     if (event === undefined || revision === undefined) return;
     const { apiVersion, kind } = packageRevisionKind;
-    const { namespace } = this.#options.session.store.repository(revision.key.repository);
-    const metadata = { name: revision.name, namespace, uid: revision.uid };
+    const { namespace, name, uid } = revision;
+    const metadata = { name, namespace, uid };
     this.#events.record({ apiVersion, kind, metadata }, event.type, event.reason, event.message);
   }
 
@@ -258,7 +259,7 @@ export class Service {
       await sleep(session.clock, LOCK_INTERVAL, signal);
       if (signal.aborted) return;
       try {
-        if (!(await lock.isHeld())) onLost(`the lock ${session.folder.upLock} was taken away`);
+        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was taken away`);
       } catch (error) {
         this.#warn('Error', session.folder.upLock, messageOf(error));
       }

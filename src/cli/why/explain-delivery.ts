@@ -6,7 +6,7 @@ import { selectRevisions } from '../../delivery/select-revisions.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { openLocation } from '../../git/open-location.ts';
 import { hostedFolder } from '../../package/open-package-repository.ts';
-import { isPublished, type PackageRevision } from '../../package/package-revision.ts';
+import { isPublished, type PackageRevision, repositoryIdOf, revisionId } from '../../package/package-revision.ts';
 import { selects } from '../../package/policy-objects.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { Stored } from '../../resource/object.ts';
@@ -18,7 +18,7 @@ import type { DeliveryExplanation } from './explanation.ts';
 /** Where a published revision was delivered, or why it was not. */
 export async function explainDelivery(session: Session, revision: PackageRevision): Promise<DeliveryExplanation[]> {
   if (!isPublished(revision) || revision.revision < 1) return [];
-  const repository = session.repository(revision.key.repository);
+  const repository = session.repository(repositoryIdOf(revision));
   const targets = session.objects.of(deliveryTargetKind);
   const selecting = targets.filter((target) => selects(target.spec.selector, revision, repository));
   // Side by side, so that one that does not answer costs its own time only; but two of one repository share a mirror.
@@ -80,7 +80,7 @@ async function explainTarget(
   if (choice !== undefined && choice.revision !== revision.revision) {
     return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
   }
-  const content = await session.store.content(revision.name);
+  const content = await session.store.content(revisionId(revision));
   const outcome = manifestsOf(content.files);
   if (outcome.refused !== undefined) return notDelivered(outcome.refused.message);
   const [secret] = outcome.manifests.openSecrets;
@@ -110,6 +110,7 @@ async function lookAtBranch(
     url: repo,
     mirrorPath: targetMirror(session.folder, target),
     hostedFolder: hostedFolder(session.folder.path),
+    repository: { network: session.network },
     ...(credentials === undefined ? {} : { credentials }),
   });
   try {

@@ -2,7 +2,13 @@ import { timestamp } from '../../foundation/clock.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import { decide } from '../../package/kernel/decide.ts';
 import type { Action, Refusal } from '../../package/kernel/types.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../../package/package-revision.ts';
+import {
+  isPlaceholder,
+  isPublished,
+  type PackageRevision,
+  repositoryIdOf,
+  revisionId,
+} from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { stateOf } from '../../package/write/transition.ts';
 import type { Session } from '../assembly/session.ts';
@@ -19,12 +25,14 @@ export async function explain(
   revision: PackageRevision,
   around: Surroundings & { readonly disabled: readonly string[] },
 ): Promise<Explanation> {
-  const judgement = await session.store.judge(revision.name);
+  const judgement = await session.store.judge(revisionId(revision));
   const { repository, package: path, workspace } = revision.key;
   const account = explainLifecycle(
     {
       judgement,
-      siblings: session.store.list({ repository, package: path }).filter((other) => other.name !== revision.name),
+      siblings: session.store
+        .list({ repository: repositoryIdOf(revision), package: path })
+        .filter((other) => other.name !== revision.name),
       refusals: await refusalsOf(session, judgement),
       dependents: revision.lifecycle === 'DeletionProposed' ? session.store.dependentsOf(revision) : [],
       disabled: around.disabled,
@@ -66,7 +74,7 @@ async function refusalsOf(session: Session, { revision, policy }: Judgement): Pr
   const actions: Readonly<Record<string, Action>> = { Draft: 'propose', Proposed: 'approve' };
   const action = actions[revision.lifecycle];
   if (action === undefined) return [];
-  const state = await stateOf(session.store.repository(revision.key.repository), revision);
+  const state = await stateOf(session.store.repositoryOf(revision), revision);
   // Nobody in particular asks: whom a policy does not let approve is told apart from this.
   const request = { action, actor: { name: 'somebody' }, face: 'cli' } as const;
   const decision = decide(state, request, policy, timestamp(session.clock.now()));

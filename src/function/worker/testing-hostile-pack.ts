@@ -52,6 +52,19 @@ const hostile: Readonly<Record<string, KrmFunction['run']>> = {
     const { writeFileSync } = await import('node:fs');
     writeFileSync('/tmp/sluice-hostile', 'x');
   },
+  'reads-a-file': async () => {
+    const { readFileSync } = await import('node:fs');
+    throw new Error(`it read ${readFileSync('/etc/passwd', 'utf8').length} bytes`);
+  },
+  // Where `npm start` keeps keys and tokens.
+  'reads-the-data-folder': async () => {
+    const { readdirSync } = await import('node:fs');
+    throw new Error(`there are ${readdirSync(new URL('../../../.sluice', import.meta.url)).length} files`);
+  },
+  'imports-a-file': async () => {
+    const module: string = 'file:///etc/hostname';
+    await import(module);
+  },
   'starts-a-process': async () => {
     const { spawnSync } = await import('node:child_process');
     spawnSync('true');

@@ -23,6 +23,9 @@ test.each([
   ['recurses', 'Maximum call stack size exceeded'],
   ['buffers', 'Failed to allocate memory'],
   ['writes-a-file', 'Access to this API has been restricted'],
+  ['reads-a-file', 'Access to this API has been restricted'],
+  ['reads-the-data-folder', 'Access to this API has been restricted'],
+  ['imports-a-file', 'Access to this API has been restricted'],
   ['starts-a-process', 'Access to this API has been restricted'],
 ])('a function that fails does not cost the worker: %s', async (name, why) => {
   const runner = open();

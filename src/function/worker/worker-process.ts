@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../foundation/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
 import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
+import { moduleTree } from './module-tree.ts';
 
 export interface WorkerOptions {
   readonly packs: readonly string[];
@@ -25,7 +26,8 @@ const PROGRAM = fileURLToPath(
 
 /**
  * A process that renders packages. A process and not a thread: one allocation that is too large in a thread ends the whole process
- * that it is in, whatever bound the thread has. It has an empty environment and can neither write files nor start processes.
+ * that it is in, whatever bound the thread has. It has an empty environment, reads only the code that it runs (see `moduleTree`), and
+ * can neither write files nor start processes.
  */
 export class WorkerProcess {
   /** What happened to it, when it is gone; a sentence without its subject. */
@@ -45,7 +47,8 @@ export class WorkerProcess {
       {
         file: process.execPath,
         arguments: [
-          ...['--permission', '--allow-fs-read=*', '--allow-worker', '--disable-warning=SecurityWarning'],
+          ...['--permission', '--allow-worker', '--disable-warning=SecurityWarning'],
+          ...moduleTree(packs).map((path) => `--allow-fs-read=${path}`),
           `--max-old-space-size=${memory}`,
           PROGRAM,
           JSON.stringify(setup),

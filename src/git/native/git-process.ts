@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { proxyVariables } from '../network/proxies.ts';
 
 /**
  * Settings for every call. Hooks and automatic housekeeping are off; what Git writes reaches the disk. Objects that arrive by fetch
@@ -47,11 +48,11 @@ function environment(allowedProtocol: string): NodeJS.ProcessEnv {
 
 /** The proxies that this process is told to use, as curl reads them; never for this machine itself. */
 function proxies(): NodeJS.ProcessEnv {
-  const of = (name: string) => process.env[name] ?? process.env[name.toUpperCase()] ?? '';
+  const { http, https, none } = proxyVariables();
   return {
-    http_proxy: of('http_proxy'),
-    https_proxy: of('https_proxy') || of('http_proxy'),
-    no_proxy: [of('no_proxy'), 'localhost', '127.0.0.1', '::1'].filter((name) => name !== '').join(','),
+    http_proxy: http,
+    https_proxy: https,
+    no_proxy: [none, 'localhost', '127.0.0.1', '::1'].filter((name) => name !== '').join(','),
   };
 }
 

@@ -1,9 +1,12 @@
+import { isIP } from 'node:net';
 import { isSluiceError, type SluiceError } from '../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../certificate-authorities.ts';
 import { diskFull, expectRoom, saysDiskFull } from '../disk-room.ts';
 import type { EngineOptions } from '../engine-options.ts';
 import { RefConflictError, unknownOutcome } from '../errors.ts';
 import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import type { Endpoint, HostRules } from '../network/host-rules.ts';
+import { usesProxy } from '../network/proxies.ts';
 import { isOid } from '../object-id.ts';
 import { withPrivateFiles } from '../private-files.ts';
 import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../push-conflict.ts';
@@ -11,6 +14,7 @@ import { changesBetween, expectedValue, newValue } from '../ref-updates.ts';
 import { checkRefspecs } from '../refspec.ts';
 import { readCredentials, readSshCredentials } from '../remote-credentials.ts';
 import { checkRemoteUrl, cleanText, wordsOf } from '../remote-url.ts';
+import { connectPinned, saysUnreachable } from '../ssh/pinned-host.ts';
 import { withSshConfig } from '../ssh/ssh-config.ts';
 import { sshError } from '../ssh/ssh-error.ts';
 import { type GitResult, runGit } from './git-process.ts';
@@ -146,7 +150,8 @@ export class GitTransport {
   }
 
   async #call(remote: GitRemote, call: RemoteCall): Promise<GitResult> {
-    const { url, protocol } = checkRemoteUrl(remote.url, this.#options.allowInsecureHttp === true);
+    const { hosts, authorities } = this.#options.network;
+    const { url, protocol, endpoint } = checkRemoteUrl(remote.url, hosts);
     const run = (settings: readonly string[], secret?: string) =>
       runGit({
         gitDir: this.#gitDir,
@@ -159,22 +164,56 @@ export class GitTransport {
         input: call.input ?? '',
         secret,
       });
-    if (protocol === 'file') return await run([]);
+    if (endpoint === undefined) return await run([]);
     if (protocol === 'ssh') {
-      // Git gives this to a shell, which finds nothing in it that is not plain; what git adds are arguments of their own.
-      const useSsh = (ssh: readonly string[]) => run([`core.sshCommand=ssh ${ssh.join(' ')}`, 'ssh.variant=ssh']);
-      return await withSshConfig(await readSshCredentials(remote), useSsh);
+      // Git gives this to a shell; what git adds are arguments of their own.
+      const useSsh = (ssh: readonly string[]) =>
+        run([`core.sshCommand=ssh ${ssh.map(quoted).join(' ')}`, 'ssh.variant=ssh']);
+      return await withSshConfig(await readSshCredentials(remote), (ssh) =>
+        connectPinned(
+          hosts,
+          endpoint,
+          (pin) => useSsh([...ssh, ...pin]),
+          (outcome) => 'result' in outcome && outcome.result.code !== 0 && saysUnreachable(outcome.result.stderr),
+        ),
+      );
     }
+    const pin = await httpPin(hosts, endpoint);
     const { basic, certificateAuthorities } = (await readCredentials(remote)) ?? {};
     // In the line format of Git's helpers.
     const secret = basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
-    const settings = secret === undefined ? [] : [CREDENTIALS_FROM_FD_3];
-    if (certificateAuthorities === undefined) return await run(settings, secret);
-    const authorities = trustedAuthorities(certificateAuthorities).join('\n');
-    return await withPrivateFiles({ authorities }, (folder) =>
+    const settings = secret === undefined ? pin : [...pin, CREDENTIALS_FROM_FD_3];
+    const trusted = trustedAuthorities(certificateAuthorities, authorities)?.join('\n');
+    if (trusted === undefined) return await run(settings, secret);
+    return await withPrivateFiles({ authorities: trusted }, (folder) =>
       run([...settings, `http.sslCAInfo=${folder}/authorities`], secret),
     );
   }
+}
+
+/** For a host that only a proxy knows: git must not find it by itself either. This address leads nowhere (RFC 5737). */
+const NOWHERE = '192.0.2.1';
+
+/** Settings that make git connect to the addresses that were checked. Throws Refused for a local host. */
+async function httpPin(hosts: HostRules, endpoint: Endpoint): Promise<string[]> {
+  const { host, port } = endpoint;
+  // An IP address has been checked with the URL.
+  if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) return [];
+  let addresses: readonly string[] | undefined;
+  try {
+    addresses = (await hosts.addresses(endpoint))?.map(({ address }) =>
+      isIP(address) === 6 ? `[${address}]` : address,
+    );
+  } catch (error) {
+    if (!usesProxy() || !isSluiceError(error, 'Unavailable')) throw error;
+    addresses = [NOWHERE];
+  }
+  return addresses === undefined ? [] : [`http.curloptResolve=${host}:${port}:${addresses.join(',')}`];
+}
+
+/** For a shell: in quotes if need be, which the word itself has none of. */
+function quoted(word: string): string {
+  return /^[\w./:=@,+-]+$/.test(word) ? word : `'${word}'`;
 }
 
 /** What limits the listing on the server's side, where all prefixes are of one kind. */

@@ -21,15 +21,24 @@ const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
   [/transport '\w+' not allowed/, 'Refused', 'leads to a transport that is not allowed'],
 ];
 
-/** The error for a call that git ended with `stderr`. The remote's own words follow, cleaned. */
+/** Lines of git that hold its own words and those of curl, and nothing that a server sent. */
+const OWN_WORDS =
+  /^(?:fatal|error): (?:unable to access '[^']*': .*|could not read (?:Username|Password).*|Authentication failed.*|repository '[^']*' not found|transport '\w+' not allowed|the receiving end does not support .*|couldn't find remote ref .*|RPC failed; HTTP \d+.*)$/gm;
+
+/**
+ * The error for a call that git ended with `stderr`. Of a server over HTTP only what git and curl say themselves follows: the rest may
+ * be the answer of a service that was not meant to be shown to the caller.
+ */
 export function remoteError(url: string, stderr: string, consequence = ''): SluiceError {
   const ssh = sshError(url, stderr);
   if (ssh !== undefined) return ssh;
-  const said = cleanText(stderr);
-  const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(said)) ?? [
+  const isHttp = /^https?:/i.test(url);
+  const said = cleanText(isHttp ? (stderr.match(OWN_WORDS) ?? []).join('\n') : stderr);
+  const [, code, meaning] = MEANINGS.find(([pattern]) => pattern.test(cleanText(stderr))) ?? [
     undefined,
     'Unavailable' as const,
     'cannot be used now',
   ];
-  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Git says: ${said || 'nothing'}`);
+  const hidden = isHttp ? 'nothing that may be shown' : 'nothing';
+  return new SluiceError(code, `remote ${url} ${meaning}${consequence}. Git says: ${said || hidden}`);
 }

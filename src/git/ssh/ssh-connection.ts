@@ -4,14 +4,16 @@ import { pipeline } from 'node:stream/promises';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { collectStderr } from '../native/git-process.ts';
 import { remoteError } from '../native/remote-error.ts';
+import type { HostRules } from '../network/host-rules.ts';
 import { readSshCredentials } from '../remote-credentials.ts';
 import { advertisedRefs } from '../transport/advertisement.ts';
 import type { Call } from '../transport/call.ts';
 import type { Connection, Exchange } from '../transport/connection.ts';
 import { FLUSH } from '../transport/pkt-line.ts';
 import { ProtocolError } from '../transport/protocol-error.ts';
-import type { RequestFailure } from '../transport/request-failure.ts';
+import { failureOf, type RequestFailure } from '../transport/request-failure.ts';
 import { afterAdvertisement } from './after-advertisement.ts';
+import { connectPinned, saysUnreachable } from './pinned-host.ts';
 import { readSshAddress, type SshAddress } from './ssh-address.ts';
 import { withSshConfig } from './ssh-config.ts';
 
@@ -28,17 +30,28 @@ export class SshConnection implements Connection {
   readonly #address: SshAddress;
   readonly #running = new Set<ChildProcess>();
 
+  readonly #hosts: HostRules;
+
   /** Throws InvalidInput for what is no address for ssh. */
-  constructor(url: string) {
+  constructor(url: string, hosts: HostRules) {
     const address = readSshAddress(url);
     if ('problem' in address) throw new SluiceError('InvalidInput', `the address of the remote ${address.problem}`);
     this.url = address.url;
     this.#address = address;
+    this.#hosts = hosts;
   }
 
   async run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result> {
     const credentials = await call.race(readSshCredentials(call.remote));
-    return await withSshConfig(credentials, (settings) => this.#exchange(settings, exchange, call.signal));
+    return await withSshConfig(credentials, (settings) =>
+      connectPinned(
+        this.#hosts,
+        this.#address,
+        (pin) => this.#exchange([...settings, ...pin], exchange, call.signal),
+        (outcome) =>
+          'error' in outcome && !failureOf(outcome.error).mayBeDone && saysUnreachable(messageOf(outcome.error)),
+      ),
+    );
   }
 
   /** Ends all processes; what is under way fails. */

@@ -58,6 +58,17 @@ export function sshError(url: string, stderr: string): SluiceError | undefined {
   const [, code, meaning] = found;
   const scan = `ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`;
   // The files are gone by now, and have other names each time, which would make the same trouble news again and again.
-  const said = cleanText(stderr.replaceAll(ALARM, '').replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''));
+  const said = cleanText(
+    withoutAnswers(stderr)
+      .replaceAll(ALARM, '')
+      .replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''),
+  );
   return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. ssh says: ${said}`);
+}
+
+/** What ssh says without what a service said to it that is no ssh server, or one that ends the connection. */
+function withoutAnswers(stderr: string): string {
+  return stderr
+    .replaceAll(/(remote protocol version identification|banner line[^:\n]*):.*$/gim, '$1')
+    .replaceAll(/^((?:Received disconnect|Disconnected) from \S+ port \d+):.*$/gm, '$1');
 }

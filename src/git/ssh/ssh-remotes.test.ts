@@ -14,6 +14,7 @@ import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome, RefConflictError } from '../errors.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate, SshCredentials } from '../git-repository.ts';
+import { HostRules } from '../network/host-rules.ts';
 import { initRepository, openRepository } from '../open-repository.ts';
 import { withSshConfig } from './ssh-config.ts';
 
@@ -101,6 +102,36 @@ describe.each(['auto', 'git'] as const)(`${title} (%s)`, skipFor(problem), (tran
     const commands = server.commands().slice(before);
     expect(commands).toEqual([expect.stringContaining(`git-receive-pack '${origin}'`)]);
     expect(repository.remoteNote?.message).toContain(transport === 'auto' ? 'push by own client' : 'push by git');
+  });
+
+  test('the connection goes to the address that was checked, and the key is that of the host by its name', async () => {
+    const lookups: string[] = [];
+    const addresses = ['127.0.0.254', '127.0.0.1'].map((address) => ({ address, family: 4 }));
+    const resolve = async (host: string) => {
+      lookups.push(host);
+      return addresses;
+    };
+    const checked = (isLocal: boolean) => ({ hosts: new HostRules([], { resolve, isLocal: () => isLocal }) });
+    const url = `${server.url.replace('127.0.0.1', 'git.invalid')}${origin}`;
+    const named = (host: string) =>
+      remoteWith({ knownHosts: server.credentials.knownHosts.replaceAll('127.0.0.1', host) }, url);
+    const open = (isLocal: boolean) => openRepository(repository.path, { transport, network: checked(isLocal) });
+    const [permissive, strict] = await Promise.all([open(false), open(true)]);
+    try {
+      await repository.transaction([create('refs/heads/main')]);
+      // Nothing listens at the first address.
+      await permissive.push(named('git.invalid'), [create('refs/heads/main')]);
+      expect(new Set(lookups)).toEqual(new Set(['git.invalid']));
+      expect(await failure(permissive.listRemoteRefs(named('other.invalid')))).toMatchObject({ code: 'Refused' });
+      const before = server.commands().length;
+      expect(await failure(strict.listRemoteRefs(named('git.invalid')))).toMatchObject({
+        code: 'Refused',
+        message: expect.stringContaining(`--allow-git-host git.invalid:${server.port}`),
+      });
+      expect(server.commands()).toHaveLength(before);
+    } finally {
+      await Promise.all([permissive.close(), strict.close()]);
+    }
   });
 
   test('a remote that was put back to an older state loses nothing', async () => {

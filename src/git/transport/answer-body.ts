@@ -2,8 +2,6 @@ import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { ProtocolError } from './protocol-error.ts';
 
-const ERROR_BYTES = 4096;
-
 /** The body of an answer, unpacked. Throws ProtocolError for a compression that was not asked for. */
 export function unpacked(body: Readable, encoding: string | string[] | undefined): Readable {
   const name = String(encoding ?? 'identity').toLowerCase();
@@ -12,16 +10,4 @@ export function unpacked(body: Readable, encoding: string | string[] | undefined
     throw new ProtocolError(`it is compressed as ${JSON.stringify(name.slice(0, 40))}, which was not asked for`);
   // Whoever reads hears of an error of either.
   return pipeline(body, createGunzip(), () => {});
-}
-
-/** The beginning of a body, as text. */
-export async function firstText(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    pieces.push(piece);
-    size += piece.length;
-    if (size >= ERROR_BYTES) break;
-  }
-  return Buffer.concat(pieces).toString('utf8', 0, ERROR_BYTES);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { startGitServer } from '../../../test/support/git/git-server.ts';
+import { HostRules } from '../network/host-rules.ts';
 import { openRepository } from '../open-repository.ts';
 
 test('a proxy of the environment is used, but not for this machine', async () => {
@@ -24,7 +25,9 @@ test('a proxy of the environment is used, but not for this machine', async () =>
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   // A proxy is told to a process by its environment and in no other way.
   vi.stubEnv('http_proxy', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
-  const repository = await openRepository(initBare(join(folder.path, 'local.git')), { allowInsecureHttp: true });
+  const repository = await openRepository(initBare(join(folder.path, 'local.git')), {
+    network: { hosts: new HostRules(['localhost', '127.0.0.1', '[::1]', 'git.example.test']) },
+  });
   try {
     expect(await repository.listRemoteRefs({ url: `${server.url}/origin.git` })).toEqual([]);
     expect(targets).toEqual([]);

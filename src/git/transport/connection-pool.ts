@@ -1,7 +1,13 @@
+import { promises as dns } from 'node:dns';
+import type { LookupFunction } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../certificate-authorities.ts';
-import { isLoopback } from '../remote-url.ts';
+import type { GitNetwork } from '../network/git-network.ts';
+import { type Endpoint, localHostRefused } from '../network/host-rules.ts';
+import { usesProxy } from '../network/proxies.ts';
+import { endpointOf, isLoopback } from '../remote-url.ts';
 
 /** The server may be silent for long while it checks a push; how long a whole call may take is limited by its caller. */
 const LIMITS = {
@@ -13,16 +19,36 @@ const LIMITS = {
 } as const;
 
 /**
- * Connections to one server, kept open between calls, and made anew when other authorities are trusted. Proxies are taken from the
- * usual variables, never for this machine itself.
+ * Connections to one server, kept open between calls, and made anew when other authorities are trusted. Each goes to an address that
+ * the rules on hosts were applied to. Proxies are taken from the usual variables, never for this machine itself.
  */
 export class ConnectionPool {
   readonly #isLocal: boolean;
+  readonly #endpoint: Endpoint;
+  readonly #network: GitNetwork;
   readonly #open = new Set<Dispatcher>();
   #current: { readonly authorities: string | undefined; readonly dispatcher: Dispatcher } | undefined;
 
-  constructor(url: string) {
-    this.#isLocal = isLoopback(new URL(url).hostname);
+  constructor(url: string, network: GitNetwork) {
+    this.#endpoint = endpointOf(new URL(url));
+    this.#network = network;
+    this.#isLocal = isLoopback(this.#endpoint.host);
+  }
+
+  /**
+   * To be called before each request. A proxy resolves names itself, so all that can be done is to resolve them here too: one that
+   * leads to a local address is refused, and one that is only known to the proxy is left to its rules. Throws Refused.
+   */
+  async checkHost(): Promise<void> {
+    const { hosts } = this.#network;
+    const { host, port } = this.#endpoint;
+    if (hosts.isRefused(host, port)) throw localHostRefused(this.#endpoint);
+    if (this.#isLocal || !usesProxy()) return;
+    try {
+      await hosts.addresses(this.#endpoint);
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable')) throw error;
+    }
   }
 
   /** `authorities` are certificates in PEM of those that are trusted besides the usual ones. Throws InvalidInput for others. */
@@ -45,10 +71,30 @@ export class ConnectionPool {
 
   #openDispatcher(authorities: string | undefined): Dispatcher {
     // Made once: to read a hundred authorities for each connection takes longer than the connection.
-    const tls =
-      authorities === undefined ? {} : { secureContext: createSecureContext({ ca: trustedAuthorities(authorities) }) };
+    const trusted = trustedAuthorities(authorities, this.#network.authorities);
+    const tls = trusted === undefined ? {} : { secureContext: createSecureContext({ ca: trusted }) };
+    // The proxy itself is chosen by the operator, so its name is resolved as any other.
+    const connect = { ...tls, lookup: this.#lookup };
     return this.#isLocal
-      ? new Agent({ ...LIMITS, connect: tls })
-      : new EnvHttpProxyAgent({ ...LIMITS, connect: tls, requestTls: tls, proxyTls: tls });
+      ? new Agent({ ...LIMITS, connect })
+      : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
   }
+
+  /** Resolves once and checks; the connection goes to what this returns, whatever the name leads to a moment later. */
+  readonly #lookup: LookupFunction = (host, options, callback) => {
+    const { hosts } = this.#network;
+    void hosts
+      .addresses(this.#endpoint)
+      .then((checked) => checked ?? dns.lookup(host, { all: true }))
+      .then(
+        (addresses) => {
+          const { family } = options;
+          const wanted = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
+          const [first] = wanted.length > 0 ? wanted : addresses;
+          if (options.all === true) callback(null, [...addresses]);
+          else callback(null, first?.address ?? '', first?.family);
+        },
+        (error: NodeJS.ErrnoException) => callback(error, '', 0),
+      );
+  };
 }

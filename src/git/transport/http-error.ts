@@ -7,8 +7,6 @@ interface Refusal {
   readonly withCredentials: boolean;
   /** True if success would have changed refs. */
   readonly changesRefs: boolean;
-  /** The text of the answer, without secrets. */
-  readonly said: string;
   readonly retryAfter: number | undefined;
   /** Where a redirect leads to. */
   readonly location: string | undefined;
@@ -42,17 +40,12 @@ const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
 /** The error for an answer with a status that is no success. */
 export function statusError(url: string, status: number, refusal: Refusal): SluiceError {
   const [code, meaning] = meaningOf(status, refusal);
-  const words = cleanText(refusal.said).replaceAll(/\s+/g, ' ').slice(0, 500);
   const retryAfter = status === 429 || status === 503 ? refusal.retryAfter : undefined;
   const later = retryAfter === undefined ? '' : `, and wants to be asked again in ${retryAfter} s`;
   // A gateway may have lost the answer of a server that did its work. What refuses outright, or asks to come again, did nothing.
   const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
   const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
-  return new SluiceError(
-    code,
-    `remote ${url} ${meaning} (HTTP ${status})${later}${words === '' ? '' : `. It says: ${words}`}`,
-    { details },
-  );
+  return new SluiceError(code, `remote ${url} ${meaning} (HTTP ${status})${later}`, { details });
 }
 
 function meaningOf(status: number, { withCredentials, location }: Refusal): [ErrorCode, string] {

@@ -54,7 +54,6 @@ export function refOf(line: string): Ref | undefined {
   const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);
   const oid = line.slice(0, OID_LENGTH);
   if (line.startsWith('unborn ')) return undefined;
-  if (!isOid(oid) || line[OID_LENGTH] !== ' ')
-    throw new ProtocolError(`${JSON.stringify(line.slice(0, 100))} is no ref`);
+  if (!isOid(oid) || line[OID_LENGTH] !== ' ') throw new ProtocolError('its list of refs has a line that is no ref');
   return name.startsWith('refs/') ? { name, oid } : undefined;
 }

@@ -344,7 +344,7 @@ describe('the own client over HTTP', () => {
       Object.assign(server.behaviour, { refuse: 429, retryAfter: 17, words: 'slow down' });
       const error = await failure(repository.push(remote, [create('refs/heads/x', first)]));
       expect(error).toMatchObject({ code: 'Unavailable', details: { retryAfter: 17, mayBeDone: false } });
-      expect(error.message).toContain('slow down');
+      expect(error.message).toContain('asked again in 17 s');
       server.behaviour.refuse = 500;
       expect(isUnknownOutcome(await failure(repository.push(remote, [create('refs/heads/x', first)])))).toBe(true);
     });
@@ -378,11 +378,12 @@ describe('the own client over HTTP', () => {
       expect(asked).toBe(5);
     });
 
-    test('are in no message, even if the server sends them back', async () => {
+    test('are in no message, nor is anything that the server says, even if it sends them back', async () => {
       const encoded = Buffer.from(`${old.username}:${old.password}`).toString('base64');
       Object.assign(server.behaviour, { refuse: 403, words: `no: ${old.password} ${encoded}` });
       const error = await failure(repository.listRemoteRefs({ ...remote, credentials: async () => ({ basic: old }) }));
-      expect(error).toMatchObject({ code: 'Refused', message: expect.stringContaining('no: *** ***') });
+      expect(error).toMatchObject({ code: 'Refused', message: expect.not.stringContaining('no:') });
+      expect(error.message).not.toContain(old.password);
     });
   });
 });

@@ -69,8 +69,7 @@ function lengthAt(data: Buffer, at: number): number {
   let length = 0;
   for (let index = at; index < at + HEADER; index++) {
     const digit = hexDigit(data[index] ?? 0);
-    if (digit < 0)
-      throw new ProtocolError(`${JSON.stringify(data.toString('latin1', at, at + 60))} stands where a length should`);
+    if (digit < 0) throw new ProtocolError('a line does not begin with its length');
     length = length * 16 + digit;
   }
   if (length > LONGEST) throw new ProtocolError(`a line of ${length} bytes is longer than the protocol allows`);

@@ -36,7 +36,10 @@ export class RemoteServer {
   #getFirst = false;
 
   constructor(url: string, options: EngineOptions) {
-    this.#connection = url.startsWith('ssh:') ? new SshConnection(url) : new SmartHttp(url, options.clock);
+    const { clock, network } = options;
+    this.#connection = url.startsWith('ssh:')
+      ? new SshConnection(url, network.hosts)
+      : new SmartHttp(url, clock, network);
   }
 
   get getsFirst(): boolean {

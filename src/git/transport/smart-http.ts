@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { BasicCredentials, GitCredentials } from '../git-repository.ts';
+import type { GitNetwork } from '../network/git-network.ts';
 import { readCredentials } from '../remote-credentials.ts';
-import { firstText, unpacked } from './answer-body.ts';
+import { unpacked } from './answer-body.ts';
 import type { Call } from './call.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
@@ -25,7 +26,7 @@ const LONGEST_WAIT = 10_000;
  * the credentials are asked for once more, and the request is sent again if they are others; after 429 or 503 with a Retry-After
  * that is short enough it is sent again then.
  *
- * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret.
+ * Errors: SluiceError with RequestFailure as details, and ProtocolError as thrown by `read`. No message holds a secret or the text of an answer.
  */
 export class SmartHttp implements Connection {
   readonly url: string;
@@ -37,11 +38,11 @@ export class SmartHttp implements Connection {
   readonly #path: string;
 
   /** `url` has been checked; see remote-url.ts. */
-  constructor(url: string, clock: Clock) {
+  constructor(url: string, clock: Clock, network: GitNetwork) {
     const { origin, pathname } = new URL(url);
     this.url = url;
     this.#clock = clock;
-    this.#pool = new ConnectionPool(url);
+    this.#pool = new ConnectionPool(url, network);
     this.#origin = origin;
     this.#path = pathname.replace(/\/+$/, '');
   }
@@ -95,6 +96,7 @@ export class SmartHttp implements Connection {
   ): Promise<Result> {
     const { service } = exchange;
     const posts = exchange.body !== undefined;
+    await this.#pool.checkHost();
     const path = posts ? `${this.#path}/${service}` : `${this.#path}/info/refs?service=${service}`;
     const response = await this.#pool.for(credentials?.certificateAuthorities).request({
       origin: this.#origin,
@@ -118,11 +120,10 @@ export class SmartHttp implements Connection {
     try {
       const pieces = unpacked(body, headers['content-encoding']);
       if (status !== 200) {
-        const said = String(headers['content-type']).startsWith('text/plain') ? await firstText(pieces) : '';
+        // What the body says stays unread: it may be the answer of a service that was not meant to be shown to the caller.
         throw statusError(this.url, status, {
           withCredentials: credentials?.basic !== undefined,
           changesRefs: changesRefs(exchange),
-          said: without(said, credentials?.basic),
           retryAfter: retryAfterOf(headers['retry-after'], this.#clock.now()),
           location: targetOf(headers.location, `${this.#origin}${path}`),
         });
@@ -160,11 +161,4 @@ function basic({ username, password }: BasicCredentials): string {
 
 function sameCredentials(a: BasicCredentials, b: BasicCredentials | undefined): boolean {
   return a.username === b?.username && a.password === b.password;
-}
-
-/** A server may send back what it was sent. */
-function without(said: string, credentials: BasicCredentials | undefined): string {
-  if (credentials === undefined) return said;
-  const secrets = [credentials.password, encodeURIComponent(credentials.password), basic(credentials).slice(6)];
-  return secrets.filter((secret) => secret !== '').reduce((text, secret) => text.replaceAll(secret, '***'), said);
 }

@@ -95,6 +95,7 @@ function candidateOf(
   const name = revisionName(key);
   return {
     key,
+    namespace: origin.namespace,
     name,
     uid: uid ?? revisionUid(name, origin.namespace),
     lifecycle: LIFECYCLE_OF[meaning.kind],
@@ -126,6 +127,7 @@ export function placeholderCandidate(
   const name = revisionName(key);
   return {
     key,
+    namespace: origin.namespace,
     name,
     uid: folder.uid ?? revisionUid(name, origin.namespace),
     lifecycle: 'Published',

@@ -23,6 +23,7 @@ interface Completion
 /** A row of the index. What most rows are never asked for is made when somebody asks. */
 export class IndexedRevision implements PackageRevision {
   readonly key: RevisionKey;
+  readonly namespace: string;
   readonly name: string;
   readonly uid: string;
   readonly lifecycle: Lifecycle;
@@ -45,6 +46,7 @@ export class IndexedRevision implements PackageRevision {
 
   constructor(candidate: Candidate, completion: Completion) {
     this.key = candidate.key;
+    this.namespace = candidate.namespace;
     this.name = candidate.name;
     this.uid = candidate.uid;
     this.lifecycle = completion.lifecycle;

@@ -11,6 +11,7 @@ import { sameValue } from '../../resource/same-value.ts';
 import type { ListOptions, ListResult, Storage, Verb, WatchEvent, WatchOptions } from '../../resource/storage.ts';
 import { askedBefore } from '../asked-before.ts';
 import type { Lifecycle } from '../kernel/types.ts';
+import { revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import { notSupported } from './not-supported.ts';
@@ -114,8 +115,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
       );
       return this.#read(entry);
     }
-    const after = await this.#revisions.table.write(context, revision.name, undefined, () =>
-      this.#store.update(revision.name, { change, expectedCommit: revision.commit }, context),
+    const after = await this.#revisions.table.write(context, revisionId(revision), undefined, () =>
+      this.#store.update(revisionId(revision), { change, expectedCommit: revision.commit }, context),
     );
     if (metadata.managedFields !== undefined && context.dryRun !== true)
       this.#owners.set(revision.uid, metadata.managedFields.length === 0 ? undefined : metadata.managedFields);

@@ -112,7 +112,7 @@ describe('create', () => {
     await publish(store, await draft(store));
     const elsewhere = { metadata: { namespace: 'elsewhere' } };
     expect(await outcomeOf(revisions.create(anna, revision('web', 'v1', elsewhere)))).toBe(
-      'NotFound: repositories.config.porch.kpt.dev "packages" not found',
+      'NotFound: repository "packages" is not registered or not ready; see "sluice repo get"',
     );
     await using other = await scratchRepository();
     const { repository } = await other.open({ name: 'others', namespace: 'elsewhere' });

@@ -18,7 +18,8 @@ import type {
   WatchEvent,
   WatchOptions,
 } from '../../resource/storage.ts';
-import { revisionName } from '../identity.ts';
+import { DEFAULT_NAMESPACE, revisionName } from '../identity.ts';
+import { revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
@@ -115,11 +116,13 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     }
     refuseManagedLabel(undefined, object);
     const source = revisionSourceOf(object);
+    const namespace = metadata.namespace ?? this.#namespaceOf(spec.repository);
+    const repositoryId = `${namespace}/${spec.repository}`;
     await this.#store.arrival(
-      spec.repository,
+      repositoryId,
       AbortSignal.any([AbortSignal.timeout(ARRIVAL), ...(context.signal ? [context.signal] : [])]),
     );
-    this.#checkNamespace(object, sourceNames(source));
+    this.#checkNamespace(repositoryId, namespace, sourceNames(source));
     const { repository, packageName, workspaceName } = spec;
     const name = revisionName({ repository, package: packageName, workspace: workspaceName });
     if (metadata.name !== '' && metadata.name !== name)
@@ -128,10 +131,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
       metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
     };
-    const made = await this.table.write(context, name, metadata.managedFields, () =>
-      this.#store.create(repository, wanted, context),
+    const made = await this.table.write(context, `${namespace}/${name}`, metadata.managedFields, () =>
+      this.#store.create(repositoryId, wanted, context),
     );
-    return made?.object ?? this.#existing({ name }).object;
+    return made?.object ?? this.#existing({ namespace, name }).object;
   }
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
@@ -196,7 +199,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   async #remove(context: RequestContext, { revision, object }: RevisionEntry): Promise<Stored<RevisionObject>> {
-    await this.#store.update(revision.name, { action: 'delete', expectedCommit: revision.commit }, context);
+    await this.#store.update(revisionId(revision), { action: 'delete', expectedCommit: revision.commit }, context);
     return object;
   }
 
@@ -206,8 +209,8 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     { metadata }: { readonly metadata?: RevisionObject['metadata'] },
     update: RevisionUpdate,
   ): Promise<Stored<RevisionObject>> {
-    const made = await this.table.write(context, revision.name, metadata?.managedFields, () =>
-      this.#store.update(revision.name, { ...update, expectedCommit: revision.commit }, context),
+    const made = await this.table.write(context, revisionId(revision), metadata?.managedFields, () =>
+      this.#store.update(revisionId(revision), { ...update, expectedCommit: revision.commit }, context),
     );
     if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
     return made?.object ?? stored;
@@ -227,12 +230,14 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   /** Rights are given by namespace, so a package comes from and goes to repositories of its own. */
-  #checkNamespace({ metadata, spec }: RevisionObject, sources: readonly string[]): void {
-    const { namespace } = metadata;
-    if (namespace !== undefined && this.#store.repository(spec.repository).namespace !== namespace)
-      throw new SluiceError('NotFound', `repositories.config.porch.kpt.dev "${spec.repository}" not found`);
-    for (const name of sources)
-      if (this.table.get({ name, ...(namespace === undefined ? {} : { namespace }) }) === undefined)
-        throw notFound(this.kind, name);
+  #checkNamespace(repositoryId: string, namespace: string, sources: readonly string[]): void {
+    this.#store.repository(repositoryId);
+    for (const name of sources) if (this.table.get({ name, namespace }) === undefined) throw notFound(this.kind, name);
+  }
+
+  /** Clients in the same process need not name the namespace of a repository that only one has. */
+  #namespaceOf(repository: string): string {
+    const found = this.#store.repositories().filter((one) => one.repository === repository);
+    return found.length === 1 ? (found[0]?.namespace ?? DEFAULT_NAMESPACE) : DEFAULT_NAMESPACE;
   }
 }

@@ -58,9 +58,11 @@ export class PorchPackageStorage implements Storage<Package> {
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<Package>> {
-    const found = this.#tallies.get(key.name)?.object;
-    if (found === undefined || (key.namespace !== undefined && key.namespace !== found.metadata.namespace))
-      throw notFound(this.kind, key.name);
+    const found =
+      key.namespace === undefined
+        ? [...this.#tallies.values()].find(({ object }) => object?.metadata.name === key.name)?.object
+        : this.#tallies.get(`${key.namespace}/${key.name}`)?.object;
+    if (found === undefined) throw notFound(this.kind, key.name);
     return found;
   }
 
@@ -97,7 +99,7 @@ export class PorchPackageStorage implements Storage<Package> {
     const touched = new Set<Tally>();
     for (const { before, after } of changes) {
       const of = after ?? before;
-      const tally = after === undefined ? of && this.#tallies.get(packageName(of.key)) : this.#tallyOf(after);
+      const tally = after === undefined ? of && this.#tallies.get(packageId(of)) : this.#tallyOf(after);
       if (tally === undefined) continue;
       touched.add(tally);
       tally.revisions += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
@@ -110,15 +112,15 @@ export class PorchPackageStorage implements Storage<Package> {
 
   #tallyOf(revision: PackageRevision): Tally {
     const { key } = revision;
-    const name = packageName(key);
-    const known = this.#tallies.get(name);
+    const id = packageId(revision);
+    const known = this.#tallies.get(id);
     if (known !== undefined) return known;
-    const { namespace, index } = this.#store.repository(key.repository);
+    const { namespace, index } = this.#store.repositoryOf(revision);
     const place = { repository: key.repository, path: key.package, namespace };
     // Of all that it has: when a repository arrives, others may be told later.
     const [since = ''] = [revision, ...index.ofPackage(key.package)].map(createdAt).sort();
     const tally: Tally = { ...place, revisions: 0, latest: undefined, since, object: undefined };
-    this.#tallies.set(name, tally);
+    this.#tallies.set(id, tally);
     return tally;
   }
 
@@ -126,7 +128,7 @@ export class PorchPackageStorage implements Storage<Package> {
     const { object: before, latest, revisions } = tally;
     const name = packageName({ repository: tally.repository, package: tally.path });
     if (revisions > 0 && before !== undefined && before.status?.latestRevision === (latest?.revision ?? 0)) return;
-    if (revisions <= 0) this.#tallies.delete(name);
+    if (revisions <= 0) this.#tallies.delete(`${tally.namespace}/${name}`);
     if (revisions <= 0 && before === undefined) return;
     this.#log.append<Package>(TOPIC, (resourceVersion) => {
       const after = revisions > 0 ? packageObject(name, tally, resourceVersion) : undefined;
@@ -137,6 +139,10 @@ export class PorchPackageStorage implements Storage<Package> {
       return logged(before, after);
     });
   }
+}
+
+function packageId({ namespace, key }: PackageRevision): string {
+  return `${namespace}/${packageName(key)}`;
 }
 
 function packageObject(name: string, tally: Tally, resourceVersion: string): Stored<Package> {

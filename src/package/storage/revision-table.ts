@@ -8,7 +8,7 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageRepository } from '../package-repository.ts';
-import type { PackageRevision } from '../package-revision.ts';
+import { type PackageRevision, revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { RevisionEntry } from './revision-entry.ts';
@@ -22,14 +22,15 @@ export class RevisionTable {
   readonly #store: RevisionStore;
   readonly #log: EventLog;
   readonly #owners: FieldOwners;
-  /** Names are unique over all namespaces. */
-  readonly #byName = new Map<string, RevisionEntry>();
+  /** By id. */
+  readonly #byId = new Map<string, RevisionEntry>();
+  readonly #namespaces = new Set<string>();
   readonly #index = new ObjectIndex<RevisionEntry>((entry) => entry.sharedKeys());
-  /** Owners of fields that a write under way brings along, by the name of the revision. */
+  /** Owners of fields that a write under way brings along, by the id of the revision. */
   readonly #coming = new Map<string, readonly ManagedFieldsEntry[]>();
 
   readonly #versions: RevisionVersions | undefined;
-  /** Names of revisions of earlier processes, by the repository, as long as it has not arrived. */
+  /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
   /** Something became other than it was while nobody looked, and the watchers do not know yet. */
   #hasUntold = false;
@@ -42,22 +43,31 @@ export class RevisionTable {
     this.#versions = versions;
     if (versions === undefined) log.expire(REVISION_TOPIC);
     for (const name of versions?.names() ?? []) {
-      // The name of a repository is a DNS label.
+      // Earlier versions kept names alone, which say nothing of the namespace.
+      if (!name.includes('/')) {
+        versions?.delete(name);
+        continue;
+      }
+      // The name of a repository is a DNS label, as is that of a namespace.
       const repository = name.split('.', 1)[0] ?? '';
       const names = this.#remembered.get(repository);
       if (names === undefined) this.#remembered.set(repository, [name]);
       else names.push(name);
     }
     this.#take(store.list().map((after) => ({ before: undefined, after })));
-    for (const { repository } of store.repositories()) this.#arrive(repository);
+    for (const { id } of store.repositories()) this.#arrive(id);
     store.subscribe((changes) => this.#take(changes));
     store.onArrival((repository) => this.#arrive(repository));
   }
 
   /** The entry of a key; a key without a namespace finds any. */
   get({ name, namespace }: ObjectKey): RevisionEntry | undefined {
-    const found = this.#byName.get(name);
-    return namespace === undefined || found?.repository.namespace === namespace ? found : undefined;
+    const namespaces = namespace === undefined ? this.#namespaces : [namespace];
+    for (const one of namespaces) {
+      const found = this.#byId.get(revisionId({ namespace: one, name }));
+      if (found !== undefined) return found;
+    }
+    return undefined;
   }
 
   /** Entries in the order of lists: all, or those under a key. */
@@ -71,7 +81,7 @@ export class RevisionTable {
    */
   async write(
     context: RequestContext,
-    name: string,
+    id: string,
     managedFields: readonly ManagedFieldsEntry[] | undefined,
     run: () => Promise<PackageRevision | undefined>,
   ): Promise<RevisionEntry | undefined> {
@@ -80,20 +90,20 @@ export class RevisionTable {
       return foreseen && this.#foreseen(foreseen, managedFields);
     }
     // Of two writes the store refuses the second, which must not speak for the first.
-    const first = managedFields !== undefined && !this.#coming.has(name);
-    if (first) this.#coming.set(name, managedFields);
+    const first = managedFields !== undefined && !this.#coming.has(id);
+    if (first) this.#coming.set(id, managedFields);
     try {
       await run();
     } finally {
-      if (first) this.#coming.delete(name);
+      if (first) this.#coming.delete(id);
     }
-    this.#settle(name, managedFields);
-    return this.#byName.get(name);
+    this.#settle(id, managedFields);
+    return this.#byId.get(id);
   }
 
   /** Owners that did not come along with a change in Git are a change of their own. */
-  #settle(name: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
-    const entry = this.#byName.get(name);
+  #settle(id: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
+    const entry = this.#byId.get(id);
     if (entry === undefined || managedFields === undefined) return;
     const { uid } = entry.revision;
     if (sameValue(this.#owners.get(uid) ?? [], managedFields)) return;
@@ -106,9 +116,9 @@ export class RevisionTable {
   }
 
   #foreseen(revision: PackageRevision, managedFields: readonly ManagedFieldsEntry[] | undefined): RevisionEntry {
-    const known = this.#byName.get(revision.name);
+    const known = this.#byId.get(revisionId(revision));
     const fields = someOf(managedFields ?? this.#owners.get(revision.uid) ?? []);
-    const repository = this.#store.repository(revision.key.repository);
+    const repository = this.#store.repositoryOf(revision);
     return new RevisionEntry(revision, repository, known?.resourceVersion ?? '', fields);
   }
 
@@ -118,10 +128,10 @@ export class RevisionTable {
         if (before !== undefined) this.#drop(before);
         continue;
       }
-      const repository = this.#store.repository(after.key.repository);
-      const coming = this.#coming.get(after.name);
+      const repository = this.#store.repositoryOf(after);
+      const coming = this.#coming.get(revisionId(after));
       if (coming !== undefined) this.#owners.set(after.uid, someOf(coming));
-      const known = this.#byName.get(after.name);
+      const known = this.#byId.get(revisionId(after));
       const same = known === undefined ? this.#sameSince(after) : undefined;
       this.#log.append<RevisionObject>(
         REVISION_TOPIC,
@@ -133,7 +143,7 @@ export class RevisionTable {
 
   /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
   #sameSince(revision: PackageRevision): string | undefined {
-    const before = this.#versions?.get(revision.name);
+    const before = this.#versions?.get(revisionId(revision));
     if (before === undefined) return undefined;
     if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
     // What it was is not known any more, and so neither which selections it has left.
@@ -158,7 +168,7 @@ export class RevisionTable {
 
   #forgetMissingOf(repository: string): void {
     for (const name of this.#remembered.get(repository) ?? []) {
-      if (this.#byName.has(name)) continue;
+      if (this.#byId.has(name)) continue;
       this.#versions?.delete(name);
       this.#hasUntold = true;
     }
@@ -172,18 +182,22 @@ export class RevisionTable {
 
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {
     const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
-    this.#versions?.set(revision.name, { etag: revision.etag, resourceVersion });
-    this.#byName.set(revision.name, entry);
+    const id = revisionId(revision);
+    this.#versions?.set(id, { etag: revision.etag, resourceVersion });
+    this.#byId.set(id, entry);
+    this.#namespaces.add(revision.namespace);
     this.#index.set({ namespace: repository.namespace, name: revision.name }, entry);
     return entry;
   }
 
-  #drop({ name, uid }: PackageRevision): void {
+  #drop(revision: PackageRevision): void {
+    const { name, uid } = revision;
+    const id = revisionId(revision);
     this.#owners.set(uid, undefined);
-    const known = this.#byName.get(name);
+    const known = this.#byId.get(id);
     if (known === undefined) return;
-    this.#versions?.delete(name);
-    this.#byName.delete(name);
+    this.#versions?.delete(id);
+    this.#byId.delete(id);
     this.#index.delete({ namespace: known.repository.namespace, name });
     this.#log.append<RevisionObject>(REVISION_TOPIC, () => new Change(known, undefined));
   }

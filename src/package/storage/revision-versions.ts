@@ -5,7 +5,7 @@ export interface RevisionVersion {
 }
 
 /**
- * The versions of package revisions by name, from one process to the next: revisions are read from Git anew at every start, and those
+ * The versions of package revisions by id, from one process to the next: revisions are read from Git anew at every start, and those
  * that are as they were keep the version that clients know.
  */
 export interface RevisionVersions {

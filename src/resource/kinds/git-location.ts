@@ -6,7 +6,6 @@ import { looksLikeSsh, readSshAddress } from '../../git/ssh/ssh-address.ts';
 export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';
 
 const CONTROL = /[\u0000-\u001f\u007f]/;
-const LOOPBACK = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])$/;
 /** A repository that Sluice keeps in its data folder. */
 const HOSTED = /^sluice:\/\/\/[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\.git$/;
 const FORBIDDEN_IN_BRANCH = /[\s~^:?*[\\\u0000-\u001f\u007f]|\.\.|@\{|\/\/|\/\.|\.lock(\/|$)/;
@@ -15,7 +14,7 @@ const FORBIDDEN_SEGMENT = /^(\.{1,2}|\.git)$/i;
 /** What is wrong with the address of a Git repository; undefined if nothing is. */
 export function gitAddressProblem(address: string): string | undefined {
   const forms =
-    'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL on this machine, a file:// URL, an absolute path, or sluice:///<name>.git';
+    'must be an https:// or ssh:// URL, <user>@<host>:<path>, an http:// URL of a host that the operator permits, a file:// URL, an absolute path, or sluice:///<name>.git';
   if (CONTROL.test(address)) return 'must not contain control characters';
   if (address.startsWith('/')) return undefined;
   if (address.startsWith('sluice:'))
@@ -28,10 +27,9 @@ export function gitAddressProblem(address: string): string | undefined {
   if (url === undefined) return forms;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
   if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
-  if (url.protocol === 'https:') return undefined;
   if (url.protocol === 'file:') return fileProblem(url);
-  if (url.protocol !== 'http:') return forms;
-  return LOOPBACK.test(url.hostname) ? undefined : 'http:// is allowed on this machine only; use https://';
+  // Whether a host may be used, and over http, is for the operator of the server to say.
+  return url.protocol === 'https:' || url.protocol === 'http:' ? undefined : forms;
 }
 
 function fileProblem(url: URL): string | undefined {
@@ -67,7 +65,7 @@ export const gitAddressSchema = z
     if (message !== undefined) context.addIssue({ code: 'custom', message });
   })
   .describe(
-    'Address of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// on this machine, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
+    'Address of the Git repository: https://, ssh://, <user>@<host>:<path>, http:// to a host that the operator permits, file://, an absolute path, or sluice:///<name>.git for one that Sluice keeps itself.',
   );
 
 export const branchSchema = z

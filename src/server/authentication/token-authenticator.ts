@@ -48,9 +48,17 @@ export class TokenAuthenticator implements Authenticator {
     const age = this.#options.clock.now() - this.#checked;
     // A clock that was set back must not keep the file from being looked at.
     const isFresh = age >= 0 && age < CHECK_INTERVAL && this.#checking === undefined;
-    // Whoever has just got a token uses it at once, so an unknown one is worth a look; all who wait share it.
+    // A token that was just made is used at once, so an unknown one is worth a look; all who wait share it.
     if (isFresh && this.#entries.has(hashOfToken(token))) return this.#find(token);
-    return this.#check().then(() => this.#find(token));
+    return this.#look(token);
+  }
+
+  async #look(token: string): Promise<User | undefined> {
+    const isShared = this.#checking !== undefined;
+    await this.#check();
+    // A look that others began may be older than the token.
+    if (isShared && !this.#entries.has(hashOfToken(token))) await this.#check();
+    return this.#find(token);
   }
 
   #find(token: string): User | undefined {

@@ -5,6 +5,7 @@ import { type ClusterRole, type PolicyRule, RBAC_GROUP, type RoleBinding } from 
 /** The roles and bindings that every server starts with, under the names that Kubernetes uses. */
 
 const LABELS = { 'kubernetes.io/bootstrapping': 'rbac-defaults' };
+const ANNOTATIONS = { 'rbac.authorization.kubernetes.io/autoupdate': 'true' };
 const API_VERSION = `${RBAC_GROUP}/v1`;
 
 const READ = ['get', 'list', 'watch'];
@@ -104,14 +105,14 @@ const BINDINGS: Readonly<Record<string, string>> = {
 export const BOOTSTRAP_ROLES: readonly ClusterRole[] = Object.entries(ROLES).map(([name, rules]) => ({
   apiVersion: API_VERSION,
   kind: 'ClusterRole',
-  metadata: { name, labels: LABELS },
+  metadata: { name, labels: LABELS, annotations: ANNOTATIONS },
   rules,
 }));
 
 export const BOOTSTRAP_BINDINGS: readonly RoleBinding[] = Object.entries(BINDINGS).map(([role, group]) => ({
   apiVersion: API_VERSION,
   kind: 'ClusterRoleBinding',
-  metadata: { name: role, labels: LABELS },
+  metadata: { name: role, labels: LABELS, annotations: ANNOTATIONS },
   roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: role },
   subjects: [{ apiGroup: RBAC_GROUP, kind: 'Group', name: group }],
 }));

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { HostRules } from '../../git/network/host-rules.ts';
 import type { Kind } from '../../resource/kind.ts';
 import { configMapKind } from '../../resource/kinds/config-map.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
@@ -8,6 +9,7 @@ import { checkGitLocation } from './check-git-location.ts';
 import { authorizerOf, binding, clusterRole, user } from './testing.ts';
 
 const ANNA = { kind: 'User', name: 'anna' };
+const HOSTS = new HostRules(['127.0.0.1:3000', 'gitea:3000']);
 const REMOTE = 'https://git.example.com/a.git';
 
 const { authorizer } = authorizerOf(
@@ -32,7 +34,7 @@ function object(kind: Kind, git: object, namespace = 'a'): KubernetesObject {
 function check(kind: Kind, git: object, old?: object, who = user('anna')): void {
   const stored = old === undefined ? undefined : (object(kind, old) as never);
   const write = { user: who, kind, subResource: '', object: object(kind, git), old: stored } as const;
-  checkGitLocation({ ...write, operation: old === undefined ? 'create' : 'update' }, authorizer);
+  checkGitLocation({ ...write, operation: old === undefined ? 'create' : 'update' }, authorizer, HOSTS);
 }
 
 const KINDS = [repositoryKind, deliveryTargetKind].map((kind) => kind as unknown as Kind);
@@ -44,6 +46,8 @@ test('an address on the machine of the server takes a right of its own, whatever
       'file:///srv/git/a.git',
       'FILE:///srv/git/a.git',
       'http://127.0.0.1:3000/a.git',
+      'https://127.0.0.1:3000/a.git',
+      'ssh://git@127.0.0.1:3000/a.git',
       'sluice:///team-b.git',
     ])
       expect(() => check(kind, { repo }), repo).toThrow(
@@ -54,13 +58,36 @@ test('an address on the machine of the server takes a right of its own, whatever
       );
 });
 
+test('a host that the operator did not permit is refused to everybody, if its text says that it is local', () => {
+  const root = user('root', 'system:masters');
+  for (const kind of KINDS) {
+    for (const repo of [
+      'http://127.0.0.1:3001/a.git',
+      'https://localhost/a.git',
+      'https://10.0.0.1/a.git',
+      'https://169.254.169.254/latest',
+      'https://[::ffff:127.0.0.1]/a.git',
+      'https://2130706433/a.git',
+      'ssh://git@[::1]/a.git',
+      'git@127.0.0.1:a.git',
+    ])
+      expect(() => check(kind, { repo }, undefined, root), repo).toThrow(
+        expect.objectContaining({ code: 'Refused', message: expect.stringContaining('--allow-git-host') }),
+      );
+    expect(() => check(kind, { repo: 'http://git.example.com/a.git' }, undefined, root)).toThrow(
+      /clear text.*--allow-git-host git\.example\.com:80/,
+    );
+    check(kind, { repo: 'http://gitea:3000/a.git' });
+  }
+});
+
 test('that right may be given for one address, in one namespace', () => {
   for (const kind of KINDS) {
     check(kind, { repo: 'sluice:///team-a.git' });
     check(kind, { repo: '/srv/git/a.git' }, undefined, user('root', 'system:masters'));
     const elsewhere = object(kind, { repo: 'sluice:///team-a.git' }, 'b');
     const write = { user: user('anna'), operation: 'create', kind, subResource: '', object: elsewhere } as const;
-    expect(() => checkGitLocation({ ...write, old: undefined }, authorizer)).toThrow();
+    expect(() => checkGitLocation({ ...write, old: undefined }, authorizer, HOSTS)).toThrow();
   }
 });
 
@@ -103,6 +130,7 @@ test('a Secret that an annotation names is named by those only who may read it',
             old: named(before) as never,
           },
           authorizer,
+          HOSTS,
         );
       write('mine');
       write('');

@@ -1,5 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { localPath } from '../../git/open-location.ts';
+import type { HostRules } from '../../git/network/host-rules.ts';
+import { isHosted, isOnThisMachine, localPath } from '../../git/open-location.ts';
+import { checkRemoteUrl } from '../../git/remote-url.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { SIGNING_ANNOTATION } from '../../resource/kinds/git-location.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
@@ -31,9 +33,13 @@ const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' 
  * does so with its own rights, so nobody reaches by it what he may not. An address on the machine of the server, be it a path, a port
  * or a repository that Sluice keeps, belongs to no namespace: it takes the verb `use` on `localrepositories`, which a role may give for
  * single addresses. A Secret is sent to the address, and one that an annotation names is used for whoever writes there, so each takes
- * the right to read it. What stays as it was is not judged again.
+ * the right to read it. What stays as it was is not judged again. A host that `hosts` refuses is refused whatever the caller may do.
  */
-export function checkGitLocation({ user, kind, object, old }: PlannedWrite, authorizer: Authorizer): void {
+export function checkGitLocation(
+  { user, kind, object, old }: PlannedWrite,
+  authorizer: Authorizer,
+  hosts: HostRules,
+): void {
   if (![repositoryKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
   const { name, namespace = '', annotations } = object.metadata;
   const check = (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
@@ -52,10 +58,11 @@ export function checkGitLocation({ user, kind, object, old }: PlannedWrite, auth
   }
   const git = (object as GitObject)?.spec?.git;
   if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
-  // http:// is for this machine only, where many a service trusts whoever can reach it.
-  if (localPath(git.repo) !== undefined || /^http:/i.test(git.repo)) {
+  checkHost(git.repo, hosts);
+  // Many a service trusts all that can reach it on this machine, so a port takes the same right as a path.
+  if (isOnThisMachine(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
-    const way = 'use an https:// address, or ask for a role with that right';
+    const way = 'use the https:// or ssh:// address of another host, or ask for a role with that right';
     check(
       'use',
       LOCAL_REPOSITORIES,
@@ -65,4 +72,9 @@ export function checkGitLocation({ user, kind, object, old }: PlannedWrite, auth
   }
   const secret = git.secretRef?.name ?? '';
   if (secret !== '') expectReadable(secret, 'is sent to spec.git.repo');
+}
+
+/** Refuses early what would be refused when it is opened. A name that leads to a local address is found out only then. */
+function checkHost(repo: string, hosts: HostRules): void {
+  if (!isHosted(repo) && localPath(repo) === undefined) checkRemoteUrl(repo, hosts);
 }

@@ -9,11 +9,12 @@ import { RegistryClient } from '../../resource/registry-client.ts';
 import type { User } from '../authentication/user.ts';
 import { permission } from '../require-allowed.ts';
 import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
-import { createBootstrapObjects } from './create-bootstrap-objects.ts';
 import { followRbacObjects } from './follow-rbac-objects.ts';
+import { missingRules } from './missing-rules.ts';
 import { RbacAuthorizer } from './rbac-authorizer.ts';
 import { RbacIndex } from './rbac-index.ts';
-import { type ClusterRole, RBAC_GROUP, RBAC_PLURALS, type RbacKind } from './rbac-objects.ts';
+import { type ClusterRole, RBAC_GROUP, RBAC_PLURALS, type RbacKind, type RoleBinding } from './rbac-objects.ts';
+import { reconcileBootstrapObjects } from './reconcile-bootstrap-objects.ts';
 import { binding, clusterRole, user } from './testing.ts';
 
 function rbacKind(kind: RbacKind): Kind<ClusterRole> {
@@ -84,16 +85,31 @@ test('rights follow the objects of the registry', async () => {
   expect(errors).toEqual([]);
 });
 
-test('a server starts with the usual roles, and leaves what people made of them', async () => {
+test('a server starts with the usual roles as of its version, and leaves what people added or keep as it is', async () => {
   const { kinds, client } = await setUp();
-  await client.create(kinds.ClusterRole, clusterRole('view', []));
-  await createBootstrapObjects(client, kinds);
-  await createBootstrapObjects(client, kinds);
+  const kept = clusterRole('view', []);
+  const annotations = { 'rbac.authorization.kubernetes.io/autoupdate': 'false' };
+  await client.create(kinds.ClusterRole, { ...kept, metadata: { ...kept.metadata, annotations } });
+  // As an earlier version made it, with a rule that people added.
+  const own = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
+  const old = { verbs: ['get', 'list', 'watch'], apiGroups: ['porch.kpt.dev'], resources: ['packagerevisions'] };
+  await client.create(kinds.ClusterRole, clusterRole('sluice:approver', [own, old]));
+  const [masters] = BOOTSTRAP_BINDINGS;
+  const someone = { kind: 'User', name: 'someone', apiGroup: RBAC_GROUP };
+  await client.create(kinds.ClusterRoleBinding, { ...masters, subjects: [someone] } as never);
+  await reconcileBootstrapObjects(client, kinds);
+  const approver = await client.get(kinds.ClusterRole, { name: 'sluice:approver' });
+  const wanted = BOOTSTRAP_ROLES.find(({ metadata }) => metadata.name === 'sluice:approver')?.rules ?? [];
+  expect(missingRules(approver.rules ?? [], [...wanted, own, old])).toEqual([]);
+  const binding = await client.get(kinds.ClusterRoleBinding, { name: masters?.metadata.name ?? '' });
+  expect((binding as unknown as RoleBinding).subjects).toEqual([someone, ...(masters?.subjects ?? [])]);
+  await reconcileBootstrapObjects(client, kinds);
+  expect(await client.get(kinds.ClusterRole, { name: 'sluice:approver' })).toEqual(approver);
   expect((await client.get(kinds.ClusterRole, { name: 'view' })).rules).toEqual([]);
   const { items: roles } = await client.list(kinds.ClusterRole);
   expect(roles).toHaveLength(BOOTSTRAP_ROLES.length);
   const label = { labelSelector: 'kubernetes.io/bootstrapping=rbac-defaults' };
-  expect((await client.list(kinds.ClusterRole, label)).items).toHaveLength(BOOTSTRAP_ROLES.length - 1);
+  expect((await client.list(kinds.ClusterRole, label)).items).toHaveLength(BOOTSTRAP_ROLES.length - 2);
   expect((await client.list(kinds.ClusterRoleBinding, label)).items).toHaveLength(BOOTSTRAP_BINDINGS.length);
   const names = new Set(roles.map(({ metadata }) => metadata.name));
   for (const { roleRef } of BOOTSTRAP_BINDINGS) expect(names).toContain(roleRef.name);
@@ -101,7 +117,7 @@ test('a server starts with the usual roles, and leaves what people made of them'
 
 test('what the usual roles allow', async () => {
   const { kinds, client, may, reads, bind } = await setUp();
-  await createBootstrapObjects(client, kinds);
+  await reconcileBootstrapObjects(client, kinds);
   const people = ['admin', 'edit', 'view', 'sluice:package-editor', 'sluice:approver'];
   for (const role of people) await bind(role, role);
   await bind('root', 'cluster-admin', '');

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -34,16 +34,10 @@ test('changes that are made at the same time are all made', async () => {
   );
   const lines = (await readFile(path, 'utf8')).trim().split('\n').sort();
   expect(lines).toEqual(['0', '1', '2', '3', '4', '5', '6', '7']);
-  expect((await readdir(folder)).filter((name) => name.startsWith('changed'))).toEqual(['changed']);
-});
-
-test('a lock that a killed process left is taken away', async () => {
-  const path = join(folder, 'left');
-  await writeFile(`${path}.lock`, 'half');
-  const longAgo = new Date(Date.now() - 60_000);
-  await utimes(`${path}.lock`, longAgo, longAgo);
-  await changePrivateFile(path, 1000, () => 'whole');
-  expect(await readFile(path, 'utf8')).toBe('whole');
+  expect((await readdir(folder)).filter((name) => name.startsWith('changed')).sort()).toEqual([
+    'changed',
+    'changed-lock',
+  ]);
 });
 
 test('a change that throws leaves the file and no lock', async () => {
@@ -52,7 +46,7 @@ test('a change that throws leaves the file and no lock', async () => {
   const failing = changePrivateFile(path, 1000, () => {
     throw new Error('no');
   });
-  await expect(failing).rejects.toMatchObject({ code: 'Unavailable' });
+  await expect(failing).rejects.toThrow('no');
   await changePrivateFile(path, 1000, (text) => `${text} and changed`);
   expect(await readFile(path, 'utf8')).toBe('kept and changed');
 });

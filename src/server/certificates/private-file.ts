@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { chmod, mkdir, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
+import { ProcessLock } from '../../foundation/process-lock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { errnoOf, isMissing, readFolder, syncFolder } from '../../git/file-system.ts';
+import { isMissing, readFolder, syncFolder } from '../../git/file-system.ts';
 
-/** A lock file this old, in milliseconds, is left over from a process that was killed. */
-const STALE_LOCK = 10_000;
-const LOCK_RETRY = 20;
+/** Milliseconds that another process has to finish its change. */
+const PATIENCE_MS = 30_000;
 const TEMPORARY = '.tmp';
 
 /**
@@ -52,7 +51,7 @@ export async function writePrivateFile(path: string, text: string): Promise<void
   const leftover = (name: string) => name.startsWith(`${basename(path)}.`) && name.endsWith(TEMPORARY);
   for (const { name } of await readFolder(dirname(path)))
     if (leftover(name)) await rm(join(dirname(path), name), { force: true });
-  await replaceVia(`${path}.${randomUUID()}${TEMPORARY}`, path, async () => text);
+  await replace(path, text);
 }
 
 /**
@@ -64,53 +63,27 @@ export async function changePrivateFile(
   maxBytes: number,
   change: (text: string | undefined) => string | undefined,
 ): Promise<void> {
-  await replaceVia(`${path}.lock`, path, async () => change(await readPrivateFile(path, maxBytes)));
+  await ProcessLock.run(`${path}-lock`, { patienceMs: PATIENCE_MS }, async () => {
+    const content = change(await readPrivateFile(path, maxBytes));
+    if (content !== undefined) await writePrivateFile(path, content);
+  });
 }
 
-/** The temporary file is created exclusively, so one of a fixed name is a lock as well. */
-async function replaceVia(temporary: string, path: string, text: () => Promise<string | undefined>): Promise<void> {
+async function replace(path: string, content: string): Promise<void> {
+  const temporary = `${path}.${randomUUID()}${TEMPORARY}`;
   try {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-    const handle = await openExclusively(temporary);
-    let inPlace = false;
+    const handle = await open(temporary, 'wx', 0o600);
     try {
-      const content = await text();
-      if (content === undefined) return;
       await handle.writeFile(content);
       await handle.sync();
-      await rename(temporary, path);
-      inPlace = true;
-      await syncFolder(dirname(path));
     } finally {
       await handle.close();
-      // Once it is in place, a file of that name is somebody else's lock.
-      if (!inPlace) await rm(temporary, { force: true });
     }
+    await rename(temporary, path);
+    await syncFolder(dirname(path));
   } catch (error) {
-    if (error instanceof SluiceError) throw error;
+    await rm(temporary, { force: true });
     throw new SluiceError('Unavailable', `cannot write ${path}: ${messageOf(error)}`, { cause: error });
-  }
-}
-
-async function openExclusively(path: string) {
-  for (let waited = 0; ; waited += LOCK_RETRY) {
-    try {
-      return await open(path, 'wx', 0o600);
-    } catch (error) {
-      if (errnoOf(error) !== 'EEXIST') throw error;
-    }
-    if (waited > STALE_LOCK)
-      throw new SluiceError('Busy', `another process is changing ${path}; if none is, remove the file`);
-    if (await isStale(path)) await rm(path, { force: true });
-    else await pause(LOCK_RETRY);
-  }
-}
-
-async function isStale(path: string): Promise<boolean> {
-  try {
-    return Date.now() - (await stat(path)).mtimeMs > STALE_LOCK;
-  } catch (error) {
-    if (isMissing(error)) return false;
-    throw error;
   }
 }

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SshCredentials } from '../../../src/git/git-repository.ts';
 
-const SSHD = '/usr/sbin/sshd';
+const SSHD = process.env.SLUICE_TEST_SSHD ?? '/usr/sbin/sshd';
 
 /** Why no server for ssh can be started here; undefined if one can. */
 export function sshServerProblem(): string | undefined {

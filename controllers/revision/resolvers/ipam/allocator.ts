@@ -16,8 +16,9 @@ import { isSluiceError, messageOf } from '../../../../src/foundation/sluice-erro
 import { publishedRecordOf } from '../../../../src/package/commit-message.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
-import { isPublished, type PackageRevision } from '../../../../src/package/package-revision.ts';
+import { isPublished, type PackageRevision, revisionId } from '../../../../src/package/package-revision.ts';
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
+import { ownerRepository } from './claim-answer.ts';
 import { ClaimReader } from './claim-reader.ts';
 import type { Pools } from './read-pools.ts';
 
@@ -50,7 +51,7 @@ export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #reader = new ClaimReader();
   readonly #mutex = new Mutex();
-  /** Names of revisions that changed since they were read. */
+  /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
   readonly #held = new Map<string, readonly Holding[]>();
   readonly #reserved = new Map<string, Reservations>();
@@ -63,9 +64,12 @@ export class Allocator {
     this.#options = options;
     this.#table = new AllocationTable([], options);
     const { store } = options;
-    this.#changed = new Set(store.list().map(({ name }) => name));
+    this.#changed = new Set(store.list().map(revisionId));
     store.subscribe((changes) => {
-      for (const { before, after } of changes) this.#changed.add(after?.name ?? before?.name ?? '');
+      for (const { before, after } of changes) {
+        const revision = after ?? before;
+        if (revision !== undefined) this.#changed.add(revisionId(revision));
+      }
     });
   }
 
@@ -174,7 +178,10 @@ export class Allocator {
   }
 
   async #reread(name: string): Promise<void> {
-    const revision = this.#options.store.find(name);
+    const { store } = this.#options;
+    const found = store.find(name);
+    // Its claims are those of the namespace that was first.
+    const revision = found !== undefined && store.repositoryOf(found).follows ? undefined : found;
     const claims = revision === undefined ? [] : await this.#claimsOf(revision);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
     const before = this.#held.get(name) ?? [];
@@ -229,10 +236,10 @@ export class Allocator {
     const { tree } = revision.tip;
     if (tree === undefined) return [];
     try {
-      return await this.#reader.read(store.repository(revision.key.repository).git, tree);
+      return await this.#reader.read(store.repositoryOf(revision).git, tree);
     } catch (error) {
       // Its repository was taken away meanwhile, which is told separately.
-      if (store.find(revision.name) === undefined) return [];
+      if (store.find(revisionId(revision)) === undefined) return [];
       // A package that nobody can read must not keep all others from their addresses.
       if (!PERMANENT.some((code) => isSluiceError(error, code))) throw error;
       onProblem(revision.name, `its IP claims cannot be read and do not count: ${messageOf(error)}`);
@@ -249,7 +256,7 @@ function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Ran
 
 /** What a claim in a revision holds by its status. */
 function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
-  const claim = claimFromObject(object.value, revision.key.repository, revision.key.package);
+  const claim = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
   const range = 'problem' in claim ? undefined : heldRange(claim);
   if ('problem' in claim || range === undefined) return [];
   const { owner, networkInstance } = claim;

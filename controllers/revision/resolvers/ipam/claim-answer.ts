@@ -4,6 +4,7 @@ import { canonicalJson } from '../../../../src/package/canonical-json.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
 import type { PackageRevision } from '../../../../src/package/package-revision.ts';
+import { DEFAULT_NAMESPACE } from '../../../../src/resource/object.ts';
 import { ownerOf, statusOf } from './ip-claim.ts';
 
 /** An IPClaim as it stands in a draft. */
@@ -34,8 +35,13 @@ export interface Answer {
   readonly written?: { readonly value: Readonly<Record<string, unknown>> | undefined };
 }
 
-export function readClaim(object: KrmObject, { key }: PackageRevision): PackageClaim {
-  const wish = claimFromObject(object.value, key.repository, key.package);
+/** Names of repositories are unique in their namespace; the owners of claims are told apart in all of them. */
+export function ownerRepository({ namespace, key }: PackageRevision): string {
+  return namespace === DEFAULT_NAMESPACE ? key.repository : `${namespace}/${key.repository}`;
+}
+
+export function readClaim(object: KrmObject, revision: PackageRevision): PackageClaim {
+  const wish = claimFromObject(object.value, ownerRepository(revision), revision.key.package);
   const { status: _status, ...asked } = object.value;
   const owner = 'problem' in wish ? '' : ownerText(wish.owner);
   return { object, type: formatConditionType(object), key: `${owner} ${canonicalJson(asked)}`, wish };

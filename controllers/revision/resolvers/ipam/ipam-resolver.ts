@@ -4,6 +4,7 @@ import { messageOf } from '../../../../src/foundation/sluice-error.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
 import { setKrmStatus } from '../../../../src/package/krm-edit.ts';
+import { revisionId } from '../../../../src/package/package-revision.ts';
 import { matchesPattern } from '../../../../src/package/policy.ts';
 import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/resolver.ts';
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
@@ -69,7 +70,7 @@ export function ipamResolver(options: IpamOptions): Ipam {
       const unread =
         options.unreadRepositories === 'ignore' ? [] : await unreadRepositories(client, store, context.signal);
       const wishes = valid.map(({ wish }) => wish);
-      const outcomes = await allocator.allocate(revision.name, wishes, pools, unread.length > 0);
+      const outcomes = await allocator.allocate(revisionId(revision), wishes, pools, unread.length > 0);
       for (const [place, { key }] of valid.entries()) known.set(key, outcomes[place] ?? awaiting(unread));
     }
     return claims.map(({ key, wish }) =>
@@ -84,10 +85,8 @@ export function ipamResolver(options: IpamOptions): Ipam {
     async resolve(subject, context) {
       const { revision } = subject;
       // Before anything is read: what changes from now on must wake this draft.
-      waiting.set(revision.name, {
-        namespace: store.repository(revision.key.repository).namespace,
-        name: revision.name,
-      });
+      const id = revisionId(revision);
+      waiting.set(id, { namespace: revision.namespace, name: revision.name });
       const claims = liveClaims(subject).map((object) => readClaim(object, revision));
       const outcomes = await outcomesOf(subject, claims, context);
       const edits = new Map<string, string>();
@@ -101,11 +100,11 @@ export function ipamResolver(options: IpamOptions): Ipam {
         const problem = write(subject, edits, claim.object, answer);
         if (problem === undefined) answers.push(answer);
         else {
-          if (!('problem' in claim.wish)) allocator.giveBack(revision.name, claim.wish.owner);
+          if (!('problem' in claim.wish)) allocator.giveBack(id, claim.wish.owner);
           answers.push(answerFor(claim, invalid(problem), false));
         }
       }
-      if (answers.every(({ status }) => status === 'True')) waiting.delete(revision.name);
+      if (answers.every(({ status }) => status === 'True')) waiting.delete(id);
       return {
         edits,
         conditions: mergeAnswers(answers).map(({ written: _written, ...condition }) => condition),
@@ -117,9 +116,9 @@ export function ipamResolver(options: IpamOptions): Ipam {
   };
 
   function* stillWaiting(): Generator<ObjectKey> {
-    for (const [name, key] of waiting) {
-      if (store.find(name)?.lifecycle === 'Draft') yield key;
-      else waiting.delete(name);
+    for (const [id, key] of waiting) {
+      if (store.find(id)?.lifecycle === 'Draft') yield key;
+      else waiting.delete(id);
     }
   }
 
@@ -128,7 +127,7 @@ export function ipamResolver(options: IpamOptions): Ipam {
     start({ enqueue, track }) {
       let seen = allocator.releases;
       return store.subscribe((changes) => {
-        if (!changes.some(({ before }) => before !== undefined && allocator.holdsSomething(before.name))) return;
+        if (!changes.some(({ before }) => before !== undefined && allocator.holdsSomething(revisionId(before)))) return;
         track(async () => {
           await allocator.catchUp();
           if (allocator.releases === seen) return;

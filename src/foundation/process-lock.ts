@@ -1,0 +1,166 @@
+import { type BigIntStats, statSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { messageOf, SluiceError } from './sluice-error.ts';
+
+const holderSchema = z.object({
+  host: z.string(),
+  pid: z.int().positive(),
+  /** RFC 3339. */
+  since: z.string(),
+  /** What the holder wants others to know. */
+  about: z.unknown().optional(),
+});
+
+export type LockHolder = Readonly<z.infer<typeof holderSchema>>;
+
+export interface LockRequest {
+  /** What the holder says about itself, for those who come later; see `lockHolder`. */
+  readonly says?: { readonly since: string; readonly about?: unknown };
+  /** Milliseconds to wait for another holder. Default 250: who only looks for the holder takes the lock for a moment, too. */
+  readonly patienceMs?: number;
+}
+
+const RETRY_MS = 5;
+const PATIENCE_MS = 250;
+/** Milliseconds that a new holder has to say who it is. */
+const SAYING_MS = 1000;
+const SQLITE_BUSY = 5;
+
+/**
+ * A lock that one process holds at a time: SQLite's lock of a file that stays empty. The kernel gives it back when the process ends in
+ * whatever way, so nothing is left behind, and neither the number of a process nor the name of its machine decides anything: a container
+ * that is made anew takes over at once. The folder must be on a file system with POSIX locks.
+ *
+ * Nobody else may open the file: closing it would give back the locks of the whole process (fcntl(2)).
+ */
+export class ProcessLock {
+  readonly #path: string;
+  readonly #database: DatabaseSync;
+  readonly #file: string;
+
+  private constructor(path: string, database: DatabaseSync) {
+    this.#path = path;
+    this.#database = database;
+    this.#file = fileOf(path) ?? '';
+  }
+
+  /** Takes the lock; makes the folder, if need be. Throws Busy, with the holder as details, if another process keeps it. */
+  static async acquire(path: string, request: LockRequest = {}): Promise<ProcessLock> {
+    const { says, patienceMs = PATIENCE_MS } = request;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    let database = tryLock(path);
+    for (let waited = 0; database === undefined; waited += RETRY_MS) {
+      if (waited >= patienceMs) throw heldBy(path, await readHolder(path));
+      await pause(RETRY_MS);
+      database = tryLock(path);
+    }
+    const lock = new ProcessLock(path, database);
+    try {
+      await rm(holderFile(path), { force: true });
+      if (says !== undefined) await writeHolder(path, { host: hostname(), pid: process.pid, ...says });
+      return lock;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  }
+
+  /** Runs `section` while the lock is held. */
+  static async run<Result>(path: string, request: LockRequest, section: () => Promise<Result>): Promise<Result> {
+    const lock = await ProcessLock.acquire(path, request);
+    try {
+      return await section();
+    } finally {
+      await lock.release();
+    }
+  }
+
+  /** False if somebody took the file away, and the lock of another one may be held in its place. */
+  isHeld(): boolean {
+    return this.#database.isOpen && fileOf(this.#path) === this.#file;
+  }
+
+  async release(): Promise<void> {
+    if (!this.#database.isOpen) return;
+    if (this.isHeld()) await rm(holderFile(this.#path), { force: true });
+    this.#database.close();
+  }
+}
+
+/** Who holds a lock; undefined if nobody does. One that says nothing about itself has the process number 0. */
+export async function lockHolder(path: string): Promise<LockHolder | undefined> {
+  for (let waited = 0; ; waited += RETRY_MS) {
+    // To look must not make what is not there.
+    if (fileOf(path) === undefined) return undefined;
+    const database = tryLock(path);
+    database?.close();
+    if (database !== undefined) return undefined;
+    const holder = await readHolder(path);
+    if (holder !== undefined) return holder;
+    if (waited >= SAYING_MS) return { host: '', pid: 0, since: '' };
+    await pause(RETRY_MS);
+  }
+}
+
+/** A database with the lock of its file; undefined if another one has it. */
+function tryLock(path: string): DatabaseSync | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: 0 });
+    database.exec('BEGIN EXCLUSIVE');
+    return database;
+  } catch (error) {
+    database?.close();
+    if ((error as { readonly errcode?: number }).errcode === SQLITE_BUSY) return undefined;
+    const message = `cannot lock ${path}: ${messageOf(error)}; the folder must be writable, and on a file system with locks`;
+    throw new SluiceError('Unavailable', message, { cause: error });
+  }
+}
+
+/** Which file is at a path; undefined if there is none. */
+function fileOf(path: string): string | undefined {
+  const stats: BigIntStats | undefined = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
+}
+
+function holderFile(path: string): string {
+  return `${path}.json`;
+}
+
+/** Whole at once. Only the holder writes it. */
+async function writeHolder(path: string, holder: LockHolder): Promise<void> {
+  const temporary = `${holderFile(path)}.tmp`;
+  await writeFile(temporary, JSON.stringify(holder), { mode: 0o600 });
+  await rename(temporary, holderFile(path));
+}
+
+/** What the last holder said; it may be gone. */
+async function readHolder(path: string): Promise<LockHolder | undefined> {
+  let text: string;
+  try {
+    text = await readFile(holderFile(path), 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    return holderSchema.parse(JSON.parse(text));
+  } catch {
+    // It is there for people only: another version may write it otherwise.
+    return undefined;
+  }
+}
+
+function heldBy(path: string, holder: LockHolder | undefined): SluiceError {
+  const where = holder === undefined || holder.host === hostname() ? '' : ` on ${holder.host}`;
+  const who = holder === undefined ? 'another process' : `process ${holder.pid}${where}`;
+  const since = holder === undefined ? '' : ` since ${holder.since}`;
+  return new SluiceError('Busy', `${who} holds ${path}${since}; wait until it has ended, or stop it`, {
+    details: holder,
+  });
+}

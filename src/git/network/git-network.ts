@@ -1,0 +1,14 @@
+import { HostRules, LOOPBACK_ALLOWED } from './host-rules.ts';
+
+/** How Git is reached over a network: the same for every repository, and decided by the operator. */
+export interface GitNetwork {
+  readonly hosts: HostRules;
+  /** Certificates in PEM of authorities that every remote may be signed by, besides those that this process trusts anyway. */
+  readonly authorities?: string | undefined;
+}
+
+/** For servers: no local address. */
+export const PUBLIC_NETWORK: GitNetwork = { hosts: new HostRules() };
+
+/** For a repository that is opened without a word on networks: this machine, besides public addresses. */
+export const DEFAULT_NETWORK: GitNetwork = { hosts: LOOPBACK_ALLOWED };

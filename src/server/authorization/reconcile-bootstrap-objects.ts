@@ -1,0 +1,63 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Client } from '../../resource/client.ts';
+import type { Kind } from '../../resource/kind.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
+import { missingRules } from './missing-rules.ts';
+import type { ClusterRole, RoleBinding } from './rbac-objects.ts';
+
+/** False keeps a role or binding as people made it. */
+const AUTO_UPDATE = 'rbac.authorization.kubernetes.io/autoupdate';
+const TRIES = 5;
+
+/**
+ * Creates the roles and bindings that every server starts with, and brings those that are there up to date, as kube-apiserver does:
+ * rules and subjects of this version that they lack are added, what people added stays. One with the annotation
+ * `rbac.authorization.kubernetes.io/autoupdate: "false"` is left as it is, as is a binding to another role. Errors as of `Client`.
+ */
+export async function reconcileBootstrapObjects(
+  client: Client,
+  kinds: { readonly ClusterRole: Kind; readonly ClusterRoleBinding: Kind },
+): Promise<void> {
+  for (const [kind, objects] of [
+    [kinds.ClusterRole, BOOTSTRAP_ROLES],
+    [kinds.ClusterRoleBinding, BOOTSTRAP_BINDINGS],
+  ] as const)
+    for (const object of objects) await reconcile(client, kind, object);
+}
+
+type BootstrapObject = ClusterRole | RoleBinding;
+
+async function reconcile(client: Client, kind: Kind, wanted: BootstrapObject): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    const present = await client.find(kind, { name: wanted.metadata.name });
+    try {
+      if (present === undefined) await client.create(kind, wanted);
+      else {
+        const next = brought(present as unknown as BootstrapObject, wanted);
+        if (next !== undefined) await client.update(kind, { ...present, ...next } as typeof present);
+      }
+      return;
+    } catch (error) {
+      const isOvertaken = isSluiceError(error, 'AlreadyExists') || isSluiceError(error, 'Conflict');
+      if (!isOvertaken || attempt >= TRIES) throw error;
+    }
+  }
+}
+
+/** The fields in which an object that is there is to change; undefined if it is to stay. */
+function brought(present: BootstrapObject, wanted: BootstrapObject): Partial<BootstrapObject> | undefined {
+  if (present.metadata.annotations?.[AUTO_UPDATE] === 'false') return undefined;
+  if ('roleRef' in wanted) {
+    if (!('roleRef' in present) || !sameValue(present.roleRef, wanted.roleRef)) return undefined;
+    const subjects = present.subjects ?? [];
+    const lacking = (wanted.subjects ?? []).filter((subject) => !subjects.some((one) => sameValue(one, subject)));
+    return lacking.length === 0 ? undefined : { subjects: [...subjects, ...lacking] };
+  }
+  // The rules of such a role are those of others.
+  if ('aggregationRule' in present && present.aggregationRule != null) return undefined;
+  const rules = 'rules' in present ? (present.rules ?? []) : [];
+  // Undefined for what cannot be compared: too many to be of any use, and somebody's own.
+  const lacking = missingRules(rules, wanted.rules ?? []) ?? [];
+  return lacking.length === 0 ? undefined : { rules: [...rules, ...lacking] };
+}

@@ -1,0 +1,124 @@
+import { readdirSync, symlinkSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { dataFolder } from '../../src/cli/assembly/data-folder.ts';
+import { Session } from '../../src/cli/assembly/session.ts';
+import { HostRules } from '../../src/git/network/host-rules.ts';
+import { initRepository } from '../../src/git/open-repository.ts';
+import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { type GitServer, startGitServer } from '../support/git/git-server.ts';
+import { commitFiles } from '../support/scratch-repository.ts';
+
+const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n';
+
+let folder: string;
+let server: GitServer;
+let session: Session;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-namespaces-'));
+  server = await startGitServer({ root: folder });
+  session = await Session.open({
+    folder: dataFolder(join(folder, 'data')),
+    actor: { name: 'anna' },
+    write: true,
+    network: { hosts: new HostRules([new URL(server.url).host]) },
+  });
+});
+afterEach(async () => {
+  await session.close();
+  await server.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function bare(name: string, packageName = 'web'): Promise<string> {
+  const git = await initRepository(join(folder, `${name}.git`));
+  await commitFiles(git, { [`${packageName}/Kptfile`]: KPTFILE }, 0);
+  await git.close();
+  return `${server.url}/${name}.git`;
+}
+
+/** Registers and opens a repository, as the repository controller would. */
+async function register(namespace: string, name: string, repo: string, annotations = {}): Promise<void> {
+  const object = await session.client.create(repositoryKind, {
+    metadata: { name, namespace, annotations },
+    spec: { git: { repo } },
+  });
+  await session.openRepository(`${namespace}/${name}`);
+  const lastFullSyncTime = new Date().toISOString();
+  await session.client.updateStatus(repositoryKind, { ...object, status: { ...object.status, lastFullSyncTime } });
+}
+
+test('two namespaces have each a repository of one name, and each finds its own packages', async () => {
+  await register('team-a', 'packages', await bare('one', 'shop'));
+  await register('team-b', 'packages', await bare('two', 'shop'));
+  const init = { spec: { repository: 'packages', packageName: 'web', workspaceName: 'v1', tasks: [] } };
+  for (const namespace of ['team-a', 'team-b'])
+    await session.client.create(packageRevisionKind, { metadata: { name: '', namespace }, ...init } as never);
+  const inA = await session.client.get(packageRevisionKind, { namespace: 'team-a', name: 'packages.web.v1' });
+  const inB = await session.client.get(packageRevisionKind, { namespace: 'team-b', name: 'packages.web.v1' });
+  expect(inA.metadata.uid).not.toBe(inB.metadata.uid);
+  await session.client.delete(packageRevisionKind, { namespace: 'team-b', name: 'packages.web.v1' });
+  const names = async (namespace: string) =>
+    (await session.client.list(packageRevisionKind, { namespace })).items.map(({ metadata }) => metadata.name).sort();
+  expect(await names('team-a')).toEqual(['packages.shop.main', 'packages.web.v1']);
+  expect(await names('team-b')).toEqual(['packages.shop.main']);
+  expect(session.store.find('team-a/packages.web.v1')).toBeDefined();
+  expect(session.store.find('team-b/packages.web.v1')).toBeUndefined();
+  // Names alone say nothing here.
+  expect(() => session.store.find('packages.web.v1')).toThrow(/several namespaces/);
+});
+
+test('the policies of one namespace are not gone around by registering its repository in another one', async () => {
+  const repo = await bare('shared');
+  await register('team-a', 'packages', repo);
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'reviewed', namespace: 'team-a' },
+    spec: { selector: { repositories: ['packages'] }, requiredGates: [{ conditionType: 'Reviewed' }] },
+  });
+  // Under another name, by an alias of the address, and with gates switched off there.
+  const alias = repo.replace('http:', 'HTTP:').replace(/\.git$/, '/');
+  await register('team-b', 'other', alias, { 'sluice.dev/gates': 'off' });
+  for (const id of ['team-a/packages', 'team-b/other']) {
+    const { name, namespace } = await session.store.create(
+      id,
+      { package: `of-${id.split('/')[1]}`, workspace: 'v1', source: { type: 'init' } },
+      session.context(),
+    );
+    const { policy } = await session.store.judge(`${namespace}/${name}`);
+    expect(policy.enforcement).toBe('enforce');
+    expect(policy.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['Reviewed']);
+  }
+  // One mirror, and what controllers do by themselves is done once.
+  expect(readdirSync(join(folder, 'data', 'git'))).toHaveLength(1);
+  expect(session.store.repositories().map(({ id, follows }) => `${id} ${follows}`)).toEqual([
+    'team-a/packages false',
+    'team-b/other true',
+  ]);
+  await session.store.repository('team-b/other').sync();
+  expect(session.store.find('team-b/other.of-packages.v1')).toBeDefined();
+});
+
+test('in one namespace an alias of an address is the same repository, and is refused', async () => {
+  const repo = await bare('packages');
+  await register('team-a', 'packages', repo);
+  const path = join(folder, 'local.git');
+  await bare('local');
+  const link = join(folder, 'link');
+  symlinkSync(path, link);
+  await register('team-a', 'local', path);
+  for (const [index, alias] of [
+    repo.replace(/\.git$/, ''),
+    `${repo}/`,
+    repo.toUpperCase(),
+    link,
+    `file://${path}`,
+  ].entries())
+    await expect(register('team-a', `alias-${index}`, alias), alias).rejects.toMatchObject({
+      code: 'Refused',
+      message: expect.stringMatching(/conflict with existing repository: team-a\//),
+    });
+});
