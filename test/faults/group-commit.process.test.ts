@@ -111,7 +111,7 @@ for (const [hook, script] of [
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(19);
     expect(world.pushes() - before).toBeLessThanOrEqual(16);
     await expectSame(store, world);
-  }, 60_000);
+  });
 
 test('a connection that breaks after the server has done its work costs nobody the result', async () => {
   await using world = await start();
@@ -124,7 +124,7 @@ test('a connection that breaks after the server has done its work costs nobody t
   const line = await world.scratch.git('log', '--first-parent', '--format=%s', 'main');
   expect(line.split('\n')).toHaveLength(11);
   await expectSame(store, world);
-}, 60_000);
+});
 
 test('the same step of another process does not make a request look done whose answer was lost', async () => {
   await using world = await start();
@@ -158,7 +158,7 @@ test('the same step of another process does not make a request look done whose a
   expect(one.get(gone).lifecycle).toBe('Draft');
   expect(one.get(moved).lifecycle).toBe('Proposed');
   await expectSame(one, world);
-}, 60_000);
+});
 
 test('writes of a repository that is being closed are done, or told that they are not', async () => {
   await using world = await start();
@@ -178,7 +178,7 @@ test('writes of a repository that is being closed are done, or told that they ar
     expect(told[position]).toMatch(words);
   }
   expect(told).toContain('succeeded');
-}, 60_000);
+});
 
 test('two processes that publish at once both get all of theirs onto main', async () => {
   await using world = await start();
@@ -198,7 +198,7 @@ test('two processes that publish at once both get all of theirs onto main', asyn
   await one.repository('packages').sync();
   await expectSame(one, world);
   await expectSame(two, world);
-}, 60_000);
+});
 
 test('while a fetch hangs, writes go on', async () => {
   await using world = await start();
@@ -215,7 +215,7 @@ test('while a fetch hangs, writes go on', async () => {
   stop.abort();
   expect(await hanging).not.toBe('succeeded');
   await expectSame(store, world);
-}, 60_000);
+});
 
 for (const transport of ['auto', 'git'] as const)
   test(`a fetch that saw the remote before a write takes nothing back, transport ${transport}`, async () => {
@@ -236,7 +236,7 @@ for (const transport of ['auto', 'git'] as const)
     await Promise.all([sync, made]);
     expect(gone).toEqual([]);
     await expectSame(store, world);
-  }, 60_000);
+  });
 
 test('writes and fetches side by side: no fetch takes back what was written', async () => {
   for (const transport of ['auto', 'git'] as const) {

@@ -53,7 +53,7 @@ describe('several processes on one repository', () => {
     ['git', GIT, GIT],
     ['git and a new packed-refs', GIT, PACKED],
     ['a new packed-refs', PACKED, PACKED],
-  ])('two that race on one ref, by %s, lose nothing', { timeout: 60_000 }, async (_how, first, second) => {
+  ])('two that race on one ref, by %s, lose nothing', async (_how, first, second) => {
     const writers = [startWriter('one', 60, first), startWriter('two', 60, second)];
     await Promise.all(writers.map(({ child }) => once(child, 'close')));
     const history = new Set(git(path, ['rev-list', 'refs/heads/main']).split('\n'));
@@ -72,9 +72,7 @@ describe('several processes on one repository', () => {
     ['a new packed-refs', PACKED],
   ])(
     'killed at any moment, a writer by %s leaves a sound repository with all it acknowledged',
-    {
-      timeout: 60_000,
-    },
+
     async (_how, packRefsFrom) => {
       for (let round = 0; round < 5; round += 1) {
         const { child, acknowledged } = startWriter(`round${round}`, 10_000, packRefsFrom);
@@ -102,9 +100,7 @@ describe('several processes on one repository', () => {
     },
   );
 
-  test('refs that are packed here, while git packs and changes refs too, are never lost', {
-    timeout: 60_000,
-  }, async () => {
+  test('refs that are packed here, while git packs and changes refs too, are never lost', async () => {
     const repository = await openRepository(path, { packRefsFrom: 1 });
     const main = (await repository.resolveRef('refs/heads/main')) ?? '';
     const { tree } = await repository.readCommit(main);
