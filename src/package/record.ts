@@ -80,8 +80,11 @@ const recordSchema = z.object({
   /** Who changed the content since the last published revision, whichever controller carried it forward. */
   contributors: z.array(contributorSchema).optional(),
   approvals: z.array(approvalSchema).optional(),
-  /** Gates that were required when the revision was proposed; they stay required until it is rejected or published. */
-  proposal: z.object({ gates: z.array(z.string()) }).optional(),
+  /**
+   * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
+   * record that named them was removed or replaced.
+   */
+  proposal: z.object({ gates: z.array(z.string()), lost: z.boolean().optional() }).optional(),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
   /** Porch's word for how the revision was made. */
