@@ -27,8 +27,8 @@ export interface Step {
     readonly approvals: { readonly given: number; readonly needed: number };
     readonly nextNumber: number;
   };
-  /** What somebody else did to a tag or the main branch. */
-  readonly foreign?: string;
+  /** Tags, and the main branch, to which somebody else did something. */
+  readonly foreign?: readonly string[];
   /** A tag that somebody else put where the server once had it. */
   readonly replayed?: string;
   /** What kind of attack it was, for the coverage of a test. */
@@ -65,7 +65,7 @@ function policyFrom(draws: Draws): EffectivePolicy {
       ][draws.below(5)] ?? [],
     pushDenied: [[], [], ['*'], ['Signed']][draws.below(4)] ?? [],
     forbidSelfApproval: draws.below(3) === 0,
-    breakGlass: [[], [], ['bob'], ['group:net']][draws.below(4)] ?? [],
+    breakGlass: [[], ['ann', 'bob'], ['bob'], ['group:net']][draws.below(4)] ?? [],
     validFor: draws.below(3) === 0 ? [{ conditionType: 'Checked', milliseconds: 5 * STEP_MS }] : [],
   };
 }
@@ -93,7 +93,7 @@ export class Driver {
   }
 
   step(seed: number): Step {
-    this.world.now += STEP_MS;
+    this.world.pass(STEP_MS);
     this.#look();
     const step = this.#step(new Draws(seed));
     // Now and then several things happen before the server looks again.
@@ -108,37 +108,37 @@ export class Driver {
   }
 
   #step(draws: Draws): Step {
-    const kind = draws.below(this.#foreign ? 42 : 22);
+    const kind = draws.below(this.#foreign ? 52 : 32);
     const targets = this.world.list();
     const target = draws.of(targets);
     const open = targets.filter(({ lifecycle }) => lifecycle === 'Draft' || lifecycle === 'Proposed');
     const edited = draws.of(open);
-    if (kind < 12) return target === undefined ? {} : this.#request(target, draws);
-    if (kind === 19) {
+    if (kind < 22) return target === undefined ? {} : this.#request(target, draws);
+    if (kind === 29) {
       this.#create(`w${draws.below(4)}`, draws);
       return {};
     }
-    if (kind === 20) {
+    if (kind === 30) {
       this.world.policy = policyFrom(draws);
       this.model.policy = this.world.policy;
       return {};
     }
-    if (kind === 21) {
+    if (kind === 31) {
       this.model.nested = draws.below(3) === 0;
       this.world.nestedWith = this.model.nested ? 'net' : undefined;
       this.model.inUse = draws.below(3) === 0;
       this.world.dependents = this.model.inUse ? ['r.other.w1'] : [];
       return {};
     }
-    if (kind > 21) return this.#moves.make(draws, targets, edited);
+    if (kind > 31) return this.#moves.make(draws, targets, edited);
     if (edited === undefined) return {};
     const { workspace } = edited;
-    if (kind < 15) {
+    if (kind < 25) {
       const status = draws.below(4) > 0 ? 'True' : 'False';
       this.#give(workspace, draws.of(TYPES) ?? '', status, `${draws.below(2)}`, draws.of(ACTORS) ?? ACTORS[0]);
-    } else if (kind === 15) this.#withdraw(workspace, draws.of(TYPES) ?? '');
-    else if (kind === 16) this.#keep(edited);
-    else if (kind === 17 && (this.#foreign || edited.lifecycle === 'Draft')) this.#moves.pushChange(edited, draws);
+    } else if (kind === 25) this.#withdraw(workspace, draws.of(TYPES) ?? '');
+    else if (kind === 26) this.#keep(edited);
+    else if (kind === 27 && (this.#foreign || edited.lifecycle === 'Draft')) this.#moves.pushChange(edited, draws);
     else this.#edit(edited, draws);
     return {};
   }
@@ -150,11 +150,11 @@ export class Driver {
       Published: 'propose-deletion',
       DeletionProposed: 'delete',
     } as const;
-    const action = draws.below(5) < 3 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
+    const action = draws.below(5) < 4 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
     const actor = draws.of(ACTORS) ?? ACTORS[0];
     const expected = draws.below(3) === 0 ? undefined : draws.below(6) > 0 ? target.commit : 'c0';
     const reason = [undefined, 'because', 'because', ' '][draws.below(4)];
-    const breakGlass = draws.below(4) === 0;
+    const breakGlass = draws.below(3) === 0;
     const { workspace } = target;
     const entry = this.#entry(workspace);
     const kept = this.model.kept(workspace);

@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 
 /** What somebody else did; see Step. */
 export interface ForeignMove {
-  readonly foreign?: string;
+  readonly foreign?: readonly string[];
   readonly replayed?: string;
   readonly attack?: string;
 }
@@ -54,7 +54,7 @@ export class ForeignMoves {
 
   fresh(draws: Draws): PackageData {
     this.#content += 1;
-    const gates = TYPES.filter(() => draws.below(2) === 0);
+    const gates = TYPES.filter(() => draws.below(3) === 0);
     const object = draws.below(2) === 0 ? undefined : this.#content;
     return { content: this.#content, object, gates, conditions: new Map(), problem: undefined };
   }
@@ -150,7 +150,7 @@ export class ForeignMoves {
     const isOnMain = draws.below(4) === 0 && this.#model.main !== undefined;
     const main = isOnMain ? this.#setMain(commit) : undefined;
     const tagged = this.#putTag(version, commit);
-    return { ...(tagged ?? main), attack };
+    return { foreign: [...(main?.foreign ?? []), ...(tagged?.foreign ?? [])], attack };
   }
 
   /** Undefined if the tag would hide another revision. */
@@ -162,7 +162,7 @@ export class ForeignMoves {
     this.#set(tagOf(version), commit);
     const number = version === 'v2.0.0' ? -1 : Number(version.slice(1));
     this.#model.entries.set(workspace, { ...this.draft(data, commit), place: 'tag', version, number });
-    return { foreign: tagOf(version) };
+    return { foreign: [tagOf(version)] };
   }
 
   #untag(targets: readonly Listed[], draws: Draws): ForeignMove {
@@ -170,7 +170,7 @@ export class ForeignMoves {
     if (target?.tag === undefined) return NOTHING;
     this.#set(target.tag, undefined);
     this.#model.entries.delete(target.workspace);
-    return { foreign: target.tag };
+    return { foreign: [target.tag] };
   }
 
   /** Sets a tag to a draft, to what another tag stands for, or to something forged. */
@@ -184,7 +184,7 @@ export class ForeignMoves {
     this.#model.entries.delete(target.workspace);
     const moved = this.#putTag(version, commit);
     if (moved === undefined) this.#set(target.tag, undefined);
-    return { foreign: target.tag, attack: 'moved tag' };
+    return { foreign: [target.tag], attack: 'moved tag' };
   }
 
   /** Puts a tag where it was once, after it was deleted or moved. */
@@ -208,7 +208,7 @@ export class ForeignMoves {
     this.#model.main = commit;
     const placeholder = this.#model.entries.get('main');
     if (placeholder !== undefined) placeholder.commit = commit;
-    return { foreign: MAIN };
+    return { foreign: [MAIN] };
   }
 
   #setMain(commit: string): ForeignMove {
@@ -217,7 +217,7 @@ export class ForeignMoves {
     this.#model.main = commit;
     if (data === undefined) this.#model.entries.delete('main');
     else this.#model.entries.set('main', { ...this.draft(data, commit), place: 'main', version: 'main', number: -1 });
-    return { foreign: MAIN };
+    return { foreign: [MAIN] };
   }
 
   #removeMain(): ForeignMove {
@@ -225,7 +225,7 @@ export class ForeignMoves {
     this.#set(MAIN, undefined);
     this.#model.main = undefined;
     this.#model.entries.delete('main');
-    return { foreign: MAIN };
+    return { foreign: [MAIN] };
   }
 
   /** Puts another record where the server wrote one. */

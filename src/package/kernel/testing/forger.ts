@@ -2,13 +2,13 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { FoldedRecord, PublicationStatement } from '../../commit-message.ts';
 import type { RecordStatement, RevisionRecord } from '../../record.ts';
 import type { StatementFact } from '../../trust/repository-trust.ts';
-import { payloadOf, STATEMENT_VERSION, statementDigest } from '../../trust/statement.ts';
+import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import type { Draws } from './draws.ts';
 import type { Entry } from './model.ts';
 import { type CommitData, inputsOf, type PackageData, REPOSITORY, TYPES, treeOf } from './package-data.ts';
 import { recordOf } from './places.ts';
-import { scope } from './records.ts';
+import { scope, signedBy } from './records.ts';
 import type { World } from './world.ts';
 
 const FOREIGN = 'foreign';
@@ -94,7 +94,7 @@ export class Forger {
     };
     const put = (attack: string, more: Partial<RecordStatement>, signer: StatementFact['signer']) => {
       const head: RecordStatement = { ...statement, ...more };
-      const fact = { head, digest: statementDigest(payloadOf(head)), signer };
+      const fact = signedBy(head, signer);
       return { oid: records.add({ workspace, parent, record: head.record, fact }), attack };
     };
     const stolen = draws.of(records.revokedKeys);

@@ -1,8 +1,8 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../../record.ts';
 import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
-import type { Distrust, OwnStatementFact, RepositoryTrust, StatementFact } from '../../trust/repository-trust.ts';
-import { payloadOf, STATEMENT_VERSION, type StatementHead, scopeOf, statementDigest } from '../../trust/statement.ts';
+import type { Distrust, RepositoryTrust, Signer, StatementFact } from '../../trust/repository-trust.ts';
+import { STATEMENT_VERSION, type StatementHead, scopeOf } from '../../trust/statement.ts';
 import { fakeKey, fakeTrust } from '../../trust/testing/fake-signatures.ts';
 import { DELETED } from '../../trust/trust-ledger.ts';
 import { PATH, REPOSITORY } from './package-data.ts';
@@ -19,8 +19,12 @@ export interface RecordCommit {
   readonly fact: StatementFact | undefined;
 }
 
-export function signedBy(head: StatementHead, signer: string): OwnStatementFact {
-  return { head, digest: statementDigest(payloadOf(head)), signer };
+let statements = 0;
+
+/** A new statement. Its digest is a number of its own: nothing here depends on how digests are calculated, which costs more than all else. */
+export function signedBy<By extends Signer>(head: StatementHead, signer: By) {
+  statements += 1;
+  return { head, digest: `digest ${statements}`, signer };
 }
 
 export function scope(workspace: string) {

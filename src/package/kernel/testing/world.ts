@@ -42,8 +42,9 @@ export class World {
   policy: EffectivePolicy;
   nestedWith: string | undefined;
   dependents: readonly string[] = [];
-  /** Milliseconds since the epoch. */
-  now = Date.parse('2026-01-01T00:00:00Z');
+  #now = Date.parse('2026-01-01T00:00:00Z');
+  /** RFC 3339. */
+  at = timestamp(this.#now);
 
   constructor(policy: EffectivePolicy) {
     this.policy = policy;
@@ -55,8 +56,14 @@ export class World {
     return this.store.refs;
   }
 
-  get at(): string {
-    return timestamp(this.now);
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.#now;
+  }
+
+  pass(milliseconds: number): void {
+    this.#now += milliseconds;
+    this.at = timestamp(this.#now);
   }
 
   /** The server reads the refs. */
