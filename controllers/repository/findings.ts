@@ -29,12 +29,12 @@ export async function findingsOf(
       continue;
     descents.set(`${before.commit} ${after.commit}`, await isAncestor(git, before.commit, after.commit));
   }
-  const known = lookUp(rows);
+  const known = lookUp(rows, layout);
   const knowledge: Knowledge = {
     publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`), trust.repository),
     distrust: (ref, oid) => distrustOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
-    trustedRecord: (oid) => known.trustedRecords.has(oid),
+    trustedRecord: (ref, oid) => known.trustedRecords.has(`${ref} ${oid}`),
     mainCommits: () => undefined,
     decided: ({ name, after }) => known.decided.has(`${name} ${after}`),
   };
@@ -50,14 +50,15 @@ export async function findingsOf(
 }
 
 /** What is asked about rows, so that thousands of them that were pushed together are looked through once. */
-function lookUp(rows: readonly PackageRevision[]) {
+function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
   const atRef = new Map<string, PackageRevision>();
   const trustedRecords = new Set<string>();
   const decided = new Set<string>();
   for (const row of rows) {
     const ref = `${row.ref} ${row.refOid}`;
     if (!atRef.has(ref)) atRef.set(ref, row);
-    if (row.recordOid !== undefined && row.record !== undefined) trustedRecords.add(row.recordOid);
+    if (row.recordOid !== undefined && row.record !== undefined)
+      trustedRecords.add(`${recordRef(layout, row.path, row.key.workspace)} ${row.recordOid}`);
     if (isDecided(row)) decided.add(ref);
   }
   return { atRef, trustedRecords, decided };

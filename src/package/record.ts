@@ -81,10 +81,13 @@ const recordSchema = z.object({
   contributors: z.array(contributorSchema).optional(),
   approvals: z.array(approvalSchema).optional(),
   /**
-   * Gates that were required when the revision was proposed; they stay required until it is rejected or published. And how many people
-   * had to approve it when the last approval was recorded that was not enough.
+   * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
+   * record that named them was removed or replaced. And how many people had to approve it when the last approval was recorded that
+   * was not enough.
    */
-  proposal: z.object({ gates: z.array(z.string()), approvalsNeeded: z.int().optional() }).optional(),
+  proposal: z
+    .object({ gates: z.array(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
+    .optional(),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
   /** Porch's word for how the revision was made. */

@@ -85,8 +85,8 @@ export interface Knowledge {
   /** Why the statement of a publication does not count; undefined if it does, or if there is none. */
   distrust(ref: string, oid: Oid): { readonly reason: PublicationFlaw; readonly message: string } | undefined;
   isAncestor(older: Oid, newer: Oid): boolean | undefined;
-  /** True for a record that a trusted key signed for its revision, and that is no older than the last one known. */
-  trustedRecord(oid: Oid): boolean;
+  /** True for a record that a trusted key signed for the revision of this ref, and that is no older than the last one known. */
+  trustedRecord(ref: string, oid: Oid): boolean;
   /**
    * The commits on the first-parent line of `newer`, without those that `older` reaches: what was put on the main branch since.
    * Undefined if `older` is not on that line or the line is too long to walk.
@@ -101,9 +101,8 @@ export interface Knowledge {
 
 export interface MainCommit {
   readonly oid: Oid;
-  readonly parents: number;
-  /** The `Sluice-Action` trailer. */
-  readonly action: string | undefined;
+  /** True for an approval whose statement counts, and for what the caller's journal names. Trailers can be written by anyone. */
+  readonly isKernels: boolean;
 }
 
 interface Change<Meaning extends RefMeaning = RefMeaning> extends RefChange {
@@ -150,7 +149,10 @@ function publishedWorkspaces(changes: readonly Change[], knowledge: Knowledge): 
   const result = new Set<string>();
   for (const { name, after, meaning } of changes) {
     if (meaning.kind !== 'published' || after === undefined) continue;
-    for (const annotation of knowledge.publication(name, after)?.commit.annotations ?? []) {
+    const facts = knowledge.publication(name, after)?.commit;
+    const signed = facts?.statement?.statement;
+    if (signed !== undefined) result.add(`${meaning.package}/${signed.workspace}`);
+    for (const annotation of facts?.annotations ?? []) {
       if (annotation.revision !== undefined) result.add(`${meaning.package}/${annotation.workspaceName}`);
     }
   }
@@ -281,13 +283,6 @@ function judgeMark(change: Change<Meaning<'deletionProposed'>>, look: Look): Fin
   return found('DeletionProposed', false, `${what} is marked for deletion, but no such revision is published`);
 }
 
-/** What the kernel writes on the main branch: approvals, removals of a package, and the commit that creates the branch. */
-function isKernelCommit(commit: MainCommit): boolean {
-  if (commit.action === 'approve') return commit.parents === 2;
-  if (commit.action === 'delete') return commit.parents === 1;
-  return commit.action === 'create-branch' && commit.parents === 0;
-}
-
 function judgeMain(change: Change, look: Look): Finding | undefined {
   const { before, after } = change;
   const ref = mainRef(look.layout);
@@ -301,10 +296,10 @@ function judgeMain(change: Change, look: Look): Finding | undefined {
     const how = before === undefined ? 'is new' : `was rewritten: ${before} is not on its line any more`;
     return found('MainMoved', false, `${ref} is at ${after} and ${how}`);
   }
-  const foreign = commits.filter((commit) => !isKernelCommit(commit));
+  const foreign = commits.filter(({ isKernels }) => !isKernels);
   const [first] = foreign;
   if (first === undefined && commits.length > 0)
-    return found('MainMoved', true, `${ref} moved to ${after} by approvals and removals`);
+    return found('MainMoved', true, `${ref} moved to ${after} by steps of the kernel`);
   if (first === undefined) return found('MainMoved', false, `${ref} was set back from ${before} to ${after}`);
   return found(
     'MainMoved',
@@ -329,7 +324,7 @@ function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
     );
   }
   if (decided) return found('RecordChanged', true, `the record of ${what} changed`);
-  if (!look.knowledge.trustedRecord(after)) {
+  if (!look.knowledge.trustedRecord(change.name, after)) {
     return found(
       'RecordChanged',
       false,

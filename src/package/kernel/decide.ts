@@ -107,6 +107,12 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
       message: `${state.refs.main} does not exist; create the branch, then approve again`,
     });
   }
+  if (state.facts.record?.proposal?.lost === true) {
+    refusals.push({
+      code: 'WrongState',
+      message: `the record of the proposal of ${state.name} was removed or replaced, so that it is not known which gates were required; reject it, then propose it again`,
+    });
+  }
   const refused = refuseApprover(state, request, policy);
   if (refused !== undefined) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true);

@@ -52,6 +52,11 @@ export interface RepositoryTrustOptions {
   readonly signer: () => StatementSigner | Promise<StatementSigner>;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
+  /**
+   * The sequence of the first statement on a revision of which the ledger knows nothing, by default 1. Milliseconds since the epoch keep
+   * the statements of a lost ledger below those that are made afterwards.
+   */
+  readonly firstSequence?: () => number;
   /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
   /** What is wrong with the keys, such as that the own one is not among them; one sentence each. Default: nothing. */
@@ -136,7 +141,8 @@ export class RepositoryTrust {
     current: StatementFact | undefined,
   ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
-    const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0);
+    const first = mark === undefined ? (this.#options.firstSequence?.() ?? 1) : 1;
+    const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0, first - 1);
     const previous =
       current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
     return { sequence: before + 1, previous };
@@ -203,10 +209,32 @@ export class RepositoryTrust {
     return revoked(key);
   }
 
-  /** False for a record that was there when the repository was first seen, or after the ledger was lost. */
+  /**
+   * The mark that a record found at the place of `scope` raises; undefined if it raises none. Only one that counts does: a mark that
+   * anyone could raise would take away the records of others. What is there at a first look may be older than the last one.
+   */
+  markOfFound(
+    fact: StatementFact,
+    scope: Omit<StatementScope, 'repository'>,
+    isFirstLook: boolean,
+  ): NewMark | undefined {
+    const { sequence } = fact.head;
+    if (sequence <= (this.mark(scope)?.sequence ?? 0)) return undefined;
+    if (this.distrustOfRecord(fact, scope) !== undefined) return undefined;
+    return {
+      scope: { ...scope, repository: this.repository },
+      ...{ sequence, digest: fact.digest, proven: !isFirstLook && this.isProven(scope, fact) },
+    };
+  }
+
+  /**
+   * True for a record that is known to be the last one: this ledger knows the chain of statements that it ends. False for what was there
+   * when the repository was first seen or after the ledger was lost, and for all that is found on top of that: an older record can be
+   * put there later too.
+   */
   isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact): boolean {
     const mark = this.mark(scope);
-    return mark === undefined || mark.proven || mark.sequence < fact.head.sequence;
+    return mark?.proven === true && mark.sequence <= fact.head.sequence;
   }
 
   /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */

@@ -1,19 +1,15 @@
-import type { Condition } from '../../../../kptfile-schema/index.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../../policy.ts';
 import { ACTIONS, type Action, type Decision } from '../types.ts';
-import { type Entry, Model } from './model.ts';
-import { OBJECT_TYPE, PACKAGE, type PackageData } from './package-data.ts';
-import { LAYOUT, type Listed, World } from './world.ts';
+import { Draws } from './draws.ts';
+import { ForeignMoves } from './foreign-moves.ts';
+import { type Asked, type Entry, type Kept, Model } from './model.ts';
+import { emptyKept, ModelRecords } from './model-records.ts';
+import { ACTORS, type PackageData, TYPES } from './package-data.ts';
+import { type Listed, MAIN, recordOf } from './places.ts';
+import { faceOf, World } from './world.ts';
 
-const TYPES = ['Checked', OBJECT_TYPE, 'Signed'] as const;
-const ACTORS = [
-  { name: 'ann', groups: ['net'] },
-  { name: 'bob', groups: [] },
-  { name: 'controller:ipam', groups: ['controllers'] },
-] as const;
-const MAIN = `refs/heads/${LAYOUT.branch}`;
-const TAGS = `refs/tags/${LAYOUT.directory}/${PACKAGE}/`;
-const PUSHER = { name: 'push', groups: [], pushed: true };
+/** Time between two steps. */
+const STEP_MS = 600_000;
 
 /** What one step of a sequence was, for the checks of a test. */
 export interface Step {
@@ -26,29 +22,17 @@ export interface Step {
     readonly against: ReadonlySet<string>;
     /** Whether the model had every gate open before it. */
     readonly open: boolean;
+    readonly mayBreakGlass: boolean;
+    /** Approvals with this one, as the model counts them. */
+    readonly approvals: { readonly given: number; readonly needed: number };
     readonly nextNumber: number;
   };
-  /** What somebody else did to a tag or the main branch. */
-  readonly foreign?: string;
-}
-
-/** Small numbers out of one large one, so that a test case is a plain list of integers. */
-class Draws {
-  #rest: number;
-
-  constructor(seed: number) {
-    this.#rest = seed;
-  }
-
-  below(limit: number): number {
-    const drawn = this.#rest % limit;
-    this.#rest = Math.floor(this.#rest / limit);
-    return drawn;
-  }
-
-  of<Item>(items: readonly Item[]): Item | undefined {
-    return items[this.below(Math.max(1, items.length))];
-  }
+  /** Tags, and the main branch, to which somebody else did something. */
+  readonly foreign?: readonly string[];
+  /** A tag that somebody else put where the server once had it. */
+  readonly replayed?: string;
+  /** What kind of attack it was, for the coverage of a test. */
+  readonly attack?: string;
 }
 
 function policyFrom(draws: Draws): EffectivePolicy {
@@ -80,7 +64,9 @@ function policyFrom(draws: Draws): EffectivePolicy {
         [rule('Signed', 'ann'), rule('*', 'ann', 'push')],
       ][draws.below(5)] ?? [],
     pushDenied: [[], [], ['*'], ['Signed']][draws.below(4)] ?? [],
-    forbidSelfApproval: draws.below(4) === 0,
+    forbidSelfApproval: draws.below(3) === 0,
+    breakGlass: [[], ['ann', 'bob'], ['bob'], ['group:net']][draws.below(4)] ?? [],
+    validFor: draws.below(3) === 0 ? [{ conditionType: 'Checked', milliseconds: 5 * STEP_MS }] : [],
   };
 }
 
@@ -90,71 +76,71 @@ export class Driver {
   readonly model: Model;
   /** Without: others push to drafts, and to nothing else. */
   readonly #foreign: boolean;
-  #content = 1;
+  readonly #moves: ForeignMoves;
 
   constructor(seed: number, foreign: boolean) {
-    const policy = policyFrom(new Draws(seed));
+    const draws = new Draws(seed);
+    const policy = policyFrom(draws);
     this.world = new World(policy);
-    this.model = new Model(policy, this.world.last);
+    const { store, records } = this.world;
+    this.model = new Model(policy, store.last, new ModelRecords(store.commits, records.key));
+    this.#moves = new ForeignMoves(this.world, this.model);
     this.#foreign = foreign;
-    const draws = new Draws(Math.floor(seed / 500));
+    this.#look();
     this.#create('w0', draws);
     for (const type of TYPES)
       if (draws.below(4) > 0) this.#give('w0', type, 'True', 'ok', ACTORS[draws.below(3)] ?? ACTORS[0]);
   }
 
   step(seed: number): Step {
-    const draws = new Draws(seed);
-    const kind = draws.below(this.#foreign ? 32 : 22);
+    this.world.pass(STEP_MS);
+    this.#look();
+    const step = this.#step(new Draws(seed));
+    // Now and then several things happen before the server looks again.
+    if (seed % 3 > 0) this.#look();
+    return step;
+  }
+
+  #look(): void {
+    this.model.now = this.world.now;
+    this.world.look();
+    this.model.records.look(this.model.tags(), this.model.main);
+  }
+
+  #step(draws: Draws): Step {
+    const kind = draws.below(this.#foreign ? 52 : 32);
     const targets = this.world.list();
     const target = draws.of(targets);
     const open = targets.filter(({ lifecycle }) => lifecycle === 'Draft' || lifecycle === 'Proposed');
     const edited = draws.of(open);
-    if (kind < 11) return target === undefined ? {} : this.#request(target, draws);
-    if (kind < 14)
-      return this.#on(edited, ({ workspace }) =>
-        this.#give(
-          workspace,
-          draws.of(TYPES) ?? '',
-          draws.below(4) > 0 ? 'True' : 'False',
-          `${draws.below(2)}`,
-          draws.of(ACTORS) ?? ACTORS[0],
-        ),
-      );
-    if (kind === 14) return this.#on(edited, ({ workspace }) => this.#withdraw(workspace, draws.of(TYPES) ?? ''));
-    if (kind < 17) return this.#on(edited, (revision) => this.#change(revision, draws, false));
-    if (kind < 19)
-      return this.#on(edited, (revision) =>
-        this.#change(revision, draws, this.#foreign || revision.lifecycle === 'Draft'),
-      );
-    if (kind === 19) {
+    if (kind < 22) return target === undefined ? {} : this.#request(target, draws);
+    if (kind === 29) {
       this.#create(`w${draws.below(4)}`, draws);
       return {};
     }
-    if (kind === 20) {
+    if (kind === 30) {
       this.world.policy = policyFrom(draws);
       this.model.policy = this.world.policy;
       return {};
     }
-    if (kind === 21) {
+    if (kind === 31) {
       this.model.nested = draws.below(3) === 0;
       this.world.nestedWith = this.model.nested ? 'net' : undefined;
       this.model.inUse = draws.below(3) === 0;
       this.world.dependents = this.model.inUse ? ['r.other.w1'] : [];
       return {};
     }
-    return this.#others(kind, targets, edited, draws);
-  }
-
-  #others(kind: number, targets: readonly Listed[], edited: Listed | undefined, draws: Draws): Step {
-    if (kind < 25) return this.#on(edited, (revision) => this.#pushConditions(revision, draws));
-    if (kind === 25) return this.#on(edited, (revision) => this.#pushMove(revision));
-    if (kind === 26) return this.#on(edited, (revision) => this.#pushDelete(revision));
-    if (kind === 27) return this.#pushDraft(`w${draws.below(4)}`, draws);
-    if (kind === 28) return this.#foreignTag(targets, draws);
-    if (kind === 29) return this.#foreignUntag(targets, draws);
-    if (kind === 30) return this.#foreignMain();
-    return draws.below(3) === 0 ? this.#foreignMainGone() : this.#foreignRetag(targets, draws);
+    if (kind > 31) return this.#moves.make(draws, targets, edited);
+    if (edited === undefined) return {};
+    const { workspace } = edited;
+    if (kind < 25) {
+      const status = draws.below(4) > 0 ? 'True' : 'False';
+      this.#give(workspace, draws.of(TYPES) ?? '', status, `${draws.below(2)}`, draws.of(ACTORS) ?? ACTORS[0]);
+    } else if (kind === 25) this.#withdraw(workspace, draws.of(TYPES) ?? '');
+    else if (kind === 26) this.#keep(edited);
+    else if (kind === 27 && (this.#foreign || edited.lifecycle === 'Draft')) this.#moves.pushChange(edited, draws);
+    else this.#edit(edited, draws);
+    return {};
   }
 
   #request(target: Listed, draws: Draws): Step {
@@ -164,213 +150,118 @@ export class Driver {
       Published: 'propose-deletion',
       DeletionProposed: 'delete',
     } as const;
-    const action = draws.below(5) < 3 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
+    const action = draws.below(5) < 4 ? usual[target.lifecycle] : (ACTIONS[draws.below(ACTIONS.length)] ?? 'propose');
     const actor = draws.of(ACTORS) ?? ACTORS[0];
-    const expected = [
-      undefined,
-      undefined,
-      undefined,
-      target.commit,
-      target.commit,
-      target.commit,
-      target.commit,
-      'c0',
-    ][draws.below(8)];
-    const entry = this.#entry(target.workspace);
-    const asked = { action, actor: actor.name, expected };
-    const against = this.model.against(entry, asked);
-    const open = this.model.gates(entry, 'approve').every((type) => this.model.isOpen(entry, type));
+    const expected = draws.below(3) === 0 ? undefined : draws.below(6) > 0 ? target.commit : 'c0';
+    const reason = [undefined, 'because', 'because', ' '][draws.below(4)];
+    const breakGlass = draws.below(3) === 0;
+    const { workspace } = target;
+    const entry = this.#entry(workspace);
+    const kept = this.model.kept(workspace);
+    const asked: Asked = {
+      ...{ action, actor: actor.name, groups: actor.groups, isController: faceOf(actor) === 'controller' },
+      ...{ expected, reason, breakGlass },
+    };
+    const against = this.model.against(entry, kept, asked);
+    const open = this.model.gates(entry, kept, 'approve').every((type) => this.model.isOpen(entry, kept, type));
+    const approvals = this.model.approvals(entry, kept, asked);
+    const mayBreakGlass = breakGlass && !open;
     const nextNumber = this.model.nextNumber();
-    const decision = this.world.request(target, action, actor, expected);
-    const made = this.world.refs.get(MAIN) ?? '';
-    if (against.size === 0) this.model.apply(target.workspace, entry, asked, made);
-    return { request: { target, action, decision, against, open, nextNumber } };
+    const decision = this.world.request(target, { action, actor, expectedCommit: expected, reason, breakGlass });
+    if (against.size === 0) this.#apply(workspace, entry, kept, asked, approvals);
+    return { request: { target, action, decision, against, open, mayBreakGlass, approvals, nextNumber } };
+  }
+
+  /** Does in the model what it allowed. */
+  #apply(
+    workspace: string,
+    entry: Entry,
+    kept: Kept,
+    asked: Asked,
+    approvals: { readonly given: number; readonly needed: number },
+  ): void {
+    const { records } = this.model;
+    const { action, actor } = asked;
+    if (action === 'approve') {
+      const content = `all ${entry.content} ${entry.object}`;
+      for (const [person, approved] of kept.approvals) if (approved !== content) kept.approvals.delete(person);
+      kept.approvals.set(actor, content);
+      if (approvals.given < approvals.needed) {
+        this.#wrote(workspace, kept);
+        return;
+      }
+    }
+    this.model.apply(workspace, entry, kept, asked, this.world.refs.get(MAIN) ?? '');
+    if (action === 'approve') records.published(workspace, entry.version, entry.commit, kept.given);
+    else if (action === 'delete') records.deleted(workspace);
+    else this.#wrote(workspace, kept);
+    this.model.records.look(this.model.tags(), this.model.main);
+  }
+
+  #wrote(workspace: string, kept: Kept): void {
+    const oid = this.world.refs.get(recordOf(workspace));
+    if (oid === undefined) throw new Error(`there is no record of ${workspace}`);
+    const entry = this.#entry(workspace);
+    this.model.records.wrote(workspace, oid, { ...kept, commit: entry.commit });
   }
 
   #create(workspace: string, draws: Draws): void {
     if (this.model.entries.has(workspace)) return;
-    const source = this.world
-      .list()
-      .filter((revision) => revision.lifecycle === 'Published' && revision.workspace.startsWith('w'))[draws.below(3)];
-    const data = source === undefined ? this.#fresh(draws) : this.world.data(source.commit);
+    const source = this.world.list().filter(({ tag, commit, revision }) => {
+      return revision > 0 && tag !== undefined && this.world.store.isInBand(tag, commit);
+    })[draws.below(3)];
+    const data = source === undefined ? this.#moves.fresh(draws) : this.world.data(source.commit);
+    const actor = draws.of(ACTORS) ?? ACTORS[0];
     if (data === undefined) return;
-    this.world.create(workspace, data, source);
-    const copied = source === undefined ? undefined : this.#entry(source.workspace);
-    this.model.entries.set(workspace, this.#draft(data, this.#tip(workspace), copied?.given ?? new Map()));
-  }
-
-  #fresh(draws: Draws): PackageData {
-    this.#content += 1;
-    const gates = TYPES.filter(() => draws.below(2) === 0);
-    return {
-      content: this.#content,
-      object: draws.below(2) === 0 ? undefined : this.#content,
-      gates,
-      conditions: new Map(),
-      problem: undefined,
-    };
-  }
-
-  #draft(data: PackageData, commit: string, given: Entry['given']): Entry {
-    return {
-      place: 'draft',
-      version: '',
-      number: 0,
-      commit,
-      content: data.content,
-      object: data.object,
-      gates: [...data.gates],
-      conditions: new Map(
-        [...data.conditions].map(([type, { status, message }]) => [type, { status, text: message ?? '' }]),
-      ),
-      given: new Map(given),
-      broken: data.problem !== undefined,
-      proposer: undefined,
-    };
+    const given = source === undefined ? undefined : this.model.kept(source.workspace).given;
+    this.world.create(workspace, data, source, actor);
+    const commit = this.world.store.last;
+    this.model.entries.set(workspace, this.#moves.draft(data, commit));
+    const kept = emptyKept(commit, given);
+    if (source === undefined && faceOf(actor) !== 'controller') kept.contributors.add(actor.name);
+    this.#wrote(workspace, kept);
   }
 
   #give(workspace: string, type: string, status: 'True' | 'False', text: string, actor: (typeof ACTORS)[number]): void {
-    const revision = this.#listed(workspace);
     const entry = this.#entry(workspace);
-    this.world.give(revision, { type, status, message: text }, actor);
-    this.model.give(entry, type, status, text, { ...actor, pushed: false });
-    entry.commit = this.#tip(workspace);
+    const kept = this.model.kept(workspace);
+    this.world.give(this.#listed(workspace), { type, status, message: text }, actor);
+    const { name: by, groups } = actor;
+    this.model.give(entry, kept, { type, status, text, by, groups, pushed: false });
+    entry.commit = this.world.store.last;
+    this.#wrote(workspace, kept);
   }
 
   #withdraw(workspace: string, type: string): void {
     const entry = this.#entry(workspace);
+    const kept = this.model.kept(workspace);
     this.world.withdraw(this.#listed(workspace), type);
     entry.conditions.delete(type);
-    entry.given.delete(type);
-    entry.commit = this.#tip(workspace);
+    kept.given.delete(type);
+    entry.commit = this.world.store.last;
+    this.#wrote(workspace, kept);
   }
 
-  /** Other content, object, gates or a Kptfile that cannot be read, by Sluice or by a push. */
-  #change(revision: Listed, draws: Draws, pushed: boolean): void {
-    const entry = this.#entry(revision.workspace);
-    this.#content += 1;
-    const what = draws.below(8);
-    if (what < 3) entry.content = this.#content;
-    else if (what < 5) entry.object = draws.below(4) === 0 ? undefined : this.#content;
-    else if (what < 7) entry.gates = TYPES.filter(() => draws.below(2) === 0);
-    else entry.broken = !entry.broken;
-    const { content, object, gates, broken } = entry;
-    const change = (data: PackageData) => ({
-      ...data,
-      content,
-      object,
-      gates,
-      problem: broken ? 'no YAML' : undefined,
-    });
-    if (pushed) this.world.push(revision, change);
-    else this.world.edit(revision, change);
-    entry.commit = this.#tip(revision.workspace);
+  #keep(revision: Listed): void {
+    const kept = this.model.kept(revision.workspace);
+    this.world.keep(revision);
+    this.#wrote(revision.workspace, kept);
   }
 
-  /** A push that sets one condition, maybe to what it is already, and maybe changes the content too. */
-  #pushConditions(revision: Listed, draws: Draws): void {
-    const entry = this.#entry(revision.workspace);
-    const condition: Condition = {
-      type: draws.of(TYPES) ?? '',
-      status: draws.below(4) > 0 ? 'True' : 'False',
-      message: `${draws.below(2)}`,
-    };
-    if (draws.below(2) === 0) {
-      this.#content += 1;
-      entry.content = this.#content;
-    }
-    const { content } = entry;
-    this.world.push(revision, (data) => ({
-      ...data,
-      content,
-      conditions: new Map(data.conditions).set(condition.type, condition),
-    }));
-    const before = entry.conditions.get(condition.type);
-    if (before?.status !== condition.status || before.text !== condition.message) {
-      this.model.give(entry, condition.type, condition.status, condition.message ?? '', PUSHER);
-    }
-    entry.commit = this.#tip(revision.workspace);
-  }
-
-  #pushMove(revision: Listed): void {
-    const entry = this.#entry(revision.workspace);
-    this.world.pushMove(revision);
-    entry.place = entry.place === 'draft' ? 'proposed' : 'draft';
-    entry.proposer = undefined;
-  }
-
-  #pushDelete(revision: Listed): void {
-    const branch = revision.lifecycle === 'Draft' ? 'drafts' : 'proposed';
-    this.world.pushDelete(`refs/heads/${branch}/${LAYOUT.directory}/${PACKAGE}/${revision.workspace}`);
-    this.model.entries.delete(revision.workspace);
-  }
-
-  #pushDraft(workspace: string, draws: Draws): Step {
-    if (this.model.entries.has(workspace)) return {};
-    const data = {
-      ...this.#fresh(draws),
-      conditions: new Map<string, Condition>([['Checked', { type: 'Checked', status: 'True', message: 'ok' }]]),
-    };
-    this.world.pushDraft(workspace, data);
-    const entry = this.#draft(data, this.#tip(workspace), new Map());
-    this.model.entries.set(workspace, entry);
-    this.model.give(entry, 'Checked', 'True', 'ok', PUSHER);
-    return {};
-  }
-
-  #foreignTag(targets: readonly Listed[], draws: Draws): Step {
-    const version = ['v2.0.0', 'v2.0.0', 'v3', 'v3', 'v9', 'v9', 'v9', 'v999999999'][draws.below(8)] ?? '';
-    return targets.some(({ tag }) => tag === TAGS + version) ? {} : this.#pushTag(version, draws);
-  }
-
-  /** Moves a tag that somebody else made: for whoever looks afterwards, as if it was taken away and made again. */
-  #foreignRetag(targets: readonly Listed[], draws: Draws): Step {
-    const foreign = targets.filter(({ tag, workspace }) => tag === TAGS + workspace);
-    const { foreign: tag } = this.#foreignUntag(foreign, draws);
-    return tag === undefined ? {} : this.#pushTag(tag.slice(TAGS.length), draws);
-  }
-
-  #pushTag(version: string, draws: Draws): Step {
-    const data = this.#fresh(draws);
-    this.world.pushRef(TAGS + version, data);
-    const number = version === 'v2.0.0' ? -1 : Number(version.slice(1));
-    this.model.entries.set(version, {
-      ...this.#draft(data, this.world.last, new Map()),
-      place: 'tag',
-      version,
-      number,
-    });
-    return { foreign: TAGS + version };
-  }
-
-  #foreignUntag(targets: readonly Listed[], draws: Draws): Step {
-    const target = draws.of(targets.filter(({ tag }) => tag !== undefined));
-    if (target?.tag === undefined) return {};
-    this.world.pushDelete(target.tag);
-    this.model.entries.delete(target.workspace);
-    return { foreign: target.tag };
-  }
-
-  #foreignMain(): Step {
-    const head = this.model.main;
-    this.world.pushRef(MAIN, head === undefined ? undefined : this.world.data(head));
-    this.model.main = this.world.last;
-    const placeholder = this.model.entries.get('main');
-    if (placeholder !== undefined) placeholder.commit = this.world.last;
-    return { foreign: MAIN };
-  }
-
-  #foreignMainGone(): Step {
-    if (this.model.main === undefined) return {};
-    this.world.pushDelete(MAIN);
-    this.model.main = undefined;
-    this.model.entries.delete('main');
-    return { foreign: MAIN };
-  }
-
-  #on<Revision>(revision: Revision | undefined, act: (revision: Revision) => void): Step {
-    if (revision !== undefined) act(revision);
-    return {};
+  /** Other content, object, gates or a Kptfile that cannot be read. In a proposed revision gates can be added. */
+  #edit(revision: Listed, draws: Draws): void {
+    const { workspace, lifecycle } = revision;
+    const entry = this.#entry(workspace);
+    const kept = this.model.kept(workspace);
+    const actor = draws.of(ACTORS) ?? ACTORS[0];
+    const { content, object } = entry;
+    if (lifecycle === 'Draft') this.#moves.alter(entry, draws);
+    else entry.gates = TYPES.filter((type) => entry.gates.includes(type) || draws.below(2) === 0);
+    this.world.edit(revision, actor, (data: PackageData) => this.#moves.dataOf(entry, data));
+    const isOther = content !== entry.content || object !== entry.object;
+    if (isOther && faceOf(actor) !== 'controller') kept.contributors.add(actor.name);
+    entry.commit = this.world.store.last;
+    this.#wrote(workspace, kept);
   }
 
   #entry(workspace: string): Entry {
@@ -383,9 +274,5 @@ export class Driver {
     const revision = this.world.list().find((candidate) => candidate.workspace === workspace);
     if (revision === undefined) throw new Error(`the world does not know ${workspace}`);
     return revision;
-  }
-
-  #tip(workspace: string): string {
-    return this.#listed(workspace).commit;
   }
 }

@@ -1,5 +1,7 @@
 import type { EffectivePolicy } from '../../policy.ts';
-import { OBJECT_TYPE, PACKAGE } from './package-data.ts';
+import { looks } from './looks.ts';
+import type { ModelRecords } from './model-records.ts';
+import { PACKAGE } from './package-data.ts';
 
 /*
  * The rules of the lifecycle as a second, plainer program, to hold the kernel against. Written from the rules in words:
@@ -8,18 +10,27 @@ import { OBJECT_TYPE, PACKAGE } from './package-data.ts';
  *   be undone, then deleted. Drafts and proposed revisions can be deleted at once.
  * - Approval gives the next number, moves the main branch and puts a tag on the same commit; the branch is gone then.
  * - A gate is a condition type of the Kptfile or of a policy. It is open if the condition is True, and was given as True, by one
- *   whom every policy lets give it, for what the package holds now: the object that the type names, if there is one, else all.
- * - All gates are asked for at approval; at proposal those that a policy marks approve-only are not.
- * - Closed gates forbid the step only where the repository enforces them.
+ *   whom every policy lets give it, not too long ago, for what the package holds now: the object that the type names, if there is
+ *   one, else all.
+ * - All gates are asked for at approval; at proposal those that a policy marks approve-only are not. What was a gate at the proposal
+ *   stays one until it is rejected; if that is not known any more, nothing can be approved.
+ * - Closed gates forbid the step only where the repository enforces them. At approval an actor whom a policy names may pass them,
+ *   with a reason.
+ * - Where a policy forbids that people approve their own changes, neither who proposed nor who changed the content approves, and no
+ *   controller does. If one of them is not known, two people have to approve the same content.
  * - What somebody judged and what is there must be the same commit.
+ * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
 export interface Given {
   status: string;
+  text: string;
   by: string;
   groups: readonly string[];
   pushed: boolean;
   /** What the package held where this condition looks. */
   saw: string;
+  /** Milliseconds since the epoch. */
+  at: number;
 }
 
 export interface Entry {
@@ -31,23 +42,40 @@ export interface Entry {
   object: number | undefined;
   gates: string[];
   conditions: Map<string, { status: string; text: string }>;
-  given: Map<string, Given>;
   broken: boolean;
+}
+
+/** What is known of a revision beyond what its branch holds. */
+export interface Kept {
+  commit: string;
+  given: Map<string, Given>;
+  contributors: Set<string>;
+  /** What each approver approved. */
+  approvals: Map<string, string>;
+  /** Gates of the proposal. */
+  required: string[];
+  /** It was proposed, and nobody knows with which gates. */
+  lost: boolean;
   proposer: string | undefined;
 }
 
 export interface Asked {
   action: string;
   actor: string;
+  groups: readonly string[];
+  isController: boolean;
   expected: string | undefined;
+  reason: string | undefined;
+  breakGlass: boolean;
 }
 
 export function copyOf(entry: Entry): Entry {
-  return { ...entry, gates: [...entry.gates], conditions: new Map(entry.conditions), given: new Map(entry.given) };
+  return { ...entry, gates: [...entry.gates], conditions: new Map(entry.conditions) };
 }
 
 export class Model {
   readonly entries = new Map<string, Entry>();
+  readonly records: ModelRecords;
   /** Deletion marks by version, and what they point to. */
   readonly marks = new Map<string, string>();
   /** What the main branch points to; undefined if it does not exist. */
@@ -55,38 +83,53 @@ export class Model {
   policy: EffectivePolicy;
   nested = false;
   inUse = false;
+  /** Milliseconds since the epoch. */
+  now = 0;
 
-  constructor(policy: EffectivePolicy, main: string) {
+  constructor(policy: EffectivePolicy, main: string, records: ModelRecords) {
     this.policy = policy;
     this.main = main;
+    this.records = records;
   }
 
-  /** What a condition of this type looks at, as it is now. */
-  look(entry: Entry, type: string): string {
-    if (type === OBJECT_TYPE && entry.object !== undefined) return `object ${entry.object}`;
-    return `all ${entry.content} ${entry.object}`;
+  kept(workspace: string): Kept {
+    const entry = this.entries.get(workspace);
+    if (entry === undefined) throw new Error(`the model does not know ${workspace}`);
+    return this.records.current(workspace, entry, this.tags());
   }
 
-  give(
-    entry: Entry,
-    type: string,
-    status: string,
-    text: string,
-    by: { name: string; groups: readonly string[]; pushed: boolean },
-  ): void {
+  tags(): Entry[] {
+    return [...this.entries.values()].filter(({ place }) => place === 'tag');
+  }
+
+  give(entry: Entry, kept: Kept, given: Omit<Given, 'saw' | 'at'> & { type: string }): void {
+    const { type, status, text, by, groups, pushed } = given;
+    const saw = looks(type, entry);
     entry.conditions.set(type, { status, text });
-    entry.given.set(type, { status, by: by.name, groups: by.groups, pushed: by.pushed, saw: this.look(entry, type) });
+    const before = kept.given.get(type);
+    const same =
+      before?.status === status &&
+      before.text === text &&
+      before.by === by &&
+      before.pushed === pushed &&
+      before.saw === saw;
+    if (!same) kept.given.set(type, { status, text, by, groups, pushed, saw, at: this.now });
   }
 
-  isOpen(entry: Entry, type: string): boolean {
-    const given = entry.given.get(type);
+  isOpen(entry: Entry, kept: Kept, type: string): boolean {
+    const given = kept.given.get(type);
     if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') return false;
-    return this.#mayGive(given, type) && this.#sees(entry, given);
+    return this.#mayGive(given, type) && this.#sees(entry, given) && !this.#isOver(given, type);
   }
 
   /** The gates asked for at a step. */
-  gates(entry: Entry, step: string): string[] {
-    const types = new Set([...entry.gates, ...this.policy.requiredGates.map((gate) => gate.conditionType)]);
+  gates(entry: Entry, kept: Kept, step: string): string[] {
+    const proposed = entry.place === 'proposed' ? kept.required : [];
+    const types = new Set([
+      ...entry.gates,
+      ...this.policy.requiredGates.map((gate) => gate.conditionType),
+      ...proposed,
+    ]);
     if (step === 'approve') return [...types];
     return [...types].filter((type) => {
       const rules = this.policy.requiredGates.filter((gate) => gate.conditionType === type);
@@ -99,7 +142,7 @@ export class Model {
   }
 
   /** The codes of all reasons against a request; none means that it is allowed. */
-  against(entry: Entry, asked: Asked): Set<string> {
+  against(entry: Entry, kept: Kept, asked: Asked): Set<string> {
     if (asked.expected !== undefined && asked.expected !== entry.commit) return new Set(['Conflict']);
     const published = entry.place === 'tag' || entry.place === 'main';
     const marked = this.isMarked(entry);
@@ -119,13 +162,25 @@ export class Model {
     if (this.nested) reasons.add('NestedPackage');
     if (asked.action === 'approve') {
       if (this.main === undefined || this.nextNumber() > 999_999_999) reasons.add('Conflict');
-      if (this.policy.forbidSelfApproval && (entry.proposer === undefined || entry.proposer === asked.actor))
-        reasons.add('NotAllowed');
+      if (kept.lost) reasons.add('WrongState');
+      if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
     }
     // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are told.
-    const looks = asked.action === 'approve' || reasons.size === 0;
-    if (this.policy.enforcement === 'enforce' && looks) this.#addClosed(entry, asked.action, reasons);
+    const judged = asked.action === 'approve' || reasons.size === 0;
+    if (this.policy.enforcement === 'enforce' && judged) this.#addClosed(entry, kept, asked, reasons);
     return reasons;
+  }
+
+  /** How many people have approved this content with this approval, and how many have to. */
+  approvals(entry: Entry, kept: Kept, { actor }: Asked): { given: number; needed: number } {
+    if (!this.policy.forbidSelfApproval) return { given: 1, needed: 1 };
+    const people = new Set([actor]);
+    for (const [person, content] of kept.approvals) {
+      const isOther = person !== kept.proposer && !kept.contributors.has(person);
+      if (isOther && content === looks('', entry)) people.add(person);
+    }
+    const isUnknown = kept.proposer === undefined || kept.contributors.has('push');
+    return { given: people.size, needed: isUnknown ? 2 : 1 };
   }
 
   nextNumber(): number {
@@ -135,17 +190,19 @@ export class Model {
     return next;
   }
 
-  /** Does what was allowed; `made` is the commit that an approval or a removal made. */
-  apply(workspace: string, entry: Entry, asked: Asked, made: string): void {
+  /** Does what was allowed to a revision; `made` is the commit that an approval or a removal made. */
+  apply(workspace: string, entry: Entry, kept: Kept, asked: Asked, made: string): void {
     switch (asked.action) {
       case 'propose':
+        Object.assign(kept, { required: this.gates(entry, kept, 'approve'), lost: false, proposer: asked.actor });
+        kept.approvals.clear();
         entry.place = 'proposed';
-        entry.proposer = asked.actor;
         return;
       case 'reject':
         if (entry.place === 'proposed') {
           entry.place = 'draft';
-          entry.proposer = undefined;
+          Object.assign(kept, { required: [], lost: false, proposer: undefined });
+          kept.approvals.clear();
         } else this.marks.delete(entry.version);
         return;
       case 'approve': {
@@ -182,21 +239,32 @@ export class Model {
     return refs;
   }
 
-  #addClosed(entry: Entry, step: string, reasons: Set<string>): void {
-    for (const type of this.gates(entry, step)) {
-      if (this.isOpen(entry, type)) continue;
-      const given = entry.given.get(type);
+  #addClosed(entry: Entry, kept: Kept, asked: Asked, reasons: Set<string>): void {
+    const closed = this.gates(entry, kept, asked.action).filter((type) => !this.isOpen(entry, kept, type));
+    if (closed.length > 0 && asked.action === 'approve' && asked.breakGlass) {
+      const may = this.policy.breakGlass.some((name) => name === asked.actor || asked.groups.includes(name.slice(6)));
+      if (!may || (asked.reason ?? '').trim() === '') reasons.add('NotAllowed');
+      return;
+    }
+    for (const type of closed) {
+      const given = kept.given.get(type);
       if (entry.conditions.get(type)?.status !== 'True' || given?.status !== 'True') reasons.add('GateUnmet');
       else if (!this.#mayGive(given, type)) reasons.add('NotAllowed');
       else reasons.add('VerdictStale');
     }
   }
 
+  #isOther({ proposer, contributors }: Kept, { actor, isController }: Asked): boolean {
+    return !isController && actor !== proposer && !contributors.has(actor);
+  }
+
   /** A verdict on an object is stale without it; one on all content stays one on all content. */
-  #sees(entry: Entry, given: Given): boolean {
-    return (
-      given.saw === (given.saw.startsWith('object') ? `object ${entry.object}` : `all ${entry.content} ${entry.object}`)
-    );
+  #sees(entry: Entry, { saw }: Given): boolean {
+    return saw === (saw.startsWith('object') ? `object ${entry.object}` : looks('', entry));
+  }
+
+  #isOver({ at }: Given, type: string): boolean {
+    return this.policy.validFor.some((rule) => rule.conditionType === type && this.now - at >= rule.milliseconds);
   }
 
   #mayGive(given: Given, type: string): boolean {

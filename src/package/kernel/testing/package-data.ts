@@ -1,11 +1,30 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import { type CommitFacts, formatCommitMessage, parseCommitMessage } from '../../commit-message.ts';
+import {
+  type CommitFacts,
+  type FoldedRecord,
+  formatCommitMessage,
+  type PublicationStatement,
+  parseCommitMessage,
+} from '../../commit-message.ts';
 import type { PackageInputs } from '../../inputs.ts';
 import type { RevisionRecord } from '../../record.ts';
+import type { SignedStatement } from '../../trust/statement.ts';
 
 export const PACKAGE = 'net/upf';
+/** The full path of the package in the repository. */
+export const PATH = `dir/${PACKAGE}`;
+/** Id of the repository. */
+export const REPOSITORY = 'repository-1';
 export const OBJECT_TYPE = 'ipam.resource.nephio.org/v1alpha1.IPClaim.n3';
+
+export const TYPES = ['Checked', OBJECT_TYPE, 'Signed'] as const;
+export const ACTORS = [
+  { name: 'ann', groups: ['net'] },
+  { name: 'bob', groups: [] },
+  { name: 'controller:ipam', groups: ['controllers'] },
+  { name: 'eve', groups: ['net'] },
+] as const;
 
 /** What a package holds, as far as the kernel can tell packages apart. */
 export interface PackageData {
@@ -23,10 +42,14 @@ export interface CommitData {
   readonly data: PackageData | undefined;
   readonly parents: readonly Oid[];
   readonly action: string | undefined;
+  /** Committer time, RFC 3339. */
+  readonly time?: string;
+  /** From here on what an approval says of what it publishes. */
   readonly workspace?: string;
   readonly revision?: number;
-  readonly record?: RevisionRecord;
-  readonly bypassed?: boolean;
+  readonly statement?: SignedStatement<PublicationStatement>;
+  /** A record without a signature. */
+  readonly claim?: FoldedRecord;
 }
 
 export function inputsOf(data: PackageData | undefined): PackageInputs {
@@ -35,6 +58,12 @@ export function inputsOf(data: PackageData | undefined): PackageInputs {
     object: (type) => (type === OBJECT_TYPE && data?.object !== undefined ? `object ${data.object}` : undefined),
     file: () => undefined,
   };
+}
+
+/** Stands for the id of the package's tree: all that it holds, conditions and gates included. */
+export function treeOf({ content, object, gates, conditions, problem }: PackageData): string {
+  const texts = [...conditions.values()].map(({ type, status, message }) => `${type}=${status}:${message}`).sort();
+  return [content, object, gates.join(), texts.join(), problem].join('/');
 }
 
 export function proposerOf(record: RevisionRecord | undefined): string | undefined {
@@ -49,27 +78,14 @@ export function without(conditions: ReadonlyMap<string, Condition>, type: string
 }
 
 /** Through the text of a commit message, as in Git. */
-export function factsOf(commit: CommitData): CommitFacts {
-  if (commit.action === undefined) return parseCommitMessage('pushed\n');
-  return parseCommitMessage(
-    formatCommitMessage('subject', {
-      context: { actor: { name: 'ann' }, face: 'cli' },
-      action: commit.action,
-      ...(commit.workspace === undefined
-        ? {}
-        : {
-            annotation: { package: `dir/${PACKAGE}`, workspaceName: commit.workspace, revision: `${commit.revision}` },
-          }),
-      ...(commit.record === undefined
-        ? {}
-        : {
-            record: {
-              verdicts: commit.record.verdicts,
-              steps: commit.record.steps,
-              content: inputsOf(commit.data).content,
-              ...(commit.bypassed === true ? { gatesBypassed: true } : {}),
-            },
-          }),
-    }),
-  );
+export function factsOf({ action, workspace, revision, statement, claim }: CommitData): CommitFacts {
+  if (action === undefined && statement === undefined) return parseCommitMessage('pushed\n');
+  const annotation = workspace === undefined ? undefined : { package: PATH, workspaceName: workspace };
+  const message = formatCommitMessage('subject', {
+    context: { actor: { name: 'ann' }, face: 'cli' },
+    action: action ?? 'merge',
+    ...(annotation === undefined ? {} : { annotation: { ...annotation, revision: `${revision}` } }),
+    ...(statement === undefined ? {} : { statement }),
+  });
+  return parseCommitMessage(claim === undefined ? message : `${message}Sluice-Record: ${JSON.stringify(claim)}\n`);
 }

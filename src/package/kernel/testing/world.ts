@@ -1,62 +1,80 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
-import type { Oid, RefChange } from '../../../git/git-repository.ts';
+import { timestamp } from '../../../foundation/clock.ts';
+import type { Oid } from '../../../git/git-repository.ts';
 import type { Actor, Face } from '../../../resource/request-context.ts';
-import {
-  deletionProposedRef,
-  draftRef,
-  mainRef,
-  parseRef,
-  proposedRef,
-  RECORD_REFS,
-  type RepositoryLayout,
-  recordRef,
-  tagRef,
-} from '../../layout.ts';
+import type { PublicationStatement } from '../../commit-message.ts';
+import { evaluateGates } from '../../gates.ts';
+import { deletionProposedRef, draftRef, parseRef, proposedRef, tagRef } from '../../layout.ts';
 import type { EffectivePolicy } from '../../policy.ts';
-import { emptyRecord, type RevisionRecord, withStep } from '../../record.ts';
-import { giveVerdict, PUSH_ACTOR, recordAtTip, withdrawVerdict } from '../../verdict.ts';
-import type { Knowledge } from '../classify.ts';
+import { type Approval, emptyRecord, type RevisionRecord, withContributor, withStep } from '../../record.ts';
+import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
+import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
+import { giveVerdict, withdrawVerdict } from '../../verdict.ts';
 import { decide } from '../decide.ts';
-import type { Action, Decision, Lifecycle, RevisionState } from '../types.ts';
-import { type CommitData, factsOf, inputsOf, PACKAGE, type PackageData, proposerOf, without } from './package-data.ts';
+import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../types.ts';
+import { atTip } from './at-tip.ts';
+import { inputsOf, PACKAGE, PATH, type PackageData, proposerOf, REPOSITORY, treeOf, without } from './package-data.ts';
+import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
+import { Records, scope, signedBy } from './records.ts';
+import { Refs } from './refs.ts';
 
-export interface Listed {
-  readonly workspace: string;
-  readonly lifecycle: Lifecycle;
-  readonly revision: number;
-  readonly commit: Oid;
-  readonly tag: string | undefined;
+/** Controllers are known by their names here. */
+export function faceOf({ name }: Actor): Face {
+  return name.startsWith('controller:') ? 'controller' : 'cli';
 }
 
-export const LAYOUT: RepositoryLayout = { branch: 'main', directory: 'dir', recordPrefix: RECORD_REFS };
-const MAIN = mainRef(LAYOUT);
-const NOW = '2026-01-01T00:00:00Z';
+/** What a request says besides what it is about. */
+export interface Asking {
+  readonly action: Action;
+  readonly actor: Actor;
+  readonly expectedCommit: Oid | undefined;
+  readonly reason: string | undefined;
+  readonly breakGlass: boolean;
+}
 
-const keyOf = (workspace: string) => ({ repository: 'r', package: PACKAGE, workspace });
-/** Stands for the UID. */
-export const uidOf = (workspace: string) => `uid-${workspace}`;
-
-/** One package in one repository without Git: refs, commits and records as values, changed only by plans of the kernel and by pushes. */
+/**
+ * One package in one repository without Git: refs, commits and records as values. The server changes them by the plans of the kernel,
+ * and looks before it does; what others push is in `refs` and `records` before it looks.
+ */
 export class World {
-  readonly refs = new Map<string, Oid>();
-  readonly #commits = new Map<Oid, CommitData>();
-  readonly #records = new Map<string, RevisionRecord>();
-  /** What the kernel decided, per ref, for `decided`. */
-  readonly #journal = new Map<string, { before: Oid | undefined; after: Oid | undefined }[]>();
-  #serial = 0;
-  #recordSerial = 0;
+  readonly records = new Records(() => this.now);
+  readonly store = new Refs(this.records);
   policy: EffectivePolicy;
   nestedWith: string | undefined;
   dependents: readonly string[] = [];
+  #now = Date.parse('2026-01-01T00:00:00Z');
+  /** RFC 3339. */
+  at = timestamp(this.#now);
 
   constructor(policy: EffectivePolicy) {
     this.policy = policy;
-    this.refs.set(MAIN, this.#commit({ data: undefined, parents: [], action: undefined }));
+    this.store.set(MAIN, this.store.commit({ data: undefined, parents: [], action: undefined }, true), true);
+    this.look();
   }
 
-  /** Object id of the commit made last. */
-  get last(): Oid {
-    return `c${this.#serial}`;
+  get refs(): ReadonlyMap<string, Oid> {
+    return this.store.refs;
+  }
+
+  /** Milliseconds since the epoch. */
+  get now(): number {
+    return this.#now;
+  }
+
+  pass(milliseconds: number): void {
+    this.#now += milliseconds;
+    this.at = timestamp(this.#now);
+  }
+
+  /** The server reads the refs. */
+  look(): void {
+    const found = new Map<string, Oid>();
+    for (const [ref, oid] of this.refs) {
+      const meaning = parseRef(LAYOUT, ref);
+      if (meaning.kind === 'record') found.set(meaning.workspace, oid);
+    }
+    this.store.look();
+    this.records.look(found, this.refs.get(MAIN));
   }
 
   list(): Listed[] {
@@ -68,19 +86,19 @@ export class World {
       if (meaning.kind === 'proposed')
         found.push({ workspace: meaning.workspace, lifecycle: 'Proposed', revision: 0, commit, tag: undefined });
       if (meaning.kind === 'published') {
-        const workspace = this.#commits.get(commit)?.workspace ?? meaning.version;
+        const workspace = this.store.workspaceOf(commit, meaning.version);
         found.push({ workspace, ...this.#published(meaning.version), revision: meaning.revision, commit, tag: ref });
       }
     }
     const head = this.refs.get(MAIN);
-    if (head !== undefined && this.#commits.get(head)?.data !== undefined) {
+    if (head !== undefined && this.data(head) !== undefined) {
       found.push({ workspace: 'main', ...this.#published('main'), revision: -1, commit: head, tag: undefined });
     }
     return found.sort((a, b) => (a.workspace < b.workspace ? -1 : 1));
   }
 
   data(commit: Oid): PackageData | undefined {
-    return this.#commits.get(commit)?.data;
+    return this.store.commits.get(commit)?.data;
   }
 
   stateOf(revision: Listed): RevisionState {
@@ -96,11 +114,14 @@ export class World {
       problem: data?.problem,
       facts: {
         gates: data?.gates ?? [],
+        proposed: revision.lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
         conditions: data?.conditions ?? new Map(),
         record,
         inputs: inputsOf(data),
       },
       proposedBy: proposerOf(record),
+      contributors: record.contributors ?? [],
+      approvals: record.approvals ?? [],
       siblings: this.list()
         .filter((other) => other.workspace !== revision.workspace)
         .map((other) => ({ name: other.workspace, lifecycle: other.lifecycle, revision: other.revision })),
@@ -120,148 +141,86 @@ export class World {
   }
 
   /** Asks the kernel and does what it says. Throws if the plan does not fit the refs as they are. */
-  request(revision: Listed, action: Action, actor: Actor, expectedCommit: Oid | undefined): Decision {
+  request(revision: Listed, asking: Asking): Decision {
     const state = this.stateOf(revision);
-    const request = { action, actor, face: 'cli' as Face, ...(expectedCommit === undefined ? {} : { expectedCommit }) };
-    const decision = decide(state, request, this.policy, NOW);
+    const { action, actor, expectedCommit, reason, breakGlass } = asking;
+    const face = faceOf(actor);
+    const request = {
+      ...{ action, actor, face, breakGlass },
+      ...(expectedCommit === undefined ? {} : { expectedCommit }),
+      ...(reason === undefined ? {} : { reason }),
+    };
+    const decision = decide(state, request, this.policy, this.at);
     if (!decision.allowed) return decision;
-    const record = withStep(this.#record(revision) ?? emptyRecord(revision.commit), {
-      action,
-      by: actor.name,
-      face: 'cli',
-      at: NOW,
-    });
-    const touched = new Set<string>();
-    let made: Oid | undefined;
-    for (const { ref, expect } of decision.plan) {
-      if (touched.has(ref)) throw new Error(`the plan touches ${ref} twice`);
-      touched.add(ref);
-      if ((this.refs.get(ref) ?? null) !== expect)
-        throw new Error(`the plan expects ${expect} at ${ref}, there is ${this.refs.get(ref)}`);
+    this.#checkPlan(decision);
+    const record = this.#record(revision);
+    const approval = this.#approval(revision, asking);
+    const approvals = [...(record.approvals ?? []).filter((other) => isKept(other, approval)), approval];
+    if (decision.approvals !== undefined) {
+      this.#write(revision.workspace, { ...record, approvals, commit: revision.commit });
+      return decision;
     }
-    for (const { ref, become } of decision.plan) {
-      if (become.kind === 'absent') this.#set(ref, undefined, true);
-      else if (become.kind === 'commit') this.#set(ref, become.oid, true);
-      else {
-        made ??= this.#commit(this.#kernelCommit(become.kind, revision, decision, record));
-        this.#set(ref, made, true);
-      }
-    }
-    const ends = decision.next === undefined || action === 'approve';
-    if (revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed')
-      this.#keep(revision.workspace, ends ? undefined : record);
+    const { proposal: _proposal, approvals: _approvals, ...rest } = record;
+    let next: RevisionRecord = rest;
+    if (decision.next?.lifecycle === 'Proposed') {
+      const gates = evaluateGates(state.facts, this.policy, this.at).map(({ type }) => type);
+      next = { ...rest, proposal: { gates } };
+    } else if (action === 'approve') next = { ...rest, approvals };
+    const step = { action, by: actor.name, face, at: this.at, commit: revision.commit };
+    this.#carryOut(revision, asking, decision, withStep(next, step), state);
+    this.look();
     return decision;
   }
 
-  /** A commit by Sluice on a draft or proposed branch, with its record. */
-  edit(revision: Listed, change: (data: PackageData) => PackageData): void {
+  /** A commit by the server on a draft or proposed branch, with its record. */
+  edit(revision: Listed, actor: Actor, change: (data: PackageData) => PackageData): void {
     const record = this.#record(revision);
     const commit = this.#advance(revision, change, 'edit', true);
-    if (commit !== undefined && record !== undefined) this.#keep(revision.workspace, { ...record, commit });
+    const same = inputsOf(this.data(revision.commit)).content === inputsOf(this.data(commit)).content;
+    const before = record.contributors ?? [];
+    const context = { actor, face: faceOf(actor) };
+    const contributors = same ? before : withContributor(before, context, this.at, revision.commit);
+    this.#write(revision.workspace, { ...record, contributors, commit });
   }
 
   give(revision: Listed, condition: Condition, actor: Actor): void {
     const record = this.#record(revision);
-    const commit = this.#advance(
-      revision,
-      (data) => ({ ...data, conditions: new Map(data.conditions).set(condition.type, condition) }),
-      'condition',
-      true,
-    );
-    if (commit === undefined || record === undefined) return;
+    const conditionsOf = ({ conditions }: PackageData) => new Map(conditions).set(condition.type, condition);
+    const change = (data: PackageData) => ({ ...data, conditions: conditionsOf(data) });
+    const commit = this.#advance(revision, change, 'condition', true);
     const inputs = inputsOf(this.data(commit));
-    this.#keep(revision.workspace, giveVerdict({ ...record, commit }, condition, inputs, { actor, face: 'cli' }, NOW));
+    const next = giveVerdict({ ...record, commit }, condition, inputs, { actor, face: faceOf(actor) }, this.at);
+    this.#write(revision.workspace, next);
   }
 
   withdraw(revision: Listed, type: string): void {
     const record = this.#record(revision);
-    const commit = this.#advance(
-      revision,
-      (data) => ({ ...data, conditions: without(data.conditions, type) }),
-      'condition',
+    const change = (data: PackageData) => ({ ...data, conditions: without(data.conditions, type) });
+    const commit = this.#advance(revision, change, 'condition', true);
+    this.#write(revision.workspace, withdrawVerdict({ ...record, commit }, type));
+  }
+
+  /** The server keeps what it knows of a draft, as it does when labels change. */
+  keep(revision: Listed): void {
+    this.#write(revision.workspace, { ...this.#record(revision), commit: revision.commit });
+  }
+
+  /** A new draft by the server, with the verdicts of what it is a copy of. */
+  create(workspace: string, data: PackageData, source: Listed | undefined, actor: Actor): void {
+    const verdicts = source === undefined ? [] : this.#record(source).verdicts;
+    const commit = this.store.commit(
+      { data, parents: this.store.mainParents(), action: 'create', time: this.at },
       true,
     );
-    if (commit !== undefined && record !== undefined)
-      this.#keep(revision.workspace, withdrawVerdict({ ...record, commit }, type));
+    this.store.set(draftRef(LAYOUT, keyOf(workspace)), commit, true);
+    const context = { actor, face: faceOf(actor) };
+    const contributors = source === undefined ? withContributor([], context, this.at, commit) : [];
+    this.#write(workspace, { ...emptyRecord(commit), verdicts, contributors }, true);
   }
 
-  /** A new draft by Sluice, with the verdicts of what it is a copy of. */
-  create(workspace: string, data: PackageData, source: Listed | undefined): void {
-    const record = source === undefined ? undefined : this.#record(source);
-    const commit = this.#commit({ data, parents: this.#mainParents(), action: 'create' });
-    this.#set(draftRef(LAYOUT, keyOf(workspace)), commit, true);
-    this.#keep(workspace, { ...emptyRecord(commit), verdicts: record?.verdicts ?? [] });
-  }
-
-  /** A commit by somebody else on a draft or proposed branch, which Sluice takes in. */
-  push(revision: Listed, change: (data: PackageData) => PackageData): void {
-    const commit = this.#advance(revision, change, undefined, false);
-    if (commit !== undefined) this.#takeIn({ ...revision, commit });
-  }
-
-  pushDraft(workspace: string, data: PackageData): void {
-    const commit = this.#commit({ data, parents: this.#mainParents(), action: undefined });
-    this.#set(draftRef(LAYOUT, keyOf(workspace)), commit, false);
-    this.#takeIn({ workspace, lifecycle: 'Draft', revision: 0, commit, tag: undefined });
-  }
-
-  /** A plain push that renames a draft branch to a proposed one, or back. */
-  pushMove(revision: Listed): void {
-    const draft = draftRef(LAYOUT, keyOf(revision.workspace));
-    const proposed = proposedRef(LAYOUT, keyOf(revision.workspace));
-    this.#set(revision.lifecycle === 'Draft' ? draft : proposed, undefined, false);
-    this.#set(revision.lifecycle === 'Draft' ? proposed : draft, revision.commit, false);
-    const step = { action: 'move', by: PUSH_ACTOR, face: 'git', at: NOW };
-    this.#keep(revision.workspace, withStep(this.#record(revision) ?? emptyRecord(revision.commit), step));
-  }
-
-  /** Anything else that others may do to a ref. */
-  pushRef(ref: string, data: PackageData | undefined): void {
-    const old = this.refs.get(ref);
-    this.#set(ref, this.#commit({ data, parents: old === undefined ? [] : [old], action: undefined }), false);
-  }
-
-  pushDelete(ref: string): void {
-    this.#set(ref, undefined, false);
-    const meaning = parseRef(LAYOUT, ref);
-    if (meaning.kind === 'draft' || meaning.kind === 'proposed') this.#keep(meaning.workspace, undefined);
-  }
-
-  knowledge(): Knowledge {
-    return {
-      publication: (ref, oid) => {
-        const commit = this.#commits.get(oid);
-        const meaning = parseRef(LAYOUT, ref);
-        if (commit === undefined || meaning.kind !== 'published') return undefined;
-        const { gates, conditions } = commit.data ?? { gates: [], conditions: new Map() };
-        const facts = factsOf(commit);
-        const content = inputsOf(commit.data).content;
-        return {
-          parents: commit.parents.length,
-          subject: '',
-          commit: facts,
-          path: `dir/${PACKAGE}`,
-          version: meaning.version,
-          gates,
-          conditions,
-          content,
-        };
-      },
-      isAncestor: (older, newer) => this.#isAncestor(older, newer),
-      ownCommit: (oid) => this.#commits.get(oid)?.action !== undefined || oid.startsWith('record'),
-      mainCommits: (older, newer) => {
-        const line: { oid: Oid; parents: number; action: string | undefined }[] = [];
-        for (let oid: Oid | undefined = newer; oid !== older; ) {
-          const commit: CommitData | undefined = oid === undefined ? undefined : this.#commits.get(oid);
-          if (oid === undefined || commit === undefined) return undefined;
-          line.push({ oid, parents: commit.parents.length, action: commit.action });
-          oid = commit.parents[0];
-        }
-        return line;
-      },
-      revisionOf: (uid) => (uid.startsWith('uid-') ? { package: PACKAGE, workspace: uid.slice(4) } : undefined),
-      decided: (change) => this.#decided(change),
-    };
+  /** A commit by somebody else on a draft or proposed branch. */
+  push(revision: Listed, change: (data: PackageData) => PackageData, action?: string): void {
+    this.#advance(revision, change, action, false);
   }
 
   #published(version: string): { lifecycle: Lifecycle } {
@@ -274,102 +233,109 @@ export class World {
     return deletionProposedRef(LAYOUT, PACKAGE, revision.tag?.split('/').at(-1) ?? revision.workspace);
   }
 
-  #record(revision: Listed): RevisionRecord | undefined {
-    if (revision.lifecycle === 'Published' || revision.lifecycle === 'DeletionProposed')
-      return this.#commits.get(revision.commit)?.record;
-    return this.#records.get(revision.workspace);
+  /** The record of a revision as it stands now. */
+  #record(revision: Listed): RevisionRecord {
+    return atTip(this, revision);
   }
 
-  #takeIn(revision: Listed): void {
-    const data = this.data(revision.commit);
-    const tip = { commit: revision.commit, madeBySluice: false, time: NOW };
-    this.#keep(
-      revision.workspace,
-      recordAtTip(this.#records.get(revision.workspace), tip, data?.conditions ?? new Map(), inputsOf(data)),
-    );
+  #write(workspace: string, record: RevisionRecord, isNew = false): void {
+    const ref = recordOf(workspace);
+    const parent = this.refs.get(ref);
+    const current = isNew ? undefined : this.records.read(workspace, parent).fact;
+    this.store.set(ref, this.records.write(workspace, parent, current, record), true);
   }
 
-  #keep(workspace: string, record: RevisionRecord | undefined): void {
-    const ref = recordRef(LAYOUT, uidOf(workspace));
-    if (record === undefined) this.#records.delete(workspace);
-    else this.#records.set(workspace, record);
-    this.#recordSerial += 1;
-    this.#set(ref, record === undefined ? undefined : `record${this.#recordSerial}`, true);
+  #approval({ commit }: Listed, { actor }: Asking): Approval {
+    const data = this.data(commit);
+    const tree = data === undefined ? '' : treeOf(data);
+    return { subject: actor.name, content: inputsOf(data).content, tree, at: this.at, face: faceOf(actor) };
+  }
+
+  #checkPlan({ plan }: Allowed): void {
+    const touched = new Set<string>();
+    for (const { ref, expect } of plan) {
+      if (touched.has(ref)) throw new Error(`the plan touches ${ref} twice`);
+      touched.add(ref);
+      if ((this.refs.get(ref) ?? null) !== expect)
+        throw new Error(`the plan expects ${expect} at ${ref}, there is ${this.refs.get(ref)}`);
+    }
+  }
+
+  #carryOut(revision: Listed, asking: Asking, decision: Allowed, record: RevisionRecord, state: RevisionState): void {
+    const { workspace } = revision;
+    const current = this.records.read(workspace, this.refs.get(recordOf(workspace))).fact;
+    let made: Oid | undefined;
+    for (const { ref, become } of decision.plan) {
+      if (become.kind === 'absent') this.store.set(ref, undefined, true);
+      else if (become.kind === 'commit') this.store.set(ref, become.oid, true);
+      else {
+        const parents = this.store.mainParents();
+        made ??=
+          become.kind === 'removal'
+            ? this.store.commit({ data: undefined, parents, action: 'delete', time: this.at }, true)
+            : this.#publish(revision, asking, decision, record, state);
+        this.store.set(ref, made, true);
+      }
+    }
+    const isPublished = asking.action === 'approve';
+    if (decision.next !== undefined && !isPublished) this.#write(workspace, { ...record, commit: revision.commit });
+    else {
+      this.store.set(recordOf(workspace), undefined, true);
+      if (!isPublished) this.records.end(workspace, current);
+    }
+  }
+
+  /** The approval commit with its statement. */
+  #publish(
+    revision: Listed,
+    { actor, reason }: Asking,
+    { next, bypassed, brokeGlass }: Allowed,
+    { verdicts, steps, contributors = [], approvals = [] }: RevisionRecord,
+    state: RevisionState,
+  ): Oid {
+    const { workspace, commit } = revision;
+    const data = this.data(commit);
+    if (data === undefined) throw new Error('nothing to publish');
+    const current = this.records.read(workspace, this.refs.get(recordOf(workspace))).fact;
+    const statement: PublicationStatement = {
+      ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
+      ...this.records.trust.next(scope(workspace), current),
+      ...{ revision: next?.revision ?? 0, tree: treeOf(data), draft: commit },
+      record: {
+        ...{ verdicts, steps, contributors, approvals, content: state.facts.inputs.content },
+        gates: evaluateGates(state.facts, this.policy, this.at).map((gate) => ({
+          ...{ type: gate.type, requiredBy: gate.requiredBy, state: gate.state },
+        })),
+        ...(bypassed.length === 0 ? {} : { gatesBypassed: true }),
+        ...(brokeGlass === true ? { breakGlass: { by: actor.name, reason: reason ?? '' } } : {}),
+      },
+    };
+    const { key } = this.records;
+    const signature = fakeSignature(key, payloadOf(statement));
+    this.records.raise(signedBy(statement, key));
+    const parents = [...this.store.mainParents(), commit];
+    const signed = { statement: { statement, signature }, workspace, revision: statement.revision };
+    return this.store.commit({ data, parents, action: 'approve', time: this.at, ...signed }, true);
   }
 
   #advance(
     revision: Listed,
     change: (data: PackageData) => PackageData,
     action: string | undefined,
-    decided: boolean,
-  ): Oid | undefined {
+    byServer: boolean,
+  ): Oid {
     const data = this.data(revision.commit);
-    if (data === undefined) return undefined;
-    const commit = this.#commit({ data: change(data), parents: [revision.commit], action });
+    if (data === undefined) throw new Error(`${revision.workspace} holds nothing`);
+    const commit = this.store.commit(
+      { data: change(data), parents: [revision.commit], action, time: this.at },
+      byServer,
+    );
     const key = keyOf(revision.workspace);
-    this.#set(revision.lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key), commit, decided);
+    this.store.set(revision.lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key), commit, byServer);
     return commit;
   }
+}
 
-  #kernelCommit(
-    kind: 'approval' | 'removal',
-    revision: Listed,
-    decision: Decision,
-    record: RevisionRecord,
-  ): CommitData {
-    const parents = this.#mainParents();
-    if (kind === 'removal') return { data: undefined, parents, action: 'delete' };
-    return {
-      data: this.data(revision.commit),
-      parents: [...parents, revision.commit],
-      action: 'approve',
-      workspace: revision.workspace,
-      revision: decision.allowed ? (decision.next?.revision ?? 0) : 0,
-      record,
-      bypassed: decision.allowed && decision.bypassed.length > 0,
-    };
-  }
-
-  #mainParents(): Oid[] {
-    const head = this.refs.get(MAIN);
-    return head === undefined ? [] : [head];
-  }
-
-  #commit(data: CommitData): Oid {
-    this.#serial += 1;
-    this.#commits.set(this.last, data);
-    return this.last;
-  }
-
-  #set(ref: string, oid: Oid | undefined, decided: boolean): void {
-    const before = this.refs.get(ref);
-    if (before === oid) return;
-    if (oid === undefined) this.refs.delete(ref);
-    else this.refs.set(ref, oid);
-    if (!decided) return;
-    const steps = this.#journal.get(ref);
-    if (steps === undefined) this.#journal.set(ref, [{ before, after: oid }]);
-    else steps.push({ before, after: oid });
-  }
-
-  /** Follows the steps of the journal from one value to the other. */
-  #decided({ name, before, after }: RefChange): boolean {
-    const steps = this.#journal.get(name) ?? [];
-    for (const [start, first] of steps.entries()) {
-      if (first.before !== before) continue;
-      let value = first.before;
-      for (const step of steps.slice(start)) {
-        if (step.before !== value) break;
-        value = step.after;
-        if (value === after) return true;
-      }
-    }
-    return false;
-  }
-
-  #isAncestor(older: Oid, newer: Oid): boolean {
-    if (older === newer) return true;
-    if (older.startsWith('record') && newer.startsWith('record')) return true;
-    return (this.#commits.get(newer)?.parents ?? []).some((parent) => this.#isAncestor(older, parent));
-  }
+function isKept(other: Approval, { subject, content }: Approval): boolean {
+  return other.content === content && other.subject !== subject;
 }

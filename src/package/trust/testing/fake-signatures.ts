@@ -39,9 +39,13 @@ export function fakeKey(
 }
 
 /** A repository that trusts every key of the ledger and signs with `key`. */
-export function fakeTrust(ledger: TrustLedger, repository: string, key = 'own'): RepositoryTrust {
+export function fakeTrust(
+  ledger: TrustLedger,
+  repository: string,
+  { key = 'own', firstSequence = () => 1 }: { key?: string; firstSequence?: () => number } = {},
+): RepositoryTrust {
   return new RepositoryTrust({
-    ...{ repository, ledger },
+    ...{ repository, ledger, firstSequence },
     signer: () => ({ ...fakeKey(key), sign: async (payload) => fakeSignature(key, payload) }),
     verify: async (payload, signature) => fakeSigner(payload, signature),
     trustedKeys: () => new Map(ledger.keys().map((trusted) => [trusted.fingerprint, trusted])),

@@ -1,0 +1,9 @@
+import { OBJECT_TYPE } from './package-data.ts';
+
+/** What a condition of a type looks at: the object that it names, if there is one, else all. */
+export function looks(
+  type: string,
+  { content, object }: { readonly content: number; readonly object: number | undefined },
+): string {
+  return type === OBJECT_TYPE && object !== undefined ? `object ${object}` : `all ${content} ${object}`;
+}

@@ -1,0 +1,19 @@
+import type { Oid } from '../../../git/git-repository.ts';
+import { mainRef, RECORD_REFS, type RepositoryLayout, recordRef } from '../../layout.ts';
+import type { Lifecycle } from '../types.ts';
+import { PACKAGE, PATH } from './package-data.ts';
+
+/** A revision as a ref shows it. */
+export interface Listed {
+  readonly workspace: string;
+  readonly lifecycle: Lifecycle;
+  readonly revision: number;
+  readonly commit: Oid;
+  readonly tag: string | undefined;
+}
+
+export const LAYOUT: RepositoryLayout = { branch: 'main', directory: 'dir', recordPrefix: RECORD_REFS };
+export const MAIN = mainRef(LAYOUT);
+
+export const keyOf = (workspace: string) => ({ repository: 'r', package: PACKAGE, workspace });
+export const recordOf = (workspace: string) => recordRef(LAYOUT, PATH, workspace);
