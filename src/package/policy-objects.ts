@@ -65,7 +65,7 @@ function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforc
 /** Whether a selector of packages holds a revision. Everything that is not said is no restriction. */
 export function selects(
   selector: DeepReadonly<PackagePolicy>['spec']['selector'],
-  revision: PackageRevision,
+  revision: Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>,
   repository: DeepReadonly<Repository> | undefined,
 ): boolean {
   if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;
