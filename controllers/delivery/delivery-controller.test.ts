@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { findCondition } from '../../src/resource/condition.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import {
@@ -16,6 +18,7 @@ import {
 } from '../../test/support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
+import { newServerTrust } from '../../test/support/trust.ts';
 
 describe('delivery controller', () => {
   let world: Fixture;
@@ -35,6 +38,10 @@ describe('delivery controller', () => {
       metadata: { name },
       spec: { selector: {}, git: { repo: site, directory: 'clusters/edge' }, ...spec },
     });
+  const forgetStatus = async () => {
+    const { status: _status, ...target } = await world.client.get(deliveryTargetKind, { name: 'edge' });
+    await world.client.updateStatus(deliveryTargetKind, target);
+  };
   const commits = () => Number(gitCli(site, ['rev-list', '--count', 'main']));
   const show = (path: string) => gitCli(site, ['show', `main:${path}`]);
 
@@ -208,11 +215,154 @@ describe('delivery controller', () => {
     await reconcile();
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
     const { reason, message, status } = await statusOf(world);
-    expect([reason, status?.packages?.[0]?.revision]).toEqual(['Partial', 1]);
-    expect(message).toContain('v1 is delivered instead');
+    expect([reason, status?.packages]).toEqual(['Partial', [expect.objectContaining({ package: 'web', revision: 1 })]]);
+    expect(message).toContain('apps/web: OutOfBand: v2 did not come through the gates');
+    expect(message).toContain('v1 stays delivered');
+    expect(findCondition(status?.conditions, 'Held')).toMatchObject({ status: 'True', reason: 'TrustMissing' });
+    expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^Held: apps\/web: v2 did not come/));
     await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowOutOfBand: true } });
     await reconcile();
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
+    const { conditions } = (await statusOf(world)).status ?? {};
+    expect(findCondition(conditions, 'Held')).toMatchObject({ status: 'False', reason: 'Trusted' });
+  });
+
+  test('an older publication is not delivered in the place of a newer one that does not count', async () => {
+    const first = await publish(world, 'web');
+    const { path } = world.store.repository('apps').git;
+    await create();
+    await reconcile();
+    await publishNext(world, first, 'w2', '2');
+    const pushed = await world.push(path, { 'web/cm.yaml': configMap('web', '9') }, 'elsewhere', 'refs/heads/main');
+    gitCli(path, ['tag', 'web/v3', pushed]);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    expect((await statusOf(world)).message).toContain('v1 stays delivered');
+  });
+
+  test('a delivered revision whose tag is moved stays as it was, also after a restart', async () => {
+    const first = await publish(world, 'web');
+    await publishNext(world, first, 'w2', '2');
+    await create();
+    await reconcile();
+    const before = gitCli(site, ['rev-parse', 'main']);
+    const { path } = world.store.repository('apps').git;
+    gitCli(path, ['update-ref', 'refs/tags/web/v2', gitCli(path, ['rev-parse', 'web/v1'])]);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    await forgetStatus();
+    controller = controllerOn(world);
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
+    const { status, message } = await statusOf(world);
+    expect(message).toContain('apps/web: TrustLost: v2 was delivered and does not count any more (OtherRevision');
+    expect(findCondition(status?.conditions, 'Held')?.status).toBe('True');
+    expect(status?.packages).toEqual([expect.objectContaining({ package: 'web', revision: 2 })]);
+    expect((await world.events('edge')).filter((event) => event.startsWith('Held: apps/web'))).not.toEqual([]);
+  });
+
+  test('a key that is revoked takes nothing off the clusters', async () => {
+    const server = newServerTrust();
+    const other = await fixture(new ManualClock(), server);
+    try {
+      await other.register('apps');
+      const place = await other.bare('site');
+      const run = () => controllerOn(other).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+      await publishNext(other, await publish(other, 'web'), 'w2', '2');
+      await other.client.create(deliveryTargetKind, {
+        metadata: { name: 'edge' },
+        spec: { selector: {}, git: { repo: place, directory: 'clusters/edge' } },
+      });
+      await run();
+      const before = gitCli(place, ['rev-parse', 'main']);
+      const { ledger } = server;
+      // As of before the publications.
+      for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHead: undefined });
+      for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
+      await other.store.repository('apps').refresh();
+      expect(other.store.get('apps.web.w2').outOfBand?.reason).toBe('RevokedKey');
+      await run();
+      expect(gitCli(place, ['rev-parse', 'main'])).toBe(before);
+      expect((await statusOf(other)).message).toContain('does not count any more (RevokedKey');
+    } finally {
+      await other[Symbol.asyncDispose]();
+    }
+  });
+
+  test('a record that is pushed in the place of a deletion deletes nothing', async () => {
+    const first = await publish(world, 'web');
+    const second = await publishNext(world, first, 'w2', '2');
+    const third = await publishNext(world, second, 'w3', '3');
+    await create();
+    await reconcile();
+    // In order: what is left is delivered.
+    await remove(world, third);
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "2"');
+    const before = gitCli(site, ['rev-parse', 'main']);
+    const { path } = world.store.repository('apps').git;
+    const [deleted = ''] = gitCli(path, ['for-each-ref', '--format=%(refname)', 'refs/sluice/deleted/']).split('\n');
+    expect(deleted).toContain('v3');
+    gitCli(path, ['update-ref', deleted.replace('v3', 'v2'), gitCli(path, ['rev-parse', deleted])]);
+    gitCli(path, ['update-ref', '-d', 'refs/tags/web/v2']);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
+    expect((await statusOf(world)).message).toContain('nobody deleted it through Sluice');
+  });
+
+  test('labels select a revision only as long as their record counts, and its loss takes nothing off', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    await world.store.change(name, { metadata: { labels: { tier: 'front' } } }, ANNA);
+    await world.publish(name);
+    await create({ selector: { packageSelector: { matchLabels: { tier: 'front' } } }, allowPrune: true });
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    const { path } = world.store.repository('apps').git;
+    for (const record of gitCli(path, ['for-each-ref', '--format=%(refname)', 'refs/sluice/records/']).split('\n'))
+      gitCli(path, ['update-ref', '-d', record]);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    expect((await statusOf(world)).message).toContain('the record of v1 with its labels does not count any more');
+  });
+
+  test('what is not verified yet waits without an alert, and keeps what is there', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    await publishNext(world, 'apps.web.w1', 'w2', '2');
+    const repository = world.store.repository('apps');
+    const outOfBand = { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
+    const index = new Proxy(repository.index, {
+      get(real, name) {
+        if (name === 'all') return () => Array.from(real.all(), (row) => new Proxy(row, waiting));
+        const value: unknown = Reflect.get(real, name, real);
+        return typeof value === 'function' ? value.bind(real) : value;
+      },
+    });
+    const waiting: ProxyHandler<PackageRevision> = {
+      get: (row, name) => (name === 'outOfBand' ? outOfBand : Reflect.get(row, name, row)),
+    };
+    const unverified = new Proxy(repository, {
+      get(real, name) {
+        const value: unknown = name === 'index' ? index : Reflect.get(real, name, real);
+        return typeof value === 'function' ? value.bind(real) : value;
+      },
+    });
+    await controllerOn(world, { store: { repositories: () => [unverified] } }).reconcile(
+      { namespace: 'default', name: 'edge' },
+      CONTEXT,
+    );
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    const { reason, message, status } = await statusOf(world);
+    expect([reason, message]).toEqual(['Delivered', '0 packages are delivered; 1 waits for the check of signatures']);
+    expect(status?.packages).toEqual([expect.objectContaining({ package: 'web', revision: 1 })]);
+    expect(findCondition(status?.conditions, 'Held')).toBeUndefined();
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "2"');
+    expect((await world.events('edge')).filter((event) => !event.startsWith('Delivered'))).toEqual([]);
   });
 
   test('a tag that vanishes takes nothing off the clusters, and brings no lower revision back', async () => {

@@ -4,11 +4,11 @@ import { sleep } from '../../src/controller/backoff.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
-import type { PresentFile } from '../../src/delivery/branch-view.ts';
+import { ownersIn } from '../../src/delivery/branch-view.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
 import { desired } from '../../src/delivery/desired.ts';
-import { readOwner } from '../../src/delivery/kustomization.ts';
-import { packageKey } from '../../src/delivery/select-revisions.ts';
+import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
+import { isAlert, packageKey } from '../../src/delivery/select-revisions.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
@@ -23,7 +23,6 @@ import { credentialsOf } from '../credentials.ts';
 import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
-import { lostRevisions } from './lost-revisions.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, TargetBranch } from './target-branch.ts';
 import { targetSources } from './target-sources.ts';
@@ -132,24 +131,28 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       .repositories()
       .filter(({ index, namespace }) => namespace === target.metadata.namespace && index.mainHead !== undefined);
     const settings = settingsOf(target);
-    const unreadable = unreadableOwners(settings.name, present, new Set(repositories.map((one) => one.repository)));
+    // Of this target alone: a folder that another one wrote says nothing about what was delivered here.
+    const folders = [...ownersIn(present, normalizeDirectory(git.directory)).values()].filter(
+      (owner) => owner.target === settings.name,
+    );
+    const readable = new Set(repositories.map((one) => one.repository));
+    const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
-    const wanted = await wantedRevisions.of(target, repositories, objects);
-    const lost = settings.allowOutOfBand ? [] : lostRevisions(settings.name, present, repositories, wanted.revisions);
-    const kept = new Set(lost.map(packageKey));
-    const revisions = [...wanted.revisions.filter((revision) => !kept.has(packageKey(revision))), ...lost];
-    const result = desired(settings, revisions, present, unreadable);
+    const wanted = await wantedRevisions.of(target, repositories, objects, folders);
+    const result = desired(settings, wanted.revisions, present, unreadable);
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
       commit = await branch.commit(head.oid, result.edits, result.message, author, signal);
       events.tell(target, 'Normal', 'Delivered', describeDelivery(commit, result), 'commit');
     }
-    const refused = [...wanted.refused, ...result.refused];
-    for (const refusal of refused)
-      events.tell(target, 'Warning', 'Refused', `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
-    events.forget(keyOf(target), new Set(['commit', ...refused.map(packageKey)]));
-    return reportOf(target.status, { result, wanted, refused, unreadable, commit, head: head.oid });
+    for (const refusal of result.refused) {
+      if (refusal.reason === 'Unverified') continue;
+      const reason = isAlert(refusal) ? 'Held' : 'Refused';
+      events.tell(target, 'Warning', reason, `${packageKey(refusal)}: ${refusal.message}`, packageKey(refusal));
+    }
+    events.forget(keyOf(target), new Set(['commit', ...result.refused.map(packageKey)]));
+    return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
   }
 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
@@ -167,18 +170,4 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const digest = createHash('sha256').update(`${namespace}/${name} ${spec.git.repo}`).digest('hex').slice(0, 8);
     return join(dataFolder, 'targets', `${name}-${digest}.git`);
   }
-}
-
-/** Repositories that this target has folders of in the branch, and that cannot say at present what should be in them. */
-function unreadableOwners(
-  target: string,
-  present: ReadonlyMap<string, PresentFile>,
-  readable: ReadonlySet<string>,
-): Set<string> {
-  const unreadable = new Set<string>();
-  for (const { data } of present.values()) {
-    const owner = data === undefined ? undefined : readOwner(data);
-    if (owner?.target === target && !readable.has(owner.repository)) unreadable.add(owner.repository);
-  }
-  return unreadable;
 }

@@ -1,8 +1,10 @@
 import type { Desired } from '../../src/delivery/desired.ts';
-import { type PackageRefusal, packageKey } from '../../src/delivery/select-revisions.ts';
+import type { FolderOwner } from '../../src/delivery/kustomization.ts';
+import { compareText } from '../../src/delivery/path-rules.ts';
+import { isAlert, type PackageRefusal, packageKey } from '../../src/delivery/select-revisions.ts';
 import { readMessage } from '../../src/delivery/trailers.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import { setCondition } from '../../src/resource/condition.ts';
+import { type Condition, findCondition, setCondition } from '../../src/resource/condition.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import { sameValue } from '../../src/resource/same-value.ts';
 import type { Wanted } from './wanted-revisions.ts';
@@ -15,12 +17,18 @@ export interface DeliveryReport {
   readonly message: string;
   readonly packages?: TargetStatus['packages'];
   readonly lastCommit?: string | undefined;
+  /** Packages that stay as they are because a revision does not count; undefined if that was not looked at. */
+  readonly held?: readonly string[];
 }
+
+/** Condition of a target that is there once a package was held. */
+const HELD = 'Held';
 
 export interface DeliveryOutcome {
   readonly result: Desired;
   readonly wanted: Wanted;
-  readonly refused: readonly PackageRefusal[];
+  /** Folders that the target wrote before. */
+  readonly folders: readonly FolderOwner[];
   /** Repositories with folders in the branch, of which nothing is known at present. */
   readonly unreadable: ReadonlySet<string>;
   /** The new commit; undefined if the branch held everything. */
@@ -32,23 +40,52 @@ export interface DeliveryOutcome {
 const LONGEST_MESSAGE = 2000;
 
 export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutcome): DeliveryReport {
-  const { result, wanted, refused, unreadable, commit, head } = outcome;
-  const packages = result.packages.map(({ repository, package: path, revision }) => {
+  const { result, wanted, unreadable, commit, head } = outcome;
+  const delivered = result.packages.map(({ repository, package: path, revision }) => {
     const row = wanted.rows.get(packageKey({ repository, package: path }));
     return { repository, package: path, revision, commit: row?.commit ?? '', tree: row?.tip.tree ?? '' };
   });
+  const packages = [...delivered, ...stillThere(before, outcome)].sort((a, b) =>
+    compareText(packageKey(a), packageKey(b)),
+  );
   // After a crash between a commit and its report the branch holds everything, at its head.
   const isKnown = before?.lastCommit !== undefined && sameValue(packages, before.packages);
-  const common = { packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) };
+  const common = {
+    ...{ packages, lastCommit: commit ?? (isKnown ? before.lastCommit : head) },
+    held: result.refused.filter(isAlert).map(describe),
+  };
   if (result.pruneHeld.length > 0) {
     const message = `no package is selected any more; set spec.allowPrune: true to remove ${result.pruneHeld.join(', ')}`;
     return { ...common, reason: 'PruneHeld', message: cut(message) };
   }
-  const summary = `${packages.length} ${packages.length === 1 ? 'package is' : 'packages are'} delivered`;
-  const problems = refused.map((refusal) => `${packageKey(refusal)}: ${refusal.reason}: ${refusal.message}`);
+  const summary = `${delivered.length} ${delivered.length === 1 ? 'package is' : 'packages are'} delivered`;
+  const problems = result.refused.filter(({ reason }) => reason !== 'Unverified').map(describe);
   for (const name of unreadable) problems.push(`repository ${name} is not known or not ready, so its folders stay`);
-  if (problems.length === 0) return { ...common, reason: 'Delivered', message: summary };
-  return { ...common, reason: 'Partial', message: cut(`${summary}; ${problems.join('; ')}`) };
+  if (problems.length > 0) return { ...common, reason: 'Partial', message: cut(`${summary}; ${problems.join('; ')}`) };
+  const waiting = result.refused.length;
+  const more = waiting === 0 ? '' : `; ${waiting} ${waiting === 1 ? 'waits' : 'wait'} for the check of signatures`;
+  return { ...common, reason: 'Delivered', message: `${summary}${more}` };
+}
+
+/** Packages of which the branch holds what was delivered before, though not what was published last, or no published revision. */
+function stillThere(
+  before: TargetStatus | undefined,
+  { result, folders }: DeliveryOutcome,
+): NonNullable<TargetStatus['packages']> {
+  const folderOf = new Map(folders.map((folder) => [packageKey(folder), folder]));
+  return result.refused.flatMap((refusal) => {
+    const key = packageKey(refusal);
+    const { repository, package: path } = refusal;
+    const known = before?.packages?.find((one) => packageKey(one) === key);
+    // A folder that somebody took away was delivered all the same.
+    const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
+    if (revision === undefined) return [];
+    return known?.revision === revision ? known : { repository, package: path, revision, commit: '', tree: '' };
+  });
+}
+
+function describe(refusal: PackageRefusal): string {
+  return `${packageKey(refusal)}: ${refusal.reason}: ${refusal.message}`;
 }
 
 /** What a commit did, for an event. */
@@ -62,17 +99,33 @@ export function describeDelivery(commit: Oid, { packages, message }: Desired): s
 export function statusAfter(target: DeliveryTarget, report: DeliveryReport, now: number): TargetStatus | undefined {
   const { generation } = target.metadata;
   const observed = generation === undefined ? {} : { observedGeneration: generation };
-  const { reason, message, packages, lastCommit } = report;
+  const { reason, message, packages, lastCommit, held } = report;
   const isReady = reason === 'Delivered' ? ('True' as const) : ('False' as const);
   const ready = { type: 'Ready', status: isReady, reason, message, ...observed };
   const status = {
     ...target.status,
     ...observed,
-    conditions: [...setCondition(target.status?.conditions, ready, now)],
+    conditions: [...withHeld(setCondition(target.status?.conditions, ready, now), held, observed, now)],
     ...(packages === undefined ? {} : { packages }),
     ...(lastCommit === undefined ? {} : { lastCommit }),
   };
   return sameValue(status, target.status) ? undefined : status;
+}
+
+/** An alert: publications that do not count keep packages at what was delivered before. */
+function withHeld(
+  conditions: readonly Condition[],
+  held: readonly string[] | undefined,
+  observed: { readonly observedGeneration?: number },
+  now: number,
+): readonly Condition[] {
+  const isNews = held !== undefined && (held.length > 0 || findCondition(conditions, HELD) !== undefined);
+  if (!isNews) return conditions;
+  const next =
+    held.length > 0
+      ? { status: 'True' as const, reason: 'TrustMissing', message: cut(held.join('; ')) }
+      : { status: 'False' as const, reason: 'Trusted', message: 'every publication that the target selects counts' };
+  return setCondition(conditions, { type: HELD, ...next, ...observed }, now);
 }
 
 function cut(text: string): string {

@@ -1,32 +1,37 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
+import type { FolderOwner } from '../../src/delivery/kustomization.ts';
 import { type ManifestsOutcome, manifestsOf } from '../../src/delivery/manifests.ts';
 import type { Refusal } from '../../src/delivery/refusal.ts';
-import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/select-revisions.ts';
+import {
+  type DeliveredRevision,
+  type PackageRefusal,
+  type PublishedRevision,
+  packageKey,
+  selectRevisions,
+} from '../../src/delivery/select-revisions.ts';
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import { publishedRecordOf } from '../../src/package/commit-message.ts';
+import type { RevisionKey } from '../../src/package/identity.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { wasDeleted } from './deletion-proof.ts';
 
 export interface Wanted {
-  /** What the target shall hold. Packages that have no revision to deliver are among them, refused, so that their folders stay. */
+  /** What the target shall hold. Packages that are held are among them, refused, so that their folders stay. */
   readonly revisions: readonly DesiredRevision[];
-  /** Revisions in whose place a lower one is delivered. */
-  readonly refused: readonly PackageRefusal[];
-  /** The rows of `revisions`, by package. */
+  /** Packages whose folders stay as they are, and why. */
+  readonly held: readonly PackageRefusal[];
+  /** The rows of `revisions` that are delivered, by package. */
   readonly rows: ReadonlyMap<string, PackageRevision>;
 }
 
-interface Choice {
-  readonly repository: string;
-  readonly package: string;
-  readonly revision: number;
-  readonly outOfBand?: string;
+interface Choice extends PublishedRevision {
   readonly row: PackageRevision;
 }
 
@@ -43,22 +48,38 @@ interface Built {
 export class WantedRevisions {
   readonly #built = new Map<Oid, Built>();
 
+  /** `folders` are those that the target wrote. */
   async of(
-    { spec }: DeliveryTarget,
+    { spec, status }: DeliveryTarget,
     repositories: readonly PackageRepository[],
     objects: readonly Repository[],
+    folders: readonly FolderOwner[],
   ): Promise<Wanted> {
+    const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
     const objectOf = new Map(objects.map((object) => [object.metadata.name, object]));
-    const inSelector = ({ key: { repository, package: path } }: PackageRevision) =>
-      (spec.selector.repositories?.includes(repository) ?? true) && (spec.selector.packages?.includes(path) ?? true);
-    const isSelected = ({ row }: Choice) => selects(spec.selector, row, objectOf.get(row.key.repository));
+    const { packageSelector, ...nameSelector } = spec.selector;
+    const mayHold = (key: RevisionKey) => selects(nameSelector, { key }, objectOf.get(key.repository));
+    const isSelected = ({ row }: Choice) => {
+      if (packageSelector === undefined) return true;
+      const repository = byName.get(row.key.repository);
+      if (repository === undefined || !areLabelsKnown(row, repository)) return undefined;
+      return selects(spec.selector, row, objectOf.get(row.key.repository));
+    };
     const candidates = repositories.flatMap(({ index }) =>
       Array.from(index.all())
-        .filter((row) => isPublished(row) && row.revision > 0 && inSelector(row))
+        .filter((row) => isPublished(row) && row.revision > 0 && mayHold(row.key))
         .map(choiceOf),
     );
-    const { chosen, refused } = selectRevisions(spec, candidates, isSelected);
-    const byName = new Map(repositories.map((repository) => [repository.repository, repository]));
+    const delivered = deliveredBefore(folders, status?.packages ?? []);
+    for (const [key, { repository, package: path }] of delivered) {
+      const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
+      if (!isKnown) delivered.delete(key);
+    }
+    const deleted = await deletedOf(delivered, byName, status?.packages ?? []);
+    const { chosen, held } = selectRevisions(spec, candidates, {
+      ...{ delivered, isSelected },
+      isDeleted: (revision) => deleted.has(packageKey(revision)),
+    });
     const revisions: DesiredRevision[] = [];
     const rows = new Map<string, PackageRevision>();
     for (const choice of chosen) {
@@ -67,17 +88,10 @@ export class WantedRevisions {
       if (repository === undefined) continue;
       const { outcome, content } = await this.#build(choice.row, repository);
       const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, content);
-      revisions.push(delivered(choice, repository, refused === undefined ? outcome : { refused }));
+      revisions.push(toDeliver(choice, repository, refused === undefined ? outcome : { refused }));
     }
-    const instead: PackageRefusal[] = [];
-    for (const refusal of refused) {
-      const repository = byName.get(refusal.repository);
-      const ofPackage = candidates.filter((candidate) => packageKey(candidate) === packageKey(refusal));
-      const [highest] = ofPackage.sort((a, b) => b.revision - a.revision);
-      if (rows.has(packageKey(refusal)) || highest === undefined || repository === undefined) instead.push(refusal);
-      else revisions.push(delivered(highest, repository, { refused: refusal }));
-    }
-    return { revisions, refused: instead, rows };
+    for (const refused of held) revisions.push(toHold(refused));
+    return { revisions, held, rows };
   }
 
   async #build(row: PackageRevision, repository: PackageRepository): Promise<Built> {
@@ -109,19 +123,73 @@ function refuseChanged(row: PackageRevision, content: string | undefined): Refus
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
 
+/** False if labels that the revision has or had are in a record that does not count, or was removed. */
+function areLabelsKnown(
+  { path, key, record, recordDistrust, tip }: PackageRevision,
+  { trust }: PackageRepository,
+): boolean {
+  if (recordDistrust !== undefined) return false;
+  if (record !== undefined) return true;
+  const mark = trust.mark({ package: path, workspace: key.workspace });
+  return mark === undefined || mark.sequence <= (tip.facts.statement?.statement.sequence ?? mark.sequence);
+}
+
+/** By package: what the branch says, or where somebody took the folder away, the status. */
+function deliveredBefore(
+  folders: readonly FolderOwner[],
+  packages: NonNullable<NonNullable<DeliveryTarget['status']>['packages']>,
+): Map<string, DeliveredRevision> {
+  const delivered = new Map<string, DeliveredRevision>();
+  for (const { repository, package: path, revision } of packages)
+    delivered.set(packageKey({ repository, package: path }), { repository, package: path, revision, hasFolder: false });
+  for (const { repository, package: path, revision } of folders) {
+    const common = { repository, package: path, hasFolder: true };
+    delivered.set(packageKey(common), revision === undefined ? common : { ...common, revision });
+  }
+  return delivered;
+}
+
+/** Keys of the packages whose delivered revision is gone because it was deleted through Sluice. */
+async function deletedOf(
+  delivered: ReadonlyMap<string, DeliveredRevision>,
+  repositories: ReadonlyMap<string, PackageRepository>,
+  packages: NonNullable<NonNullable<DeliveryTarget['status']>['packages']>,
+): Promise<Set<string>> {
+  const commits = new Map(packages.map((one) => [`${packageKey(one)} ${one.revision}`, one.commit]));
+  const deleted = new Set<string>();
+  for (const [key, { repository: name, package: path, revision }] of delivered) {
+    const repository = repositories.get(name);
+    if (repository === undefined || revision === undefined) continue;
+    if (repository.index.ofPackage(path).some((row) => row.revision === revision)) continue;
+    const commit = commits.get(`${key} ${revision}`);
+    if (await wasDeleted(repository, { package: path, revision }, commit === '' ? undefined : commit)) deleted.add(key);
+  }
+  return deleted;
+}
+
 function choiceOf(row: PackageRevision): Choice {
   const { key, revision, outOfBand } = row;
   const common = { repository: key.repository, package: key.package, revision, row };
-  return outOfBand === undefined ? common : { ...common, outOfBand: outOfBand.message };
+  return outOfBand === undefined ? common : { ...common, outOfBand };
 }
 
-function delivered(
-  { row, ...choice }: Choice,
+function toDeliver(
+  { row, outOfBand, ...choice }: Choice,
   repository: PackageRepository,
   built: ManifestsOutcome,
 ): DesiredRevision {
   const { commit, tip } = row;
-  return { ...choice, sourceCommit: commit, sourceTree: tip.tree ?? '', gates: verdictsOf(row, repository), built };
+  return {
+    ...choice,
+    ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
+    ...{ sourceCommit: commit, sourceTree: tip.tree ?? '', gates: verdictsOf(row, repository), built },
+  };
+}
+
+/** Only that the folder stays is of interest. */
+function toHold({ repository, package: path, revision = 0, reason, message }: PackageRefusal): DesiredRevision {
+  const nothing = { sourceCommit: '', sourceTree: '', gates: [] };
+  return { repository, package: path, revision, ...nothing, built: { refused: { reason, message } } };
 }
 
 /** The gates of the Kptfile and of policies, with what the approval says of them. */

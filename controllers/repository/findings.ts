@@ -3,24 +3,29 @@ import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
-import { deletionProposedRef, type RepositoryLayout, recordRef } from '../../src/package/layout.ts';
+import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../../src/package/package-revision.ts';
+import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 
 /** Commits that are read to find out whether a draft was rewritten or only moved on. */
 const MAX_WALK = 500;
 
+/** Commits on the line of the main branch that are read to find out whether it was rewritten or only moved on. */
+const MAX_MAIN_WALK = 100_000;
+/** Revisions that lose their trust together and have findings of their own. More of them are one about the repository. */
+const MAX_TRUST_FINDINGS = 10;
+
+interface Examined {
+  readonly git: GitRepository;
+  readonly layout: RepositoryLayout;
+  readonly trust: { readonly repository: string };
+}
+
 /**
  * What the kernel says to changes of revisions that were found in the repository and not made by this process. The main branch
- * is left out: the index flags packages on it that differ from what was published.
+ * has a finding of its own, see `mainFinding`; the index flags packages on it that differ from what was published.
  */
-export async function findingsOf(
-  repository: {
-    readonly git: GitRepository;
-    readonly layout: RepositoryLayout;
-    readonly trust: { readonly repository: string };
-  },
-  changes: readonly IndexChange[],
-): Promise<Finding[]> {
+export async function findingsOf(repository: Examined, changes: readonly IndexChange[]): Promise<Finding[]> {
   const { git, layout, trust } = repository;
   const rows = changes.flatMap(({ before, after }) => [before, after].filter((row) => row !== undefined));
   const descents = new Map<string, boolean | undefined>();
@@ -46,7 +51,75 @@ export async function findingsOf(
     layout,
     knowledge,
   );
-  return found.filter((finding) => !finding.inBand || TOLD.has(finding.kind));
+  const told = found.filter((finding) => !finding.inBand || TOLD.has(finding.kind));
+  const explained = told.flatMap((finding): Finding[] => {
+    const { kind, ref, after, reason } = finding;
+    const distrust = kind === 'RecordChanged' ? known.distrustedRecords.get(`${ref} ${after}`) : undefined;
+    // What is not verified yet is not known to be wrong.
+    if (reason === 'Unverified' || distrust?.reason === 'Unverified') return [];
+    if (distrust === undefined) return [finding];
+    const what = `${finding.package}/${finding.workspace}`;
+    const message = `the record of ${what} does not count (${distrust.reason}): ${distrust.message}; affirm the conditions of its gates`;
+    return [{ ...finding, message }];
+  });
+  return [...explained, ...trustFindings(changes, layout)];
+}
+
+/**
+ * A main branch that was rewritten: one finding for the repository, however many packages are on it. Undefined if its head before is
+ * on the first-parent line of the one after, whoever moved it.
+ */
+export async function mainFinding(
+  { git, layout }: Examined,
+  before: Oid | undefined,
+  after: Oid | undefined,
+): Promise<Finding | undefined> {
+  if (before === undefined || after === undefined || before === after) return undefined;
+  if ((await isOnLine(git, before, after)) !== false) return undefined;
+  const ref = mainRef(layout);
+  const nothing: Knowledge = {
+    publication: () => undefined,
+    distrust: () => undefined,
+    isAncestor: () => undefined,
+    trustedRecord: () => false,
+    mainCommits: () => undefined,
+    decided: () => false,
+  };
+  return classify(new Map([[ref, before]]), new Map([[ref, after]]), layout, nothing)[0];
+}
+
+/** Publications and records that do not count any more though nothing moved in the repository. */
+function trustFindings(changes: readonly IndexChange[], layout: RepositoryLayout): Finding[] {
+  const found = changes.flatMap(({ before, after }): Finding[] => {
+    if (before === undefined || after === undefined || isPlaceholder(after)) return [];
+    const isSameTag = before.refOid === after.refOid && before.ref === after.ref;
+    const isSameRecord = before.recordOid === after.recordOid;
+    const { outOfBand, recordDistrust } = after;
+    const tag =
+      isSameTag && before.outOfBand === undefined && outOfBand?.reason !== 'Unverified' ? outOfBand : undefined;
+    const hadRecord = before.recordDistrust === undefined && before.record !== undefined;
+    const record = isSameRecord && hadRecord && recordDistrust?.reason !== 'Unverified' ? recordDistrust : undefined;
+    const flaw = tag ?? record;
+    if (flaw === undefined) return [];
+    const what = tag === undefined ? 'record' : 'publication';
+    const { package: packageName, workspace } = after.key;
+    return [
+      {
+        ...{ kind: 'TrustLost', ref: after.ref, package: packageName, workspace, inBand: false },
+        ...{ before: before.refOid, after: after.refOid },
+        message: `the ${what} of ${after.name} does not count any more (${flaw.reason}): ${flaw.message}`,
+      },
+    ];
+  });
+  const [first] = found;
+  if (first === undefined || found.length <= MAX_TRUST_FINDINGS) return found;
+  const message = `${found.length} publications and records do not count any more, for example: ${first.message}`;
+  return [
+    {
+      ...{ kind: 'TrustLost', ref: mainRef(layout), package: undefined, inBand: false },
+      ...{ before: undefined, after: undefined, message },
+    },
+  ];
 }
 
 /** What is asked about rows, so that thousands of them that were pushed together are looked through once. */
@@ -54,14 +127,21 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
   const atRef = new Map<string, PackageRevision>();
   const trustedRecords = new Set<string>();
   const decided = new Set<string>();
+  const distrustedRecords = new Map<string, Distrust>();
   for (const row of rows) {
     const ref = `${row.ref} ${row.refOid}`;
     if (!atRef.has(ref)) atRef.set(ref, row);
     if (row.recordOid !== undefined && row.record !== undefined)
       trustedRecords.add(`${recordRef(layout, row.path, row.key.workspace)} ${row.recordOid}`);
     if (isDecided(row)) decided.add(ref);
+    const { recordOid, recordDistrust } = row;
+    if (recordOid !== undefined && recordDistrust !== undefined)
+      distrustedRecords.set(`${recordRef(layout, row.path, row.key.workspace)} ${recordOid}`, recordDistrust);
   }
-  return { atRef, trustedRecords, decided };
+  // A record that counts for its own revision and was copied to another one does not count there.
+  for (const row of rows)
+    if (row.recordOid !== undefined && row.record === undefined) trustedRecords.delete(row.recordOid);
+  return { atRef, trustedRecords, decided, distrustedRecords };
 }
 
 /** In order, and still news to those who work on the revision. */
@@ -100,6 +180,23 @@ function publicationOf(row: PackageRevision | undefined, repository: string): Pu
 /** What the index says of a publication whose own words are in order. */
 function distrustOf(row: PackageRevision | undefined): ReturnType<Knowledge['distrust']> {
   return row?.outOfBand as ReturnType<Knowledge['distrust']>;
+}
+
+/** Whether a commit is on the first-parent line of another; undefined if the line is too long to walk. */
+async function isOnLine(git: GitRepository, older: Oid, newer: Oid): Promise<boolean | undefined> {
+  let next: Oid | undefined = newer;
+  for (let read = 0; next !== undefined; read += 1) {
+    if (next === older) return true;
+    if (read >= MAX_MAIN_WALK) return undefined;
+    try {
+      next = (await git.readCommit(next)).parents[0];
+    } catch (error) {
+      // The history is cut off here.
+      if (isSluiceError(error, 'NotFound')) return undefined;
+      throw error;
+    }
+  }
+  return false;
 }
 
 /** Whether a commit reaches another; undefined if the way is too long to walk. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../src/foundation/clock.ts';
+import type { Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
@@ -7,7 +8,7 @@ import type { RevisionStore } from '../../src/package/revision-store.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/repository.ts';
 import { signingSecret } from '../signing.ts';
 import { elapsed } from './elapsed.ts';
-import { findingsOf } from './findings.ts';
+import { findingsOf, mainFinding } from './findings.ts';
 import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';
 import type { SyncRequest, SyncScope } from './sync-requests.ts';
@@ -41,9 +42,13 @@ export class OpenRepository {
   /** What somebody outside asked for and was not done yet. */
   #requested: SyncScope | undefined;
   #webhookAt: number | undefined;
+  /** Where the main branch was at the last look. */
+  #mainHead: Oid | undefined;
 
   private constructor(object: Repository, repository: PackageRepository, options: OpenRepositoryOptions) {
     this.repository = repository;
+    // Of an earlier process, where the branch was rewritten since.
+    this.#mainHead = repository.index.leftBehind ?? repository.index.mainHead;
     this.#options = options;
     this.#wanted = wantedOf(object);
     this.#pace = new PollPace(options.intervals, options.random);
@@ -109,7 +114,19 @@ export class OpenRepository {
     this.#requested = undefined;
     this.#pause = this.#pace.next(changes.length > 0, isPoll);
     this.#noteObject(object);
-    return changes.length === 0 ? [] : findingsOf(this.repository, changes);
+    const main = await this.#lookAtMain();
+    const findings = changes.length === 0 ? [] : await findingsOf(this.repository, changes);
+    return main === undefined ? findings : [main, ...findings];
+  }
+
+  /** What became of the main branch since the last look, also of this process's own doing. */
+  async #lookAtMain(): Promise<Finding | undefined> {
+    const before = this.#mainHead;
+    const { mainHead } = this.repository.index;
+    if (mainHead === undefined || mainHead === before) return undefined;
+    const finding = await mainFinding(this.repository, before, mainHead);
+    this.#mainHead = mainHead;
+    return finding;
   }
 
   /** Writes the index cache, if it has changed and the last write is long enough ago. */

@@ -13,6 +13,7 @@ import { secretKind } from '../../src/resource/kinds/secret.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { startGitServer } from '../../test/support/git/git-server.ts';
 import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
+import { newServerTrust } from '../../test/support/trust.ts';
 import { SYNC_ANNOTATION } from './open-repository.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
@@ -238,6 +239,84 @@ describe('repository controller', () => {
     expect(await world.events(third)).toEqual([
       `ProposedPushed: the proposed revision third/w1 was changed to ${pushed} by a plain push: it is not what was proposed`,
     ]);
+  });
+
+  test('a main branch that was rewritten is one finding about the repository', async () => {
+    const repo = await world.bare('apps');
+    const start = await world.push(repo, { 'one/Kptfile': KPTFILE, 'two/Kptfile': KPTFILE, 'three/Kptfile': KPTFILE });
+    const head = await world.push(repo, { 'one/x.yaml': 'a: 1\n', 'two/x.yaml': 'a: 1\n', 'three/x.yaml': 'a: 1\n' });
+    await create('apps', { repo });
+    await reconcile('apps');
+    const { git } = world.store.repository('apps');
+    await git.transaction([{ type: 'update', ref: 'refs/heads/main', old: head, new: start }]);
+    clock.advance(1000);
+    await reconcile('apps');
+    expect(await world.events('apps')).toEqual([
+      `MainMoved: refs/heads/main is at ${start} and was rewritten: ${head} is not on its line any more`,
+    ]);
+    // Whoever moves it on rewrites nothing.
+    await world.push(repo, { 'one/y.yaml': 'a: 1\n' });
+    clock.advance(1000);
+    await reconcile('apps');
+    const { items } = await world.client.list(eventKind);
+    expect(items.map(({ reason }) => reason)).toEqual(['MainMoved']);
+  });
+
+  test('a record that does not count is told on its revision, with what to do', async () => {
+    const repo = await world.bare('apps');
+    await create('apps', { repo });
+    await reconcile('apps');
+    const { name } = await world.draft('apps/app/w1');
+    const { name: other } = await world.draft('apps/other/w1');
+    const { git } = world.store.repository('apps');
+    const [record, foreign] = await Promise.all(
+      ['app', 'other'].map((path) => git.resolveRef(`refs/sluice/records/${path}/w1`)),
+    );
+    if (record === undefined || foreign === undefined) throw new Error('no record');
+    await git.transaction([
+      { type: 'update', ref: 'refs/sluice/records/app/w1', old: record, new: foreign },
+      { type: 'delete', ref: 'refs/sluice/records/other/w1', old: foreign },
+    ]);
+    clock.advance(1000);
+    await reconcile('apps');
+    expect(await world.events(name)).toEqual([
+      'RecordChanged: the record of app/w1 does not count (OtherRevision): its statement was made for other/w1; affirm the conditions of its gates',
+    ]);
+    expect(await world.events(other)).toEqual([
+      'RecordRemoved: the record of other/w1 was removed by a push; its verdicts do not count any more',
+    ]);
+    const { status } = await world.client.get(packageRevisionKind, { name });
+    expect(status?.recordDistrust).toEqual({
+      reason: 'OtherRevision',
+      message: 'its statement was made for other/w1',
+    });
+  });
+
+  test.each([
+    [2, 'app'],
+    [12, 'apps'],
+  ])('%i publications that lose their trust together are told', async (count, about) => {
+    const server = newServerTrust();
+    await using own = await fixture(clock, server);
+    const repo = await own.bare('apps');
+    await own.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo } } });
+    const look = repositoryControllerOf(own, { trust: server });
+    await look.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+    for (let number = 1; number <= count; number += 1)
+      await own.publish((await own.draft(`apps/app${number}/w1`)).name);
+    const { ledger } = server;
+    for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHead: undefined });
+    for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
+    clock.advance(1000);
+    await look.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+    const [first] = await own.events(about === 'apps' ? 'apps' : 'apps.app1.w1');
+    const { items } = await own.client.list(eventKind);
+    expect(items.map(({ reason }) => reason)).toEqual(
+      Array.from({ length: count > 10 ? 1 : count }, () => 'TrustLost'),
+    );
+    expect(first).toContain('the publication of apps.app1.w1 does not count any more (RevokedKey)');
+    const { status } = await own.client.get(packageRevisionKind, { name: 'apps.app1.w1' });
+    expect(status?.outOfBand?.reason).toBe('RevokedKey');
   });
 
   test('what another process did by the kernel is no news', async () => {

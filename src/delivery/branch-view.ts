@@ -12,7 +12,7 @@ export interface PresentFile {
 export class BranchView {
   readonly #present: ReadonlyMap<string, PresentFile>;
   readonly #sorted: readonly string[];
-  readonly #owners = new Map<string, FolderOwner>();
+  readonly #owners: ReadonlyMap<string, FolderOwner>;
   readonly #directory: string;
   readonly #target: string;
   readonly #unreadable: ReadonlySet<string>;
@@ -28,14 +28,7 @@ export class BranchView {
     this.#target = target;
     this.#unreadable = unreadable;
     this.#sorted = [...present.keys()].sort(compareText);
-    for (const path of this.#sorted) {
-      const { data } = present.get(path) ?? {};
-      if (data === undefined || !path.endsWith(`/${KUSTOMIZATION}`)) continue;
-      const folder = parentOf(path);
-      const owner = readOwner(data);
-      // A mark must fit its place: a folder that somebody copied is not Sluice's.
-      if (owner !== undefined && folder === joinPath(directory, owner.package)) this.#owners.set(folder, owner);
-    }
+    this.#owners = ownersIn(present, directory);
   }
 
   /** The folders that this target wrote and may change now, in order. */
@@ -112,6 +105,19 @@ export class BranchView {
     }
     for (let path = this.#sorted[low]; path?.startsWith(prefix); path = this.#sorted[++low]) yield path;
   }
+}
+
+/** The folders below a target's directory that a target wrote, by path in order. */
+export function ownersIn(present: ReadonlyMap<string, PresentFile>, directory: string): Map<string, FolderOwner> {
+  const owners = new Map<string, FolderOwner>();
+  for (const [path, { data }] of [...present].sort(([a], [b]) => compareText(a, b))) {
+    if (data === undefined || !path.endsWith(`/${KUSTOMIZATION}`)) continue;
+    const folder = parentOf(path);
+    const owner = readOwner(data);
+    // A mark must fit its place: a folder that somebody copied is not Sluice's.
+    if (owner !== undefined && folder === joinPath(directory, owner.package)) owners.set(folder, owner);
+  }
+  return owners;
 }
 
 function parentOf(path: string): string {

@@ -10,7 +10,9 @@ export type RefusalReason =
   | 'OwnBuildFile'
   | 'PinnedRevisionMissing'
   | 'TooLarge'
-  | 'UnencryptedSecret';
+  | 'TrustLost'
+  | 'UnencryptedSecret'
+  | 'Unverified';
 
 export interface Refusal {
   readonly reason: RefusalReason;

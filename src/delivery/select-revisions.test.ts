@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest';
 import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { settingsOf, type TargetSettings } from './delivery-target.ts';
-import { type PublishedRevision, selectRevisions } from './select-revisions.ts';
+import {
+  type DeliveredRevision,
+  isAlert,
+  type PackageRefusal,
+  type PublishedRevision,
+  packageKey,
+  type SelectionFacts,
+  selectRevisions,
+} from './select-revisions.ts';
 import { readMessage, writeMessage } from './trailers.ts';
 
 function target(more: object = {}, metadata: { name: string; namespace?: string } = { name: 'edge' }): TargetSettings {
@@ -16,11 +24,31 @@ function revision(path: string, number: number, more: Partial<PublishedRevision>
 function choose(
   revisions: readonly PublishedRevision[],
   to = target(),
-  isSelected: (revision: PublishedRevision) => boolean = () => true,
-): unknown {
-  const { chosen, refused } = selectRevisions(to, revisions, isSelected);
-  return [chosen.map((item) => `${item.repository}/${item.package} v${item.revision}`), refused];
+  { delivered = [], ...facts }: Facts = {},
+): [string[], PackageRefusal[]] {
+  const { chosen, held } = selectRevisions(to, revisions, {
+    delivered: new Map(delivered.map((one) => [packageKey(one), one])),
+    isSelected: () => true,
+    isDeleted: () => false,
+    ...facts,
+  });
+  return [chosen.map((item) => `${item.repository}/${item.package} v${item.revision}`), [...held]];
 }
+
+interface Facts extends Partial<Omit<SelectionFacts<PublishedRevision>, 'delivered'>> {
+  readonly delivered?: readonly DeliveredRevision[];
+}
+
+const PUSHED = { outOfBand: { reason: 'NotAnApproval', message: 'pushed' } };
+const REVOKED = { outOfBand: { reason: 'RevokedKey', message: 'revoked' } };
+const UNVERIFIED = { outOfBand: { reason: 'Unverified', message: 'not verified yet' } };
+
+function folder(path: string, number: number, more: Partial<DeliveredRevision> = {}): DeliveredRevision {
+  return { repository: 'packages', package: path, revision: number, hasFolder: true, ...more };
+}
+
+const held = (reason: string, revision: number, message: string) =>
+  expect.objectContaining({ reason, revision, message: expect.stringContaining(message) });
 
 test('the highest revision of each package, in order', () => {
   const revisions = [revision('b', 9), revision('b', 10), revision('a', 1), revision('a', 1, { repository: 'x' })];
@@ -29,12 +57,9 @@ test('the highest revision of each package, in order', () => {
 });
 
 test('whether a package is selected is asked for the revision that would be delivered', () => {
-  const revisions = [revision('a', 1), revision('a', 2), revision('b', 2), revision('b', 3, { outOfBand: 'pushed' })];
-  expect(choose(revisions, target(), (item) => item.revision === 2)).toEqual([
-    ['packages/a v2', 'packages/b v2'],
-    [expect.objectContaining({ package: 'b', revision: 3 })],
-  ]);
-  expect(choose(revisions, target(), (item) => item.revision !== 2)).toEqual([[], []]);
+  const revisions = [revision('a', 1), revision('a', 2)];
+  expect(choose(revisions, target(), { isSelected: (item) => item.revision === 2 })).toEqual([['packages/a v2'], []]);
+  expect(choose(revisions, target(), { isSelected: (item) => item.revision !== 2 })).toEqual([[], []]);
 });
 
 const pin = (number: number): object => ({ repository: 'packages', package: 'a', revision: number });
@@ -55,25 +80,72 @@ test('a pinned revision and no other', () => {
       }),
     ],
   ]);
+  expect(choose(revisions, target({ pins: [pin(1)] }), { delivered: [folder('a', 2)] })[0]).toContain('packages/a v1');
+  const lost = { delivered: [folder('a', 3)] };
+  expect(choose(revisions, target({ pins: [pin(1)] }), lost)[0]).toContain('packages/a v1');
 });
 
-test('what came past the gates is passed over and told, unless allowed', () => {
-  const revisions = [revision('a', 1), revision('a', 2, { outOfBand: 'pushed' })];
-  expect(choose(revisions)).toEqual([
-    ['packages/a v1'],
+test('a newer publication that does not count holds what was delivered, and lets nothing else through', () => {
+  const revisions = [revision('a', 1), revision('a', 2), revision('a', 3, PUSHED)];
+  expect(choose(revisions, target(), { delivered: [folder('a', 1)] })).toEqual([
+    [],
     [
       expect.objectContaining({
-        revision: 2,
+        revision: 3,
         reason: 'OutOfBand',
         message:
-          'v2 did not come through the gates (pushed) and the target does not allow that; v1 is delivered instead',
+          'v3 did not come through the gates (NotAnApproval: pushed) and the target does not allow that; v1 stays delivered',
       }),
     ],
   ]);
-  expect(choose(revisions, target({ allowOutOfBand: true }))).toEqual([['packages/a v2'], []]);
-  expect(choose(revisions, target({ pins: [pin(2)] }))).toEqual([
+  expect(choose(revisions)).toEqual([[], [held('OutOfBand', 3, 'nothing is delivered')]]);
+  expect(choose(revisions, target({ allowOutOfBand: true }))).toEqual([['packages/a v3'], []]);
+  expect(choose(revisions, target({ pins: [pin(3)] }))).toEqual([[], [held('OutOfBand', 3, 'nothing is delivered')]]);
+});
+
+test('a delivered revision that loses its trust stays, and no older one takes its place', () => {
+  const revisions = [revision('a', 1), revision('a', 2, REVOKED)];
+  const facts = { delivered: [folder('a', 2)] };
+  const lost = held('TrustLost', 2, 'v2 was delivered and does not count any more (RevokedKey: revoked); v2 stays');
+  expect(choose(revisions, target(), facts)).toEqual([[], [lost]]);
+  // What does not count must not take the package off the target by its labels.
+  const byLabel = { ...facts, isSelected: ({ revision: number }: PublishedRevision) => number === 1 };
+  expect(choose(revisions, target(), byLabel)).toEqual([[], [lost]]);
+  expect(choose([revision('a', 3), ...revisions], target(), facts)).toEqual([['packages/a v3'], []]);
+});
+
+test('labels in a record that does not count take nothing off, and bring nothing', () => {
+  const isSelected = () => undefined;
+  const delivered = [folder('a', 1)];
+  expect(choose([revision('a', 1)], target(), { delivered, isSelected })).toEqual([
     [],
-    [expect.objectContaining({ reason: 'OutOfBand' })],
+    [held('TrustLost', 1, 'the record of v1 with its labels does not count')],
+  ]);
+  expect(choose([revision('a', 1)], target(), { isSelected })).toEqual([[], []]);
+});
+
+test('what is not verified yet waits without an alert', () => {
+  const [chosen, waiting] = choose([revision('a', 1), revision('a', 2, UNVERIFIED)], target(), {
+    delivered: [folder('a', 1)],
+  });
+  expect([chosen, waiting]).toEqual([[], [held('Unverified', 2, 'v1 stays delivered')]]);
+  expect(waiting.map(isAlert)).toEqual([false]);
+});
+
+test('a delivered revision that vanished holds its folder unless it was deleted through Sluice', () => {
+  const delivered = [folder('a', 2)];
+  const lost = held('OutOfBandRemoval', 2, 'nobody deleted it through Sluice');
+  for (const revisions of [[], [revision('a', 1)]]) {
+    expect(choose(revisions, target(), { delivered })).toEqual([[], [lost]]);
+    // Also where somebody took the folder away.
+    expect(choose(revisions, target(), { delivered: [folder('a', 2, { hasFolder: false })] })).toEqual([[], [lost]]);
+    const left = revisions.map(() => 'packages/a v1');
+    expect(choose(revisions, target(), { delivered, isDeleted: () => true })).toEqual([left, []]);
+    expect(choose(revisions, target({ allowOutOfBand: true }), { delivered })).toEqual([left, []]);
+  }
+  expect(choose([revision('a', 1, PUSHED)], target(), { delivered, isDeleted: () => true })).toEqual([
+    [],
+    [held('OutOfBand', 1, 'v2 stays delivered')],
   ]);
 });
 

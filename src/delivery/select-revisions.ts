@@ -2,14 +2,14 @@ import type { TargetSettings } from './delivery-target.ts';
 import { compareText } from './path-rules.ts';
 import type { Refusal } from './refusal.ts';
 
-/** What choosing needs to know of a published revision. */
+/** What selection needs to know of a published revision. */
 export interface PublishedRevision {
   readonly repository: string;
   /** Path of the package in its repository. */
   readonly package: string;
   readonly revision: number;
-  /** Why the revision counts as published past the gates, if it does. */
-  readonly outOfBand?: string;
+  /** Why the publication does not count, if it does not. */
+  readonly outOfBand?: { readonly reason: string; readonly message: string };
 }
 
 export interface PackageRefusal extends Refusal {
@@ -18,57 +18,135 @@ export interface PackageRefusal extends Refusal {
   readonly revision?: number;
 }
 
+/** What was delivered of a package before. */
+export interface DeliveredRevision {
+  readonly repository: string;
+  readonly package: string;
+  /** Undefined for a folder that an early version wrote. */
+  readonly revision?: number;
+  /** False if the branch has no folder of the package any more. */
+  readonly hasFolder: boolean;
+}
+
 export interface Selection<Revision> {
-  /** One revision a package, by repository and package. */
+  /** One revision for each package, by repository and package. */
   readonly chosen: readonly Revision[];
-  /** Revisions that would have been chosen, and why they were not. */
-  readonly refused: readonly PackageRefusal[];
+  /** Packages whose folder stays exactly as it is, and why; what has no folder gets none. */
+  readonly held: readonly PackageRefusal[];
+}
+
+export interface SelectionFacts<Revision> {
+  /** By `packageKey`; only packages that the target may select by their name, from repositories that can be read. */
+  readonly delivered: ReadonlyMap<string, DeliveredRevision>;
+  /** Undefined if that depends on a record that does not count. */
+  isSelected(revision: Revision): boolean | undefined;
+  /** True if a revision that is gone was deleted through Sluice. Called for delivered revisions only. */
+  isDeleted(revision: DeliveredRevision & { readonly revision: number }): boolean;
 }
 
 /**
- * Which published revisions a target delivers: of each selected package the pinned one, else the highest that did not come past
- * the gates, or the highest of all where the target allows that. `isSelected` is asked for the revision that would be delivered.
+ * Which published revisions a target delivers: the pinned one of each selected package, else the highest.
+ *
+ * A target never goes back by itself. If the highest revision does not count (it is out of band, lost its trust, or is not verified
+ * yet), or the delivered one vanished without a deletion through Sluice, the package is held: its folder stays as it is. Only a
+ * deletion, a pin, a change of the selector, or `allowOutOfBand` leads to a lower revision.
  */
 export function selectRevisions<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   revisions: Iterable<Revision>,
-  isSelected: (revision: Revision) => boolean,
+  facts: SelectionFacts<Revision>,
 ): Selection<Revision> {
-  const byPackage = Map.groupBy(revisions, packageKey);
+  const byPackage: Map<string, Revision[]> = Map.groupBy(revisions, packageKey);
+  for (const key of facts.delivered.keys()) if (!byPackage.has(key)) byPackage.set(key, []);
   const chosen: Revision[] = [];
-  const refused: PackageRefusal[] = [];
-  for (const [, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
-    const ordered = list.sort((a, b) => b.revision - a.revision);
-    const choice = choose(target, ordered);
-    const judged = choice.revision ?? ordered[0];
-    if (judged === undefined || !isSelected(judged)) continue;
-    if (choice.refused !== undefined) refused.push(choice.refused);
-    if (choice.revision !== undefined) chosen.push(choice.revision);
+  const held: PackageRefusal[] = [];
+  for (const [key, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
+    list.sort((a, b) => b.revision - a.revision);
+    const choice = choose(target, list, facts.delivered.get(key), facts);
+    if (choice === undefined) continue;
+    if ('refused' in choice) held.push(choice.refused);
+    else chosen.push(choice.revision);
   }
-  return { chosen, refused };
+  return { chosen, held };
 }
 
+/** `list` is sorted, the highest first. Undefined if the package is not selected, or is gone. */
 function choose<Revision extends PublishedRevision>(
   target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
   list: readonly Revision[],
-): { readonly revision?: Revision; readonly refused?: PackageRefusal } {
+  delivered: DeliveredRevision | undefined,
+  facts: SelectionFacts<Revision>,
+): { readonly revision: Revision } | { readonly refused: PackageRefusal } | undefined {
   const [highest] = list;
-  if (highest === undefined) return {};
-  const { repository, package: path } = highest;
+  const of = highest ?? delivered;
+  if (of === undefined) return undefined;
+  const { repository, package: path } = of;
+  const refuse = (reason: Refusal['reason'], message: string, revision?: number) => ({
+    refused: { repository, package: path, ...(revision === undefined ? {} : { revision }), reason, message },
+  });
+
   const pin = target.pins?.find((one) => one.repository === repository && one.package === path)?.revision;
-  const candidates = pin === undefined ? list : list.filter(({ revision }) => revision === pin);
-  const [first] = candidates;
-  if (first === undefined) {
-    const message = `v${pin} is pinned, but the package has no such published revision; highest is v${highest.revision}`;
-    return { refused: { repository, package: path, reason: 'PinnedRevisionMissing', message } };
+  const pinned = pin === undefined ? undefined : list.find(({ revision }) => revision === pin);
+  if (pinned === undefined && !target.allowOutOfBand && isLost(highest, delivered, facts)) {
+    const { revision } = delivered;
+    const message = `v${revision} is gone from repository ${repository}, and nobody deleted it through Sluice; push its tag again, delete the folder by hand, or set allowOutOfBand: true on the target`;
+    return refuse('OutOfBandRemoval', message, revision);
   }
-  const revision = candidates.find(({ outOfBand }) => target.allowOutOfBand || outOfBand === undefined);
-  if (revision === first) return { revision };
-  const instead =
-    revision === undefined ? 'nothing is delivered instead' : `v${revision.revision} is delivered instead`;
-  const message = `v${first.revision} did not come through the gates (${first.outOfBand}) and the target does not allow that; ${instead}`;
-  const refused = { repository, package: path, revision: first.revision, reason: 'OutOfBand', message } as const;
-  return revision === undefined ? { refused } : { revision, refused };
+  if (highest === undefined) return undefined;
+
+  const first = pin === undefined ? highest : pinned;
+  if (first === undefined) {
+    if (facts.isSelected(highest) === false) return undefined;
+    const message = `v${pin} is pinned, but the package has no such published revision; highest is v${highest.revision}`;
+    return refuse('PinnedRevisionMissing', message);
+  }
+  const hasFolder = delivered?.hasFolder === true;
+  if (first.outOfBand === undefined || target.allowOutOfBand) {
+    const isSelected = facts.isSelected(first);
+    if (isSelected === true) return { revision: first };
+    if (isSelected === false || !hasFolder) return undefined;
+    const message = `the record of v${first.revision} with its labels does not count any more, so that it is not known whether the target selects it; ${outcome(delivered)}`;
+    return refuse('TrustLost', message, first.revision);
+  }
+
+  // What does not count must not take the package off the target either, by having other labels.
+  const trusted = list.find(({ outOfBand }) => outOfBand === undefined);
+  const isSelected = hasFolder
+    ? list.some((revision) => facts.isSelected(revision) !== false)
+    : facts.isSelected(trusted ?? first) === true;
+  if (!isSelected) return undefined;
+  const { reason, message } = first.outOfBand;
+  const name = `v${first.revision}`;
+  if (reason === 'Unverified') {
+    return refuse('Unverified', `${name} waits to be verified: ${message}; ${outcome(delivered)}`, first.revision);
+  }
+  if (hasFolder && delivered.revision === first.revision) {
+    const advice = 'restore the trust in it or publish another revision';
+    const lost = `${name} was delivered and does not count any more (${reason}: ${message}); ${outcome(delivered)}; ${advice}`;
+    return refuse('TrustLost', lost, first.revision);
+  }
+  const past = `${name} did not come through the gates (${reason}: ${message}) and the target does not allow that; ${outcome(delivered)}`;
+  return refuse('OutOfBand', past, first.revision);
+}
+
+/** True if the delivered revision vanished, all that is left is lower, and nobody deleted it. */
+function isLost<Revision extends PublishedRevision>(
+  highest: Revision | undefined,
+  delivered: DeliveredRevision | undefined,
+  facts: SelectionFacts<Revision>,
+): delivered is DeliveredRevision & { readonly revision: number } {
+  if (delivered?.revision === undefined || (highest?.revision ?? 0) >= delivered.revision) return false;
+  return !facts.isDeleted({ ...delivered, revision: delivered.revision });
+}
+
+function outcome(delivered: DeliveredRevision | undefined): string {
+  if (delivered?.hasFolder !== true) return 'nothing is delivered';
+  return delivered.revision === undefined ? 'its folder stays as it is' : `v${delivered.revision} stays delivered`;
+}
+
+/** True for what keeps a package because trust is missing, which people must know of. */
+export function isAlert({ reason }: Refusal): boolean {
+  return reason === 'OutOfBand' || reason === 'OutOfBandRemoval' || reason === 'TrustLost';
 }
 
 /** Repository names have no slash, so that this tells packages of different repositories apart. */

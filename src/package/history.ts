@@ -1,10 +1,12 @@
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Commit, Oid } from '../git/git-repository.ts';
+import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from './attribution.ts';
 import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
 import { ACTIONS } from './kernel/types.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
 import { type LifecycleStep, parseRecord, type RevisionRecord } from './record.ts';
+import { payloadOf, statementDigest } from './trust/statement.ts';
 import type { Workbench } from './write/workbench.ts';
 
 /** One thing that happened to a revision. */
@@ -21,7 +23,8 @@ export interface HistoryEntry {
 
 /**
  * What happened to a revision, newest first: the commits of its draft, its records and, once published, the steps that the
- * approval commit carries. The walk ends where the draft left the main branch.
+ * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
+ * claims.
  */
 export async function historyOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
   const published = revision.ref.startsWith('refs/tags/');
@@ -31,15 +34,34 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
     entries.push(await approvalEntry(bench, revision));
     // A record that was written after publication has these steps too.
     const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
-    entries.push(...stepEntries(steps, revision.commit));
-    entries.push(...approvalEntries(revision));
+    entries.push(...stepEntries(steps, revision.commit).map(markIf(revision.outOfBand !== undefined)));
+    entries.push(...approvalEntries(revision).map(markIf(revision.outOfBand !== undefined)));
   }
+  const records = await recordsOf(bench, revision, limit);
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
-    entries.push(...(await commitsOf(bench, revision, tip, published ? main : undefined, limit)));
+    const walk = { tip, main: published ? main : undefined, limit };
+    entries.push(...(await commitsOf(bench, revision, walk, writerOf(revision, records))));
   }
-  if (revision.recordOid !== undefined) entries.push(...(await recordEntries(bench, revision, limit)));
+  entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
   return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);
+}
+
+function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
+  return (entry) => (isClaim ? { ...entry, by: claimed(entry.by), face: 'git' } : entry);
+}
+
+/** Who made a commit, where a trusted statement says so: given the commit and whether it is one that the signed list covers. */
+type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
+
+function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
+  const made = new Map<Oid, string>();
+  for (const { last, isTrusted } of records) if (isTrusted && last.made !== undefined) made.set(last.made, last.by);
+  const writers = writersOf(revision);
+  const areKnown = areAllKnown(writers?.contributors);
+  const find: WriterOf = ({ oid, message }, isCovered) =>
+    made.get(oid) ?? (areKnown && isCovered ? parseCommitMessage(message).actor : undefined);
+  return Object.assign(find, writers?.upTo === undefined ? {} : { upTo: writers.upTo });
 }
 
 /** What can only have come after what, where two things have the same second. */
@@ -48,8 +70,10 @@ function rank({ action }: HistoryEntry): number {
 }
 
 /** The approval commit, and which gates it let pass. */
-async function approvalEntry(bench: Workbench, { commit, tip }: PackageRevision): Promise<HistoryEntry> {
-  const entry = entryOf(await bench.git.readCommit(commit));
+async function approvalEntry(bench: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
+  const { commit, tip } = revision;
+  const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
+  const entry = entryOf(await bench.git.readCommit(commit), by, approvalOf(revision)?.face);
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   if (step?.gates === undefined) return entry;
   const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';
@@ -68,9 +92,8 @@ function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
 async function commitsOf(
   bench: Workbench,
   revision: PackageRevision,
-  tip: Oid,
-  main: Oid | undefined,
-  limit: number,
+  { tip, main, limit }: { readonly tip: Oid; readonly main: Oid | undefined; readonly limit: number },
+  writer: WriterOf & { readonly upTo?: Oid },
 ): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   const published = new Set(
@@ -80,6 +103,8 @@ async function commitsOf(
       .map(({ tip }) => tip.tree),
   );
   let next: Oid | undefined = tip;
+  // What was pushed since the list was signed lies before.
+  let isCovered = false;
   while (next !== undefined && next !== main && entries.length < limit) {
     const [folder] = await bench.git.statObjects([`${next}:${revision.path}`]);
     const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(bench, next);
@@ -90,7 +115,8 @@ async function commitsOf(
     // Commits of other packages lie before the point where this draft left the main branch.
     const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
     if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
-    entries.push(entryOf(commit));
+    isCovered ||= next === writer.upTo;
+    entries.push(entryOf(commit, writer(commit, isCovered)));
     const mine = annotations.find((annotation) => annotation.package === revision.path);
     if (isCreation(mine?.task)) break;
     next = commit.parents[0];
@@ -103,34 +129,53 @@ function isCreation(task: unknown): boolean {
   return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
 }
 
-/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
-async function recordEntries(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
-  const entries = stepEntries(revision.record?.steps ?? [], revision.commit);
-  let next = revision.recordOid;
-  for (let read = 0; next !== undefined && read < limit; read++) {
-    const commit = await readCommit(bench, next);
-    const last = commit === undefined ? undefined : lastOf(commit.message);
-    if (commit === undefined || last === undefined) break;
-    if (last.made === undefined && !isStep(last.action)) {
-      const what = commit.message.split('\n', 1)[0] ?? '';
-      entries.push({
-        at: last.at,
-        by: last.by,
-        face: last.face,
-        action: last.action,
-        what,
-        reason: last.reason,
-        commit: next,
-      });
-    }
-    next = commit.parents[0];
-  }
-  return entries;
+interface ReadRecord {
+  readonly oid: Oid;
+  readonly subject: string;
+  readonly last: NonNullable<RevisionRecord['last']>;
+  /** A trusted key signed it, or a later record that one signed names its digest. */
+  readonly isTrusted: boolean;
 }
 
-function lastOf(message: string): RevisionRecord['last'] {
+/** The records of a revision, the last one first. */
+async function recordsOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  const { trust } = bench;
+  const scope = { package: revision.path, workspace: revision.key.workspace };
+  let next = revision.recordOid;
+  let vouched = revision.statement?.digest;
+  while (next !== undefined && records.length < limit) {
+    const commit = await readCommit(bench, next);
+    const read = commit === undefined ? undefined : readRecord(commit.message);
+    if (commit === undefined || read?.record.last === undefined) break;
+    const { signed } = read;
+    const digest = signed && statementDigest(payloadOf(signed.statement));
+    let isTrusted = digest !== undefined && digest === vouched;
+    if (!isTrusted && signed !== undefined && digest !== undefined) {
+      const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
+      // What a revoked key signed counts only where a record that is trusted names it.
+      isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
+    }
+    vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
+    const subject = commit.message.split('\n', 1)[0] ?? '';
+    records.push({ oid: next, subject, last: read.record.last, isTrusted });
+    next = commit.parents[0];
+  }
+  return records;
+}
+
+/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
+function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
+  return records
+    .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))
+    .map(({ oid, subject, last: { at, by, face, action, reason }, isTrusted }) =>
+      markIf(!isTrusted)({ at, by, face, action, what: subject, reason, commit: oid }),
+    );
+}
+
+function readRecord(message: string): ReturnType<typeof parseRecord> | undefined {
   try {
-    return parseRecord(message).record.last;
+    return parseRecord(message);
   } catch (error) {
     // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
     if (isSluiceError(error, 'Corrupt')) return undefined;
@@ -153,12 +198,14 @@ export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promi
   }
 }
 
-function entryOf(commit: Commit): HistoryEntry {
+/** `actor` is whom a trusted statement names; without one the trailers of the commit are claims. */
+function entryOf(commit: Commit, actor: string | undefined, face?: string): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
+  const claim = facts.actor === undefined ? commit.author.name : claimed(facts.actor);
   return {
     at: timestamp(commit.committer.time),
-    by: facts.actor ?? commit.author.name,
-    face: facts.face ?? 'git',
+    by: actor ?? claim,
+    face: actor === undefined ? 'git' : (face ?? facts.face ?? 'git'),
     action: facts.action ?? 'push',
     what: commit.message.split('\n', 1)[0] ?? '',
     reason: facts.reason,

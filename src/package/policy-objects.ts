@@ -10,7 +10,7 @@ import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy
 export const GATES_ANNOTATION = 'sluice.dev/gates';
 
 /** What policies select a revision by. */
-export type SelectedRevision = Pick<PackageRevision, 'key' | 'kptfile' | 'record'>;
+export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
 
 /** Merges the policies that select a revision: demands add up, and of two limits the stricter one holds. */
 export function effectivePolicy(

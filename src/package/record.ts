@@ -102,6 +102,8 @@ const recordSchema = z.object({
   finalizers: z.array(z.string()).optional(),
   deletionTimestamp: z.string().optional(),
   createdAt: z.string().optional(),
+  /** Of the last record of a published revision that was deleted: its version, `v<N>`. */
+  deleted: z.string().optional(),
 });
 
 export type Verdict = Readonly<z.infer<typeof verdictSchema>>;

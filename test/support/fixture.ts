@@ -7,6 +7,7 @@ import { Manager } from '../../src/controller/manager.ts';
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import { initRepository } from '../../src/git/open-repository.ts';
 import { openPackageRepository } from '../../src/package/open-package-repository.ts';
+import type { ServerTrust } from '../../src/package/open-repository-trust.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import type { EffectivePolicy } from '../../src/package/policy.ts';
 import { effectivePolicy } from '../../src/package/policy-objects.ts';
@@ -57,7 +58,7 @@ export interface Fixture extends AsyncDisposable {
   events(name: string): Promise<string[]>;
 }
 
-export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
+export async function fixture(clock: Clock = systemClock, trust: ServerTrust = serverTrust): Promise<Fixture> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-fixture-'));
   const log = new EventLog({ clock });
   const registry = new Registry();
@@ -104,7 +105,7 @@ export async function fixture(clock: Clock = systemClock): Promise<Fixture> {
       const object = await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo } } });
       let live = false;
       const repository = await openPackageRepository(object, {
-        trust: serverTrust,
+        trust,
         dataFolder: join(folder, 'data'),
         clock,
         policyFor,

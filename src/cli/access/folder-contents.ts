@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { authorOf } from '../../package/attribution.ts';
 import { renderStatusOf } from '../../package/storage/render-status.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
@@ -40,8 +41,8 @@ export class FolderContents implements PackageContents {
         `the folder was pulled from a server that does not tell commits; push it there, or pull ${name} from here`,
       );
     }
-    const { commit, tip } = store.get(id);
-    if (commit !== pulled) throw movedSince(name, { from: pulled, to: commit, by: tip.facts.actor ?? tip.author });
+    const row = store.get(id);
+    if (row.commit !== pulled) throw movedSince(name, { from: pulled, to: row.commit, by: authorOf(row) });
     const { files: before } = await store.content(id);
     const edits = new Map<string, Uint8Array | null>(files);
     for (const path of before.keys()) if (!edits.has(path) && path !== METADATA_FILE) edits.set(path, null);

@@ -1,4 +1,5 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { authorOf, lastRequestOf } from '../../package/attribution.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/package-revision.ts';
@@ -7,6 +8,8 @@ import type { LogEntry } from './log-entry.ts';
 
 /** From how many revisions on that appear together only their number is told. */
 const MANY = 6;
+/** How many packages an entry about several names. */
+const NAMED = 3;
 
 /** What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. */
 export function narrateChanges(changes: readonly IndexChange[], now: number): LogEntry[] {
@@ -15,13 +18,29 @@ export function narrateChanges(changes: readonly IndexChange[], now: number): Lo
     if (row === undefined || !isPlaceholder(row)) return row !== undefined;
     return changedOnMain({ before, after });
   });
+  const onMain = real.filter(
+    ({ before, after }) => before !== undefined && after !== undefined && isPlaceholder(after),
+  );
   const found = real.filter(({ before, after }) => before === undefined && after !== undefined);
   const entries = found.length >= MANY ? summarise(found, now) : [];
+  // A main branch that was rewritten is one thing that happened, however many packages are on it.
+  if (onMain.length > 1) entries.push(...differing(onMain, now));
   for (const change of real) {
+    if (onMain.length > 1 && onMain.includes(change)) continue;
     if (found.length >= MANY && change.before === undefined) continue;
     entries.push(...narrate(change, now));
   }
   return entries;
+}
+
+function differing(changes: readonly IndexChange[], at: number): LogEntry[] {
+  const rows = changes.flatMap(({ after }) => after ?? []);
+  return [...Map.groupBy(rows, (row) => row.key.repository)].map(([repository, packages]) => {
+    const names = packages.slice(0, NAMED).map(({ key }) => key.package);
+    const more = packages.length > NAMED ? ` and ${packages.length - NAMED} more` : '';
+    const message = `the main branch differs from what was published for ${packages.length} packages: ${names.join(', ')}${more}`;
+    return { at, level: 'warn', event: 'OutOfBand', subject: repository, message, fields: { count: packages.length } };
+  });
 }
 
 function summarise(found: readonly IndexChange[], at: number): LogEntry[] {
@@ -60,7 +79,7 @@ function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
   if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
   const entries: LogEntry[] = [];
   if (before === undefined) {
-    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastActor(after) }));
+    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastRequestOf(after).by }));
   } else if (before.lifecycle !== after.lifecycle) {
     entries.push(entry(after.lifecycle, moved(before, after), movedFields(before, after)));
     const broken = after.lifecycle === 'Published' ? brokenGlass(after) : undefined;
@@ -104,18 +123,18 @@ function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
 
 function found(row: PackageRevision): string {
   const number = row.revision > 0 ? ` v${row.revision}` : '';
-  return `found as ${row.lifecycle}${number}, last by ${lastActor(row)}`;
+  return `found as ${row.lifecycle}${number}, last by ${lastRequestOf(row).by}`;
 }
 
 function moved(before: PackageRevision, after: PackageRevision): string {
-  const { by, reason } = lastStep(after);
+  const { by, reason } = lastRequestOf(after);
   const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
   const why = reason === undefined ? '' : ` (${reason})`;
   return `${before.lifecycle} → ${after.lifecycle}${number}, by ${by}${why}`;
 }
 
 function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
-  const { by, reason } = lastStep(after);
+  const { by, reason } = lastRequestOf(after);
   return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
 }
 
@@ -126,24 +145,4 @@ function brokenGlass(row: PackageRevision): { by: string; message: string } | un
   const { by, reason } = record.breakGlass;
   const closed = (record.gates ?? []).flatMap(({ type, state }) => (state === 'Open' ? [] : `${type} (${state})`));
   return { by, message: `${by} published it with closed gates: ${closed.join(', ')}; reason: ${reason}` };
-}
-
-/** Who moved it: the last step of the record, or of an approval the commit itself. */
-function lastStep(row: PackageRevision): { by: string; reason: string | undefined } {
-  const { facts } = row.tip;
-  const step = row.record?.steps.at(-1);
-  if (row.lifecycle === 'Published' && facts.actor !== undefined && step === undefined) {
-    return { by: facts.actor, reason: facts.reason };
-  }
-  return step === undefined ? { by: authorOf(row), reason: undefined } : { by: step.by, reason: step.reason };
-}
-
-/** Who moved or changed it last: steps that make no commit stand in the record. */
-function lastActor(row: PackageRevision): string {
-  const step = row.record?.steps.at(-1);
-  return step !== undefined && Date.parse(step.at) >= row.tip.time ? step.by : authorOf(row);
-}
-
-function authorOf(row: PackageRevision): string {
-  return row.tip.facts.actor ?? row.tip.author;
 }

@@ -1,8 +1,9 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { wasDeleted } from '../../../controllers/delivery/deletion-proof.ts';
 import { packageRepositoryAt } from '../../../controllers/delivery/package-branches.ts';
 import { settingsOf } from '../../delivery/delivery-target.ts';
 import { manifestsOf } from '../../delivery/manifests.ts';
-import { selectRevisions } from '../../delivery/select-revisions.ts';
+import { packageKey, selectRevisions } from '../../delivery/select-revisions.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { openLocation } from '../../git/open-location.ts';
 import { hostedFolder } from '../../package/open-package-repository.ts';
@@ -12,7 +13,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/de
 import type { Stored } from '../../resource/object.ts';
 import { targetMirror } from '../assembly/data-folder.ts';
 import type { Session } from '../assembly/session.ts';
-import { lastDelivery } from './delivered-commit.ts';
+import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
 import type { DeliveryExplanation } from './explanation.ts';
 
 /** Where a published revision was delivered, or why it was not. */
@@ -63,19 +64,20 @@ async function explainTarget(
     const { repo, branch } = target.spec.git;
     return notDelivered(`branch ${branch} of ${repo} belongs to the packages of Repository ${registered}`);
   }
-  const { repository, package: path } = revision.key;
-  const published = session.store
-    .list({ repository, package: path })
-    .filter((candidate) => isPublished(candidate) && candidate.revision > 0)
-    .map((candidate) => ({
-      repository,
-      package: path,
-      revision: candidate.revision,
-      ...(candidate.outOfBand === undefined ? {} : { outOfBand: candidate.outOfBand.reason }),
-    }));
-  const { chosen, refused } = selectRevisions(settings, published, () => true);
-  const refusal = refused.find((one) => one.revision === undefined || one.revision === revision.revision);
-  if (refusal !== undefined) return notDelivered(refusal.message);
+  const signal = AbortSignal.timeout(session.patience);
+  const branch = await lookAtBranch(session, revision, target, signal).catch((error: unknown) => ({
+    problem: signal.aborted ? `no answer within ${session.patience / 1000} s` : messageOf(error),
+  }));
+  const { chosen, held } = await selectionOf(session, revision, target, 'problem' in branch ? undefined : branch.last);
+  const { git } = target.spec;
+  const place = `branch ${git.branch} of ${git.repo}`;
+  const isThere = !('problem' in branch) && branch.last?.revision === revision.revision;
+  const [hold] = held;
+  if (hold !== undefined) {
+    return isThere
+      ? { target: name, state: 'Held', commit: branch.last.commit, message: hold.message }
+      : notDelivered(hold.message);
+  }
   const [choice] = chosen;
   if (choice !== undefined && choice.revision !== revision.revision) {
     return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
@@ -87,22 +89,54 @@ async function explainTarget(
   if (secret !== undefined && target.spec.allowSecrets !== true) {
     return notDelivered(`${secret} is not encrypted, and the target does not allow that (allowSecrets)`);
   }
-  const signal = AbortSignal.timeout(session.patience);
-  try {
-    return await lookAtBranch(session, revision, target, name, signal);
-  } catch (error) {
-    const why = signal.aborted ? `no answer within ${session.patience / 1000} s` : messageOf(error);
-    return { target: name, state: 'Unknown', message: `the target cannot be read: ${why}` };
+  if ('problem' in branch) {
+    return { target: name, state: 'Unknown', message: `the target cannot be read: ${branch.problem}` };
   }
+  const { last } = branch;
+  if (isThere) return { target: name, state: 'Delivered', commit: last?.commit ?? '', message: `on ${place}` };
+  const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
+  return notDelivered(`not on ${place} yet${before}; it is delivered as soon as "sluice up" gets to it`);
 }
 
+/** What the target delivers of the package, as its controller selects it. */
+async function selectionOf(
+  session: Session,
+  { key: { repository, package: path } }: PackageRevision,
+  target: Stored<DeliveryTarget>,
+  last: LastDelivery | undefined,
+) {
+  const rows = session.store
+    .list({ repository, package: path })
+    .filter((candidate) => isPublished(candidate) && candidate.revision > 0);
+  const published = rows.map(({ revision, outOfBand }) => {
+    const row = { repository, package: path, revision };
+    return outOfBand === undefined ? row : { ...row, outOfBand };
+  });
+  const status = target.status?.packages?.find((one) => one.repository === repository && one.package === path);
+  const revision = last?.revision ?? status?.revision;
+  const delivered =
+    revision === undefined
+      ? undefined
+      : { repository, package: path, revision, hasFolder: last?.revision !== undefined };
+  const isGone = revision !== undefined && !rows.some((row) => row.revision === revision);
+  const commit = status?.revision === revision && status?.commit !== '' ? status?.commit : undefined;
+  const isDeleted =
+    isGone && (await wasDeleted(session.store.repository(repository), { package: path, revision }, commit));
+  return selectRevisions(settingsOf(target), published, {
+    delivered: new Map(delivered === undefined ? [] : [[packageKey(delivered), delivered]]),
+    // The target selects the revision that is explained.
+    isSelected: () => true,
+    isDeleted: () => isDeleted,
+  });
+}
+
+/** The commit that delivered or removed the package last. */
 async function lookAtBranch(
   session: Session,
   revision: PackageRevision,
   target: Stored<DeliveryTarget>,
-  name: string,
   signal: AbortSignal,
-): Promise<DeliveryExplanation> {
+): Promise<{ readonly last: LastDelivery | undefined }> {
   const { repo, branch, secretRef } = target.spec.git;
   const ref = `refs/heads/${branch}`;
   const credentials = credentialsOf(session.client, target, secretRef);
@@ -116,17 +150,7 @@ async function lookAtBranch(
   try {
     if (remote !== undefined) await git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal });
     const head = await git.resolveRef(ref);
-    const last = head === undefined ? undefined : await lastDelivery(git, head, revision.key);
-    const waits = 'it is delivered as soon as "sluice up" gets to it';
-    if (last?.revision === revision.revision) {
-      return { target: name, state: 'Delivered', commit: last.commit, message: `on branch ${branch} of ${repo}` };
-    }
-    const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
-    return {
-      target: name,
-      state: 'NotDelivered',
-      message: `not on branch ${branch} of ${repo} yet${before}; ${waits}`,
-    };
+    return { last: head === undefined ? undefined : await lastDelivery(git, head, revision.key) };
   } finally {
     await git.close();
   }

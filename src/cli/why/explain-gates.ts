@@ -21,11 +21,17 @@ export interface Surroundings {
   command(...words: string[]): string;
 }
 
-export function explainGates(judgement: Judgement, around: Surroundings): GateExplanation[] {
-  return judgement.gates.map((gate) => explainGate(gate, judgement, around));
+/** `recordFlaw`: why verdicts of the record do not count, if they do not. */
+export function explainGates(judgement: Judgement, around: Surroundings, recordFlaw?: string): GateExplanation[] {
+  return judgement.gates.map((gate) => explainGate(gate, judgement, around, recordFlaw));
 }
 
-function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): GateExplanation {
+function explainGate(
+  gate: Gate,
+  judgement: Judgement,
+  around: Surroundings,
+  recordFlaw: string | undefined,
+): GateExplanation {
   const { condition, verdict, type } = gate;
   const settler = settlerOf(gate, judgement, around);
   const deadline = deadlineOf(gate, judgement, around.now);
@@ -47,7 +53,11 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
           },
         }),
     ...(gate.since === undefined ? {} : { since: gate.since }),
-    explanation: gate.explanation,
+    // Without its record the condition is all that is left of a verdict.
+    explanation:
+      recordFlaw === undefined || open || gate.condition?.status !== 'True'
+        ? gate.explanation
+        : `${gate.explanation}; ${recordFlaw}`,
     boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
     changed: gate.changed,
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),

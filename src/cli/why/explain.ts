@@ -1,4 +1,5 @@
 import { timestamp } from '../../foundation/clock.ts';
+import { lastRequestOf } from '../../package/attribution.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import { decide } from '../../package/kernel/decide.ts';
 import type { Action, Refusal } from '../../package/kernel/types.ts';
@@ -41,6 +42,7 @@ export async function explain(
   );
   const working = explainResolvers(judgement, around);
   const last = lastAction(judgement);
+  const recordFlaw = recordFlawOf(session, revision);
   return {
     name: revision.name,
     repository,
@@ -52,14 +54,31 @@ export async function explain(
     commit: revision.commit,
     ...(last === undefined ? {} : { last }),
     enforcement: judgement.policy.enforcement,
-    gates: explainGates(judgement, around),
+    gates: explainGates(judgement, around, recordFlaw?.message),
     contributors: contributorsOf(judgement),
     ...(revision.lifecycle === 'Proposed' ? { approvals: explainApprovals(judgement) } : {}),
-    reasons: [...account.reasons, ...working.reasons],
+    reasons: [...(recordFlaw === undefined ? [] : [recordFlaw]), ...account.reasons, ...working.reasons],
     resolvers: working.order,
     delivery: await explainDelivery(session, revision),
     next: account.next,
   };
+}
+
+/** Why verdicts and approvals of a revision that is not published do not count, if they do not. */
+function recordFlawOf(session: Session, { name, key, path, lifecycle, recordDistrust, statement }: PackageRevision) {
+  if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return undefined;
+  const what = lifecycle === 'Draft' ? 'draft' : 'proposal';
+  const advice = `affirm the conditions, for example with "sluice rpkg condition set ${name} TYPE True"`;
+  if (recordDistrust !== undefined) {
+    const { reason, message } = recordDistrust;
+    const next = reason === 'Unverified' ? 'this takes a moment' : advice;
+    return { reason: 'RecordDoesNotCount', message: `the record of this ${what} does not count: ${message}; ${next}` };
+  }
+  const { trust } = session.store.repository(key.repository);
+  if (statement === undefined || trust.isProven({ package: path, workspace: key.workspace }, statement))
+    return undefined;
+  const message = `the record of this ${what} was there when the repository was first seen, so that it may be older than the last one, and its verdicts do not count; ${advice}`;
+  return { reason: 'RecordUnproven', message };
 }
 
 /** Who wrote what is published stands in its statement. */
@@ -83,11 +102,8 @@ async function refusalsOf(session: Session, { revision, policy }: Judgement): Pr
 }
 
 /** Undefined for the placeholder: the head of the main branch may be about another package. */
-function lastAction({ revision, record }: Judgement): Explanation['last'] {
+function lastAction({ revision }: Judgement): Explanation['last'] {
   if (isPlaceholder(revision)) return undefined;
-  const { facts, time, author } = revision.tip;
-  const commit = { by: facts.actor ?? author, at: timestamp(time), action: facts.action ?? 'push' };
-  // Steps after the publication stand in the record beside the approval commit.
-  const step = revision.record?.steps.at(-1) ?? record.steps.at(-1);
-  return step !== undefined && step.at >= commit.at ? { by: step.by, at: step.at, action: step.action } : commit;
+  const { by, at, action } = lastRequestOf(revision);
+  return { by, at, action };
 }

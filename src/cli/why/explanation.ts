@@ -77,7 +77,8 @@ export interface ResolverExplanation {
 export interface DeliveryExplanation {
   /** Name of the DeliveryTarget, or the repository itself if it is a deployment repository. */
   readonly target: string;
-  readonly state: 'Delivered' | 'OtherRevision' | 'NotDelivered' | 'Unknown';
+  /** `Held`: it stays delivered though it, or a later revision, does not count. */
+  readonly state: 'Delivered' | 'Held' | 'OtherRevision' | 'NotDelivered' | 'Unknown';
   readonly commit?: string;
   readonly message: string;
 }

@@ -123,6 +123,11 @@ export class RevisionIndex {
     return this.#state.refs.get(mainRef(this.#layout));
   }
 
+  /** The last head of the main branch that was accepted, if the branch was rewritten without it. */
+  get leftBehind(): Oid | undefined {
+    return this.#leftBehind;
+  }
+
   /** What a cache has to keep for a fast restart: what the present revisions are made of, and nothing else. */
   liveFacts(): Promise<FactCache> {
     const { candidates, refs, mainTip: tip, placeholders } = this.#state;

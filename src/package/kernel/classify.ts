@@ -58,7 +58,9 @@ export type FindingKind =
   | 'MainMoved'
   | 'MainRemoved'
   | 'RecordChanged'
-  | 'RecordRemoved';
+  | 'RecordRemoved'
+  /** No ref changed: a publication or record does not count any more, since a key was revoked or is not listed any more. */
+  | 'TrustLost';
 
 export interface Finding {
   readonly kind: FindingKind;

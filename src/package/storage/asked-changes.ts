@@ -11,7 +11,7 @@ import { sameValue } from '../../resource/same-value.ts';
 import type { Action, Lifecycle } from '../kernel/types.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
-import { BREAK_GLASS_ANNOTATION, OUT_OF_BAND_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
+import { BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /**
  * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
@@ -133,11 +133,14 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
   return sameValue(ownMetadata(stored), wanted) ? undefined : (wanted as unknown as RevisionChange['metadata']);
 }
 
+/** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
+const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
+
 /** Metadata without what the server itself puts there. */
 export function ownMetadata(object: RevisionObject) {
   const { [LATEST_REVISION_LABEL]: _latest, ...labels } = object.metadata.labels ?? {};
   const {
-    [OUT_OF_BAND_ANNOTATION]: _flag,
+    [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
     [PROBLEM_ANNOTATION]: _problem,
     [BREAK_GLASS_ANNOTATION]: _breakGlass,
     ...annotations

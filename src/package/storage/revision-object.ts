@@ -5,12 +5,11 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { OwnerReference } from '../../resource/object.ts';
+import { authorOf } from '../attribution.ts';
 import { publishedRecordOf } from '../commit-message.ts';
 import type { PackageRepository } from '../package-repository.ts';
-import { isPublished, type PackageRevision } from '../package-revision.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
 
-/** The store puts it on revisions which were published or changed without the kernel. */
-export const OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
@@ -62,11 +61,26 @@ export function revisionObject(
         },
       },
       publishTimestamp: published ? timestamp(revision.tip.time) : null,
-      ...(published ? { publishedBy: revision.tip.facts.actor ?? revision.tip.author } : {}),
+      // The head of the main branch may be about another package.
+      ...(published && !isPlaceholder(revision) ? { publishedBy: authorOf(revision) } : {}),
       ...(repository.deployment ? { deployment: true } : {}),
       ...(conditions.length === 0 ? {} : { conditions }),
       ...peopleOf(revision),
+      ...flawsOf(revision),
     },
+  };
+}
+
+/** Why the publication or the record does not count. */
+function flawsOf({
+  outOfBand,
+  recordDistrust,
+}: PackageRevision): Pick<RevisionObject['status'] & {}, 'outOfBand' | 'recordDistrust'> {
+  return {
+    ...(outOfBand === undefined ? {} : { outOfBand: { reason: outOfBand.reason, message: outOfBand.message } }),
+    ...(recordDistrust === undefined
+      ? {}
+      : { recordDistrust: { reason: recordDistrust.reason, message: recordDistrust.message } }),
   };
 }
 
@@ -106,9 +120,6 @@ function objectMetadata(revision: PackageRevision) {
   const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
   const annotations = {
     ...record?.annotations,
-    ...(revision.outOfBand === undefined
-      ? {}
-      : { [OUT_OF_BAND_ANNOTATION]: `${revision.outOfBand.reason}: ${revision.outOfBand.message}` }),
     ...(revision.problem === undefined ? {} : { [PROBLEM_ANNOTATION]: revision.problem }),
   };
   return {

@@ -384,8 +384,9 @@ async function recordUpdates(
       : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
   if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
   if (next === undefined && revision.ref.startsWith('refs/tags/')) {
-    const ref = tombstoneRef(layout, packageName, revision.ref.slice(revision.ref.lastIndexOf('/') + 1));
-    const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+    const deleted = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+    const ref = tombstoneRef(layout, packageName, deleted);
+    const { update, mark } = await writeRecord(bench, revision, { ...record, commit, deleted }, note, context);
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });

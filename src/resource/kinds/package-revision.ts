@@ -76,6 +76,11 @@ const task = z.object({
     .describe('Take in what changed upstream.'),
 });
 
+const flaw = z.object({
+  reason: z.string().describe('One CamelCase word for programs.'),
+  message: z.string().describe('One sentence for people.'),
+});
+
 export const packageRevisionKind = defineKind({
   group: 'porch.kpt.dev',
   version: 'v1alpha1',
@@ -144,6 +149,12 @@ export const packageRevisionKind = defineKind({
         })
         .optional()
         .describe('Approvals of a proposed revision that needs more than one.'),
+      outOfBand: flaw
+        .optional()
+        .describe('Why the revision does not count as published through the gates; absent if it does.'),
+      recordDistrust: flaw
+        .optional()
+        .describe('Why the record with the verdicts and approvals of the revision does not count; absent if it does.'),
       resourcesSizeBytes: z.int().optional().describe('Size of all files together.'),
     })
     .describe('What is known of the revision.'),

@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
+import { ownersIn, type PresentFile } from './branch-view.ts';
+import { settingsOf } from './delivery-target.ts';
+import { type DesiredRevision, desired } from './desired.ts';
+import { manifestsOf } from './manifests.ts';
+import { type DeliveredRevision, type PublishedRevision, packageKey, selectRevisions } from './select-revisions.ts';
+
+/*
+ * Random histories of one package: revisions are published in and out of band, lose and regain trust, vanish, are deleted in order,
+ * pinned and selected; the target delivers in between, and forgets its status as after a restart. What its branch holds never goes back
+ * by itself.
+ */
+
+type Trust = 'trusted' | 'Unverified' | 'RevokedKey' | 'NotAnApproval';
+
+interface World {
+  readonly published: Map<number, Trust>;
+  readonly deleted: Set<number>;
+  branch: Map<string, PresentFile>;
+  status: number | undefined;
+  pin: number | undefined;
+  isSelected: boolean;
+  areLabelsKnown: boolean;
+}
+
+type Step =
+  | { readonly type: 'publish'; readonly trust: Trust }
+  | { readonly type: 'trust'; readonly nth: number; readonly trust: Trust }
+  | { readonly type: 'vanish' | 'delete'; readonly nth: number }
+  | { readonly type: 'pin'; readonly nth: number | undefined }
+  | { readonly type: 'select' | 'labels'; readonly value: boolean }
+  | { readonly type: 'deliver' | 'restart' | 'removeFolder' };
+
+// Mostly trusted, so that much is delivered that can be lost.
+const trust = fc.constantFrom<Trust>('trusted', 'trusted', 'trusted', 'Unverified', 'RevokedKey', 'NotAnApproval');
+/** Counted from the highest revision. */
+const nth = fc.nat(1);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 8, arbitrary: fc.constant<Step>({ type: 'deliver' }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('publish' as const), trust }) },
+  { weight: 4, arbitrary: fc.record({ type: fc.constant('trust' as const), nth, trust }) },
+  { weight: 3, arbitrary: fc.record({ type: fc.constantFrom('vanish' as const, 'delete' as const), nth }) },
+  fc.record({ type: fc.constant('pin' as const), nth: fc.option(nth, { nil: undefined }) }),
+  fc.record({ type: fc.constantFrom('select' as const, 'labels' as const), value: fc.boolean() }),
+  fc.constant<Step>({ type: 'restart' }),
+  fc.constant<Step>({ type: 'removeFolder' }),
+);
+
+const PACKAGE = { repository: 'packages', package: 'web' };
+
+function carryOut(world: World, step: Step): void {
+  const { published, deleted } = world;
+  const pick = (nth: number) => [...published.keys()].sort((a, b) => b - a)[nth];
+  if (step.type === 'publish') {
+    const number = Math.max(0, ...published.keys(), ...deleted) + 1;
+    published.set(number, step.trust);
+  } else if (step.type === 'trust') {
+    const number = pick(step.nth);
+    if (number !== undefined) published.set(number, step.trust);
+  } else if (step.type === 'vanish' || step.type === 'delete') {
+    const number = pick(step.nth);
+    if (number === undefined) return;
+    published.delete(number);
+    if (step.type === 'delete') deleted.add(number);
+  } else if (step.type === 'pin') world.pin = step.nth === undefined ? undefined : pick(step.nth);
+  else if (step.type === 'select') world.isSelected = step.value;
+  else if (step.type === 'labels') world.areLabelsKnown = step.value;
+  else if (step.type === 'restart') world.status = undefined;
+  else if (step.type === 'removeFolder') world.branch = new Map();
+  else deliver(world);
+}
+
+function deliver(world: World): void {
+  const pins = world.pin === undefined ? [] : [{ ...PACKAGE, revision: world.pin }];
+  const spec = { selector: {}, git: { repo: 'file:///x.git' }, pins, allowPrune: true };
+  const target = settingsOf(deliveryTargetKind.complete({ metadata: { name: 'edge' }, spec }));
+  const before = heldBy(world);
+  const revisions = [...world.published].map(
+    ([revision, trust]): PublishedRevision => ({
+      ...{ ...PACKAGE, revision },
+      ...(trust === 'trusted' ? {} : { outOfBand: { reason: trust, message: 'it does not count' } }),
+    }),
+  );
+  const delivered: DeliveredRevision[] = [];
+  const known = before ?? world.status;
+  // A selector that leaves the package out by its name is the caller's business.
+  if (known !== undefined && world.isSelected)
+    delivered.push({ ...PACKAGE, revision: known, hasFolder: before !== undefined });
+  const { chosen, held } = selectRevisions(target, world.isSelected ? revisions : [], {
+    delivered: new Map(delivered.map((one) => [packageKey(one), one])),
+    isSelected: () => (world.areLabelsKnown ? true : undefined),
+    isDeleted: ({ revision }) => world.deleted.has(revision),
+  });
+  const wanted = [
+    ...chosen.map((one) => desiredOf(one.revision, undefined)),
+    ...held.map((refused) => desiredOf(refused.revision ?? 0, refused)),
+  ];
+  const { edits, packages } = desired(target, wanted, world.branch);
+  const present = new Map(world.branch);
+  for (const [path, data] of edits) {
+    if (data === null) present.delete(path);
+    else present.set(path, { oid: blobId(data), data });
+  }
+  if (held.length > 0) expect(edits.size, 'a package that is held is left as it is').toBe(0);
+  world.branch = present;
+  world.status = packages[0]?.revision ?? (held.length > 0 ? known : undefined);
+
+  const after = heldBy(world);
+  if (after === before) return;
+  if (after !== undefined) expect(world.published.get(after), 'only what counts is delivered').toBe('trusted');
+  if (known === undefined || (after !== undefined && after >= known)) return;
+  const isExplicit = world.deleted.has(known) || !world.isSelected || world.pin === after;
+  expect(isExplicit, `v${known} went back to v${after}`).toBe(true);
+}
+
+function desiredOf(revision: number, refused: { reason: string; message: string } | undefined): DesiredRevision {
+  const text = `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\ndata:\n  revision: v${revision}\n`;
+  const built =
+    refused === undefined
+      ? manifestsOf(new Map([['cm.yaml', new TextEncoder().encode(text)]]))
+      : { refused: refused as NonNullable<DesiredRevision['built']['refused']> };
+  return { ...PACKAGE, revision, sourceCommit: 'c', sourceTree: 't', gates: [], built };
+}
+
+function heldBy({ branch }: World): number | undefined {
+  return [...ownersIn(branch, '').values()][0]?.revision;
+}
+
+function blobId(data: Uint8Array): string {
+  return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
+}
+
+test('the delivered version never decreases but by a deletion, a pin or a change of the selector', () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 10, maxLength: 40 }), (steps) => {
+      const world: World = {
+        ...{ published: new Map(), deleted: new Set<number>(), branch: new Map() },
+        ...{ status: undefined, pin: undefined, isSelected: true, areLabelsKnown: true },
+      };
+      for (const one of steps) carryOut(world, one);
+      deliver(world);
+    }),
+    { numRuns: 500 },
+  );
+});
