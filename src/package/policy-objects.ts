@@ -4,6 +4,7 @@ import type { Repository } from '../resource/kinds/repository.ts';
 import { labelSelector, matchesLabels } from '../resource/label-selector.ts';
 import type { DeepReadonly } from '../resource/object.ts';
 import type { PackageRevision } from './package-revision.ts';
+import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from './people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -14,6 +15,7 @@ export function effectivePolicy(
   revision: PackageRevision,
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
+  people: People = NO_PEOPLE,
 ): EffectivePolicy {
   const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
   const gateDeadlines: Record<string, number> = {};
@@ -47,6 +49,7 @@ export function effectivePolicy(
     ),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    people,
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
     commitBudgetPerHour:
       selecting.length === 0
@@ -54,6 +57,28 @@ export function effectivePolicy(
         : Math.min(...selecting.map((policy) => policy.spec.commitBudgetPerHour)),
     gateDeadlines,
   };
+}
+
+/** Name of the ConfigMap that lists the keys of the people who push to a repository; undefined if there is none. */
+export function allowedSignersOf({ metadata }: DeepReadonly<Repository>): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, ALLOWED_SIGNERS_ANNOTATION)
+    ? annotations[ALLOWED_SIGNERS_ANNOTATION]
+    : undefined;
+}
+
+/** The texts of ConfigMaps that were read before. */
+const readPeople = new WeakMap<object, People>();
+
+/** The people that a ConfigMap lists, read once for each version of it. */
+export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
+  const before = readPeople.get(configMap);
+  if (before !== undefined) return before;
+  const text = configMap.data?.[ALLOWED_SIGNERS_KEY];
+  const missing = { signers: [], problems: [`it has no key ${ALLOWED_SIGNERS_KEY}`] };
+  const people = text === undefined ? missing : peopleOf(text);
+  readPeople.set(configMap, people);
+  return people;
 }
 
 function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {

@@ -99,6 +99,8 @@ const recordSchema = z.object({
   finalizers: z.array(z.string()).optional(),
   deletionTimestamp: z.string().optional(),
   createdAt: z.string().optional(),
+  /** When the first record of the draft was written, by the server's clock, RFC 3339. */
+  recordedAt: z.string().optional(),
 });
 
 export type Verdict = Readonly<z.infer<typeof verdictSchema>>;
