@@ -50,6 +50,7 @@ function explainGate(gate: Gate, judgement: Judgement, around: Surroundings): Ga
     explanation: gate.explanation,
     boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
     changed: gate.changed,
+    ...(verdict?.external === undefined ? {} : { external: verdict.external }),
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
     ...(gate.expires === undefined ? {} : { expires: gate.expires }),
     settledBy: settler.who,
