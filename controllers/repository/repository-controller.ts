@@ -12,9 +12,11 @@ import { isHosted, localPath } from '../../src/git/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
+import { allowedSignersOf, peopleIn } from '../../src/package/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { findCondition } from '../../src/resource/condition.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
@@ -113,7 +115,8 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
         if (state.isDue(object)) await sync(object, state, signal);
         const problem = await signers.problem(object);
         await report(object, { ...readiness(problem), facts: state.facts() });
-        if (problem === undefined) events.forget(key);
+        await tellUnidentified(object);
+        if (problem === undefined) events.forget(key, new Set(['signers']));
         else events.tell(object, 'Warning', 'Error', problem);
         return { requeueAfter: state.nextLook(object), reason: 'the next look at the repository' };
       } catch (error) {
@@ -134,6 +137,18 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
       }
     },
   };
+
+  /** Warns of a list of people's keys that identifies nobody, or not all. */
+  async function tellUnidentified(object: Stored<Repository>): Promise<void> {
+    const name = allowedSignersOf(object);
+    if (name === undefined) return;
+    const { namespace } = keyOf(object);
+    const listed = await client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
+    const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
+    if (problems.length === 0) return;
+    const message = `pushes are not attributed as ConfigMap ${name} should say: ${problems.slice(0, 3).join('; ')}`;
+    events.tell(object, 'Warning', 'AllowedSigners', message, 'signers');
+  }
 
   /** The repository as its object wants it now, opened if it is not. */
   async function opened(object: Stored<Repository>, signal: AbortSignal): Promise<OpenRepository> {

@@ -4,6 +4,7 @@ import type { Repository } from '../resource/kinds/repository.ts';
 import { labelSelector, matchesLabels } from '../resource/label-selector.ts';
 import type { DeepReadonly } from '../resource/object.ts';
 import type { PackageRevision } from './package-revision.ts';
+import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from './people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
@@ -17,6 +18,7 @@ export function effectivePolicy(
   revision: SelectedRevision,
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
+  people: People = NO_PEOPLE,
 ): EffectivePolicy {
   const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
   const gateDeadlines: Record<string, number> = {};
@@ -50,6 +52,7 @@ export function effectivePolicy(
     ),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    people,
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
     commitBudgetPerHour:
       selecting.length === 0
@@ -80,6 +83,7 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
+    people: own.people,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
     gateDeadlines,
   };
@@ -87,6 +91,28 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
 
 /** The strictest first. */
 const STRICTNESS: readonly Enforcement[] = ['enforce', 'warn', 'off'];
+
+/** Name of the ConfigMap that lists the keys of the people who push to a repository; undefined if there is none. */
+export function allowedSignersOf({ metadata }: DeepReadonly<Repository>): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, ALLOWED_SIGNERS_ANNOTATION)
+    ? annotations[ALLOWED_SIGNERS_ANNOTATION]
+    : undefined;
+}
+
+/** The texts of ConfigMaps that were read before. */
+const readPeople = new WeakMap<object, People>();
+
+/** The people that a ConfigMap lists, read once for each version of it. */
+export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
+  const before = readPeople.get(configMap);
+  if (before !== undefined) return before;
+  const text = configMap.data?.[ALLOWED_SIGNERS_KEY];
+  const missing = { signers: [], problems: [`it has no key ${ALLOWED_SIGNERS_KEY}`] };
+  const people = text === undefined ? missing : peopleOf(text);
+  readPeople.set(configMap, people);
+  return people;
+}
 
 function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {
   const value = repository?.metadata.annotations?.[GATES_ANNOTATION];

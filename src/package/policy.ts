@@ -1,4 +1,5 @@
 import type { Actor, Face } from '../resource/request-context.ts';
+import { NO_PEOPLE, type People } from './people.ts';
 
 /** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
 export type Enforcement = 'enforce' | 'warn' | 'off';
@@ -19,6 +20,8 @@ export interface EffectivePolicy {
   readonly forbidSelfApproval: boolean;
   /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
   readonly breakGlass: readonly string[];
+  /** Whose signatures on pushed commits say who made them. */
+  readonly people: People;
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
   /** Condition type to the milliseconds after which a closed gate is overdue. */
@@ -51,6 +54,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   autoPropose: false,
   forbidSelfApproval: false,
   breakGlass: [],
+  people: NO_PEOPLE,
   commitBudgetPerHour: 50,
   gateDeadlines: {},
 };

@@ -7,11 +7,12 @@ import { parseCommitMessage, publishedRecordOf } from './commit-message.ts';
 import type { PackageContent } from './content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from './inputs.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
+import { signerOf } from './people.ts';
 import { emptyRecord, type RevisionRecord, withContributor, withStep } from './record.ts';
 import { PUSH_ACTOR, recordAtTip, syncVerdicts } from './verdict.ts';
 import type { Workbench } from './write/workbench.ts';
 
-type Bench = Pick<Workbench, 'git' | 'index' | 'content'>;
+type Bench = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
 
 /** Commits that are looked through for the one that brought a condition. More arrive at once only where history is rewritten. */
 const MAX_WALK = 100;
@@ -28,26 +29,41 @@ export async function currentRecord(
   const { record } = revision;
   if (isPublished(revision)) return publishedRecord(revision, content ?? UNKNOWN_INPUTS);
   if (record?.commit === revision.commit) return record;
-  const { start, before, pushed } = await pushesOf(bench, revision);
+  const { start, before, pushed, isWhole } = await pushesOf(bench, revision);
   let next = start;
   let known = before;
-  const context = { actor: { name: PUSH_ACTOR }, face: 'git' } as const;
+  let pusher = PUSH_ACTOR;
   // Who changed a draft before its record was lost is not known any more.
-  if (revision.recordDistrust !== undefined) next = contributed(next, context, revision.tip.time, revision.commit);
+  if (revision.recordDistrust !== undefined)
+    next = contributed(next, contextOf(PUSH_ACTOR), revision.tip.time, revision.commit);
+  // A signature says who made a commit. Who takes a branch back to a commit that somebody signed long ago is not known.
+  const { people } = bench.policyFor(revision);
+  const isAttributable = isWhole && revision.recordDistrust === undefined;
   for (const point of pushed) {
+    const commit = { oid: point.commit, time: point.time };
+    const signer = isAttributable ? await signerOf(bench.git, commit, people, bench.clock.now()) : undefined;
+    pusher = signer ?? PUSH_ACTOR;
+    const context = contextOf(pusher);
+    // A commit that is older than what is known of this draft was signed for another one.
+    const isForThis = start.recordedAt !== undefined && point.time >= Date.parse(start.recordedAt);
+    const giver = isForThis ? context : contextOf(PUSH_ACTOR);
     next = contributed(next, context, point.time, point.commit);
     if (point.kptfile === undefined) continue;
     const conditions = conditionsOf(point.kptfile);
     const inputs = point.commit === revision.commit ? content : await inputsAt(bench, earlier(revision, point));
-    next = syncVerdicts(next, { conditions, known }, inputs ?? UNKNOWN_INPUTS, context, timestamp(point.time));
+    next = syncVerdicts(next, { conditions, known }, inputs ?? UNKNOWN_INPUTS, giver, timestamp(point.time));
     known = conditions;
   }
   if (next.steps.at(-1)?.action === 'propose') {
     // What was pushed since is nobody's proposal.
     const at = timestamp(revision.tip.time);
-    next = withStep(next, { action: 'push', by: PUSH_ACTOR, face: 'git', at, commit: revision.commit });
+    next = withStep(next, { action: 'push', by: pusher, face: 'git', at, commit: revision.commit });
   }
   return { ...next, commit: revision.commit };
+}
+
+function contextOf(name: string): RequestContext {
+  return { actor: { name }, face: 'git' };
 }
 
 function contributed(record: RevisionRecord, context: RequestContext, time: number, commit: Oid): RevisionRecord {
@@ -92,6 +108,8 @@ interface Pushes {
   readonly before: ReadonlyMap<string, Condition> | undefined;
   /** Commits that others made since, oldest first. */
   readonly pushed: readonly Point[];
+  /** False where the history was rewritten, so that `pushed` is not all that led there. */
+  readonly isWhole: boolean;
 }
 
 /**
@@ -108,14 +126,15 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes
     if (point?.tree === undefined) break;
     const before = () => (point.kptfile === undefined ? new Map() : conditionsOf(point.kptfile));
     if (record !== undefined) {
-      if (record.commit === oid) return { start: record, before: before(), pushed: pushed.reverse() };
+      if (record.commit === oid) return { start: record, before: before(), pushed: pushed.reverse(), isWhole: true };
     } else {
       const source = siblings.find(({ tip }) => tip.tree === point.tree);
       if (source !== undefined || point.madeBySluice) {
         const inputs = source === undefined ? undefined : await inputsAt(bench, source);
         const verdicts = source === undefined ? [] : publishedRecord(source, inputs ?? UNKNOWN_INPUTS).verdicts;
         const createdAt = timestamp((pushed.at(-1) ?? point).time);
-        return { start: { ...emptyRecord(oid), verdicts, createdAt }, before: before(), pushed: pushed.reverse() };
+        const start = { ...emptyRecord(oid), verdicts, createdAt };
+        return { start, before: before(), pushed: pushed.reverse(), isWhole: source !== undefined };
       }
     }
     pushed.push(point);
@@ -123,10 +142,11 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes
   }
   if (record === undefined) {
     const createdAt = timestamp(pushed.at(-1)?.time ?? revision.tip.time);
-    return { start: { ...emptyRecord(revision.commit), createdAt }, before: new Map(), pushed: pushed.reverse() };
+    const start = { ...emptyRecord(revision.commit), createdAt };
+    return { start, before: new Map(), pushed: pushed.reverse(), isWhole: pushed.length < MAX_WALK };
   }
   // The history was rewritten: it came as one.
-  return { start: record, before: undefined, pushed: pushed.slice(0, 1) };
+  return { start: record, before: undefined, pushed: pushed.slice(0, 1), isWhole: false };
 }
 
 /** The revision as it was at another commit, as far as reading its package goes. */

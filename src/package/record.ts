@@ -15,6 +15,18 @@ import {
  */
 const status = z.enum(['True', 'False', 'Unknown']);
 
+/** A fact from outside of the package that a verdict rests on, such as a review or the health of a deployment. */
+const externalFactSchema = z.object({
+  /** Where it was observed, such as the address of a host. */
+  source: z.string(),
+  /** What it is there, such as the number of a review. */
+  id: z.string(),
+  /** What was observed. */
+  value: z.string(),
+  /** When, RFC 3339. */
+  time: z.string(),
+});
+
 export const verdictSchema = z.object({
   type: z.string(),
   status,
@@ -22,6 +34,8 @@ export const verdictSchema = z.object({
   message: z.string().optional(),
   /** What it was given for, see inputs.ts: reference to the digest that it had then. */
   inputs: z.record(z.string(), z.string()),
+  /** The facts from outside that it rests on; they do not close its gate when they change. */
+  external: z.array(externalFactSchema).optional(),
   by: z.string(),
   /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
   groups: z.array(z.string()).optional(),
@@ -104,9 +118,12 @@ const recordSchema = z.object({
   createdAt: z.string().optional(),
   /** Of the last record of a published revision that was deleted: its version, `v<N>`. */
   deleted: z.string().optional(),
+  /** When the first record of the draft was written, by the server's clock, RFC 3339. */
+  recordedAt: z.string().optional(),
 });
 
 export type Verdict = Readonly<z.infer<typeof verdictSchema>>;
+export type ExternalFact = Readonly<z.infer<typeof externalFactSchema>>;
 export type LifecycleStep = Readonly<z.infer<typeof stepSchema>>;
 export type Contributor = Readonly<z.infer<typeof contributorSchema>>;
 export type Approval = Readonly<z.infer<typeof approvalSchema>>;

@@ -181,3 +181,15 @@ test('syncVerdicts gives what differs to the writer and leaves the rest', () => 
     ['New', 'bob', 'c2'],
   ]);
 });
+
+test('external facts are part of what a condition was given for, and other facts are another verdict', () => {
+  const fact = { source: 'https://git.example.com', id: 'review/7', value: 'approved', time: '2026-01-01T00:00:00Z' };
+  const given = { type: 'Reviewed', status: 'True', external: [fact] } as const;
+  const context = { actor: { name: 'anna' }, face: 'api' } as const;
+  const inputs = { content: 'c', object: () => undefined, file: () => undefined };
+  const first = giveVerdict(emptyRecord('1'), given, inputs, context, '2026-01-01T00:00:01Z');
+  expect(first.verdicts[0]).toMatchObject({ inputs: { content: 'c' }, external: [fact] });
+  expect(giveVerdict(first, given, inputs, context, '2026-01-01T00:00:02Z')).toBe(first);
+  const later = { ...given, external: [{ ...fact, time: '2026-01-01T00:00:03Z' }] };
+  expect(giveVerdict(first, later, inputs, context, '2026-01-01T00:00:04Z')).not.toBe(first);
+});

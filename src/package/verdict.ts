@@ -1,12 +1,15 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import type { RequestContext } from '../resource/request-context.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { bindInputs, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
-import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
+import { type ExternalFact, emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 
 /** A condition as somebody gives it. */
 export interface GivenCondition extends Condition {
   /** What it is given for; by default the object that the type names, else the content. */
   readonly inputs?: readonly InputReference[];
+  /** The facts from outside of the package that it rests on. */
+  readonly external?: readonly ExternalFact[];
 }
 
 /** The actor under which conditions are kept that arrive by a plain push. */
@@ -29,7 +32,11 @@ export function giveVerdict(
   // A verdict for nothing could never become stale.
   const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
   const bound = bindInputs(references, inputs);
-  const affirmed = before !== undefined && sameCondition(before, given) && sameInputs(before.inputs, bound);
+  const affirmed =
+    before !== undefined &&
+    sameCondition(before, given) &&
+    sameInputs(before.inputs, bound) &&
+    canonicalJson(before.external ?? []) === canonicalJson(given.external ?? []);
   if (affirmed && !renew && sameGiver(before, context)) return record;
   const verdict: Verdict = {
     type: given.type,
@@ -37,6 +44,7 @@ export function giveVerdict(
     ...(given.reason === undefined ? {} : { reason: given.reason }),
     ...(given.message === undefined ? {} : { message: given.message }),
     inputs: bound,
+    ...(given.external === undefined || given.external.length === 0 ? {} : { external: [...given.external] }),
     by: context.actor.name,
     ...(context.actor.groups === undefined ? {} : { groups: [...context.actor.groups] }),
     face: context.face,

@@ -10,11 +10,12 @@ import { openPackageRepository } from '../../src/package/open-package-repository
 import type { ServerTrust } from '../../src/package/open-repository-trust.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import type { EffectivePolicy } from '../../src/package/policy.ts';
-import { effectivePolicy } from '../../src/package/policy-objects.ts';
+import { allowedSignersOf, effectivePolicy, peopleIn } from '../../src/package/policy-objects.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import { packageStorages } from '../../src/package/storage/package-storages.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { EventLog } from '../../src/resource/event-log.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
 import { OBJECT_KINDS } from '../../src/resource/kinds/index.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
@@ -71,11 +72,14 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
   const client = new RegistryClient(registry, ANNA.actor, 'cli');
   const policies = new Informer({ client, kind: packagePolicyKind, clock });
   const repositories = new Informer({ client, kind: repositoryKind, clock });
-  for (const informer of [policies, repositories]) informer.start();
+  const configMaps = new Informer({ client, kind: configMapKind, clock });
+  for (const informer of [policies, repositories, configMaps]) informer.start();
   const manager = new Manager({ client, clock });
   const policyFor = (revision: PackageRevision) => {
-    const key = { namespace: 'default', name: revision.key.repository };
-    return effectivePolicy(revision, repositories.get(key), policies.list());
+    const repository = repositories.get({ namespace: 'default', name: revision.key.repository });
+    const name = repository === undefined ? undefined : allowedSignersOf(repository);
+    const listed = name === undefined ? undefined : configMaps.get({ namespace: 'default', name });
+    return effectivePolicy(revision, repository, policies.list(), listed === undefined ? undefined : peopleIn(listed));
   };
   const recorders: EventRecorder[] = [];
 
@@ -148,7 +152,7 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
     [Symbol.asyncDispose]: async () => {
       await manager.stop(0);
       for (const recorder of recorders) await recorder.flush();
-      for (const informer of [policies, repositories]) await informer.stop();
+      for (const informer of [policies, repositories, configMaps]) await informer.stop();
       await store.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -1,7 +1,14 @@
 import { canonicalAddressNow, overlap } from '../../../controllers/repository/repository-address.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
 import type { EffectivePolicy } from '../../package/policy.ts';
-import { combinePolicies, effectivePolicy, type SelectedRevision } from '../../package/policy-objects.ts';
+import {
+  allowedSignersOf,
+  combinePolicies,
+  effectivePolicy,
+  peopleIn,
+  type SelectedRevision,
+} from '../../package/policy-objects.ts';
+import { configMapKind } from '../../resource/kinds/config-map.ts';
 import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object.ts';
@@ -22,7 +29,10 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
   const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
   const policiesOf = (where: string | undefined) =>
     objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === where);
-  const own = effectivePolicy(revision, repository, policiesOf(namespace));
+  const name = repository === undefined ? undefined : allowedSignersOf(repository);
+  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
+  const people = listed === undefined ? undefined : peopleIn(listed);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), people);
   const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
   return others.reduce((policy, other) => {
     const there = seenFrom(other, revision);

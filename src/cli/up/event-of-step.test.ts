@@ -19,3 +19,9 @@ test.each([
   const entry = { at: 0, level: 'info', event, subject: 'packages.web.v1', message: 'said', fields } as const;
   expect(eventOfStep(entry)).toEqual(reason === undefined ? undefined : { type: 'Normal', reason, message: 'said' });
 });
+
+test('broken glass is a warning', () => {
+  const entry = { at: 0, level: 'warn', event: 'BreakGlass', subject: 'packages.web.v1', message: 'said' } as const;
+  const expected = { type: 'Warning', reason: 'BreakGlass', message: 'said' };
+  for (const by of ['anna', 'controller:x']) expect(eventOfStep({ ...entry, fields: { by } })).toEqual(expected);
+});

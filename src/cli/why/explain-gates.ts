@@ -60,6 +60,7 @@ function explainGate(
         : `${gate.explanation}; ${recordFlaw}`,
     boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
     changed: gate.changed,
+    ...(verdict?.external === undefined ? {} : { external: verdict.external }),
     ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
     ...(gate.expires === undefined ? {} : { expires: gate.expires }),
     settledBy: settler.who,

@@ -1,3 +1,5 @@
+import type { ExternalFact } from '../../package/record.ts';
+
 /** What `sluice why` says about one revision, as data. */
 export interface Explanation {
   readonly name: string;
@@ -51,6 +53,8 @@ export interface GateExplanation {
   readonly boundTo: readonly string[];
   /** Of these, what has changed since. */
   readonly changed: readonly string[];
+  /** What the verdict rests on besides the package. */
+  readonly external?: readonly ExternalFact[];
   readonly givenBy?: string;
   readonly givenAt?: string;
   /** When the condition stops counting, RFC 3339, where a policy limits that. */

@@ -91,6 +91,9 @@ function printGate(terminal: Terminal, gate: GateExplanation, now: number): void
     const stale = gate.changed.length === 0 ? 'unchanged since' : `changed since: ${gate.changed.join(', ')}`;
     detail('given for', `${gate.boundTo.join(', ')} (${stale})`);
   }
+  for (const { source, id, value, time } of gate.external ?? []) {
+    detail('rests on', `${id} at ${source}: ${value}, as of ${time}`);
+  }
   if (gate.givenBy !== undefined) detail('given by', `${gate.givenBy} at ${gate.givenAt}`);
   if (gate.expires !== undefined) detail('valid until', gate.expires);
   detail('settled by', gate.settledBy);

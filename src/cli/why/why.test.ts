@@ -106,17 +106,69 @@ test('a proposed deletion says who proposed it and why, and the placeholder name
   expect(main.stdout).not.toContain('last ');
 });
 
-test('only who proposed it is told to find somebody else', async () => {
+test('only who proposed or changed it is told to find another person', async () => {
   await register(
     'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: eyes}\nspec: {approval: {forbidSelfApproval: true}}\n',
   );
   const name = await draft({ a: 'b' });
   await cli.run('rpkg', 'propose', name, '--as', 'carl');
   const next = async () => (JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told).next[0];
-  expect(await next()).toMatch(/^sluice rpkg approve packages\.web\.v1$/);
-  await cli.run('rpkg', 'reject', name);
-  await cli.run('rpkg', 'propose', name);
   expect(await next()).toContain('--as somebody-else');
+  const { stdout } = await cli.run('why', name);
+  expect(stdout).toMatch(/^Changed by: anna \(cli\)$/m);
+  expect(stdout).toMatch(/^Approvals: 0 of 1$/m);
+  expect(stdout).toContain('  anna changed its content and must not approve it\n');
+  expect(stdout).toContain('  carl proposed it and must not approve it\n');
+  expect(stdout).toContain('the approval of somebody other than anna, carl');
+});
+
+test('what an unknown person pushed needs two approvals, which is told with each', async () => {
+  await register(
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: eyes}\nspec: {approval: {forbidSelfApproval: true}}\n',
+  );
+  const name = await draft({ a: 'b' });
+  await cli.run('rpkg', 'propose', name);
+  const tree = cli.git('packages.git', 'rev-parse', 'proposed/web/v1^{tree}');
+  const pushed = cli.git('packages.git', 'commit-tree', '-m', 'push', '-p', 'proposed/web/v1', tree);
+  cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', pushed);
+  const first = await cli.run('rpkg', 'approve', name, '--as', 'berta');
+  expect(first).toMatchObject({
+    code: 0,
+    stdout: `${name} approval 1 of 2 recorded; another person has to approve\n`,
+  });
+  const { stdout } = await cli.run('why', name);
+  expect(stdout).toMatch(/^Changed by: anna \(cli\), push \(git\)$/m);
+  expect(stdout).toMatch(/^Approvals: 1 of 2, by berta at /m);
+  expect(stdout).toContain(
+    '2 people have to approve it, since content or the proposal came by a git push of an unknown',
+  );
+  expect((await cli.run('rpkg', 'approve', name, '--as', 'carl')).stdout).toBe(`${name} approved\n`);
+  expect((await cli.run('rpkg', 'approve', name, '--as', 'dora')).stderr).toContain(
+    'only Proposed packages can be approved; it is published as v1, approved by carl',
+  );
+});
+
+test('closed gates are passed with a reason by those whom a policy names, and that is told ever after', async () => {
+  await register(
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: p}\nspec: {requiredGates: [{conditionType: Tested, approveOnly: true}], approval: {breakGlass: [oncall]}}\n',
+  );
+  const name = await draft({ a: 'b' });
+  await cli.run('rpkg', 'propose', name);
+  const approve = (...words: string[]) => cli.run('rpkg', 'approve', name, '--break-glass', ...words);
+  expect((await approve('--as', 'oncall')).stderr).toContain('needs a reason; give one with --reason');
+  expect((await approve('--reason', 'why not')).stderr).toContain('no policy lets anna publish with closed gates');
+  expect(await approve('--as', 'oncall', '--reason', 'the site is down')).toMatchObject({
+    code: 0,
+    stdout: `${name} approved, with the gates as they are (break-glass)\n`,
+  });
+  expect((await reasons(name)).filter(({ reason }) => reason === 'BreakGlass')).toEqual([
+    {
+      reason: 'BreakGlass',
+      message:
+        'oncall published it with closed gates, as a policy lets them (break-glass): Tested; reason: the site is down',
+    },
+  ]);
+  expect((await cli.run('rpkg', 'history', name)).stdout).toContain('approve with closed gates: Tested (break-glass)');
 });
 
 test('a delivery target on a branch of packages gets nothing', async () => {

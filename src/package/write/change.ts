@@ -184,7 +184,7 @@ function fileEdits(
     ...(change.kptfile ?? []),
     ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
     ...(change.conditions ?? []).map(
-      ({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const,
+      ({ inputs: _inputs, external: _external, ...condition }) => ({ op: 'setCondition', condition }) as const,
     ),
   ];
   if (edits.has('Kptfile') && edits.get('Kptfile') === null) {

@@ -98,7 +98,7 @@ export function renderedKptfile(text: string, rendering: Rendering): string {
   const { kptfile, withdraw = [], conditions = [], gates = [] } = rendering;
   const read = readKptfile(text);
   const isThere = read.ok && isRendered(read.kptfile);
-  const edits = conditions.flatMap(({ inputs: _inputs, ...condition }): KptfileEdit[] => {
+  const edits = conditions.flatMap(({ inputs: _inputs, external: _external, ...condition }): KptfileEdit[] => {
     const set = { op: 'setCondition', condition } as const;
     if (condition.type !== RENDERED.type) return [set];
     // As kpt does it: once, and last, unless it is there already; a copy stays as its source is.

@@ -17,6 +17,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 export interface Transition {
@@ -120,7 +121,9 @@ async function contentOf(
 /** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
 export function proposerOf(record: RevisionRecord): string | undefined {
   const last = record.steps.at(-1);
-  return last?.action === 'propose' ? last.by : undefined;
+  if (last?.action === 'propose') return last.by;
+  // What a person pushed with a signature stands for their proposal.
+  return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
 }
 
 /** Who published it; undefined for what is not published, and where only a claim says so. */

@@ -93,7 +93,7 @@ export async function writeRecord(
   const statement: RecordStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
     ...bench.trust.next(scope, revision.statement),
-    record: { ...record, last },
+    record: { recordedAt: last.at, ...record, last },
   };
   const { signed, fact } = await bench.trust.sign(statement);
   // Whatever somebody put there: only a commit can be the parent of one.
