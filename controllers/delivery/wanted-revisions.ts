@@ -9,6 +9,7 @@ import type { Oid } from '../../src/git/git-repository.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
+import { verdictsByType } from '../../src/package/record.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 
@@ -127,9 +128,9 @@ function delivered(
 function verdictsOf(row: PackageRevision, repository: PackageRepository): GateVerdict[] {
   const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
   const required = repository.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);
-  const verdicts = row.tip.facts.record?.verdicts ?? [];
+  const verdicts = verdictsByType(row.tip.facts.record?.verdicts ?? []);
   return [...new Set([...types, ...required])].map((type) => {
-    const verdict = verdicts.find((candidate) => candidate.type === type);
+    const verdict = verdicts.get(type);
     return verdict === undefined ? { type, status: 'Unknown' } : { type, status: verdict.status, by: verdict.by };
   });
 }

@@ -3,7 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid, TreeEntry } from '../git/git-repository.ts';
 import { isOid } from '../git/object-id.ts';
 import { canonicalJson, digest } from './canonical-json.ts';
-import { parseConditionType } from './condition-type.ts';
+import { formatConditionType, parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
 
@@ -113,6 +113,7 @@ class Content implements PackageContent {
   readonly skipped: readonly string[];
   readonly content: string;
   #objects: readonly KrmObject[] | undefined;
+  #byType: ReadonlyMap<string, readonly KrmObject[]> | undefined;
   #digests = new Map<string, string | undefined>();
 
   constructor(tree: Oid, files: ReadonlyMap<string, Buffer>, skipped: readonly string[], content: string) {
@@ -138,16 +139,19 @@ class Content implements PackageContent {
     const subject = parseConditionType(conditionType);
     if (subject === undefined) return undefined;
     // The namespace is not part of a condition type, so all objects of that kind and name are its subject.
-    const found = this.objects().filter(
-      (object) =>
-        object.apiVersion === subject.apiVersion && object.kind === subject.kind && object.name === subject.name,
-    );
+    const found = this.#objectsOf(formatConditionType(subject));
     if (found.length === 0) return undefined;
     const withoutStatus = found.map(({ value }) => {
       const { status: _status, ...rest } = value;
       return canonicalJson(rest);
     });
     return digest(withoutStatus.sort().join('\n'));
+  }
+
+  /** By the condition type that names them; found once for all, as there may be many of both. */
+  #objectsOf(conditionType: string): readonly KrmObject[] {
+    this.#byType ??= Map.groupBy(this.objects(), formatConditionType);
+    return this.#byType.get(conditionType) ?? [];
   }
 
   file(path: string): string | undefined {

@@ -66,6 +66,8 @@ export type LifecycleStep = Readonly<z.infer<typeof stepSchema>>;
 export type RevisionRecord = Readonly<z.infer<typeof recordSchema>>;
 
 const MAX_STEPS = 50;
+/** Characters of a record. Those of a Kptfile with the most conditions and of 50 steps fit; anyone who may push can write one. */
+const MAX_RECORD_LENGTH = 1024 * 1024;
 
 export function emptyRecord(commit: string): RevisionRecord {
   return { version: 1, commit, verdicts: [], steps: [] };
@@ -73,13 +75,21 @@ export function emptyRecord(commit: string): RevisionRecord {
 
 /** The commit message that carries a record. */
 export function formatRecord(subject: string, record: RevisionRecord): string {
-  return `${oneLine(subject)}\n\n${JSON.stringify(record)}\n`;
+  const body = JSON.stringify(record);
+  if (body.length > MAX_RECORD_LENGTH)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the record of the revision cannot be written: it would have ${body.length} characters, at most ${MAX_RECORD_LENGTH} are kept; remove conditions, labels or annotations, or shorten their texts`,
+    );
+  return `${oneLine(subject)}\n\n${body}\n`;
 }
 
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
 export function parseRecord(message: string): RevisionRecord {
   const start = message.indexOf('\n\n');
   if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
+  if (message.length - start > MAX_RECORD_LENGTH + 3)
+    throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_RECORD_LENGTH} characters`);
   try {
     return recordSchema.parse(JSON.parse(message.slice(start + 2)));
   } catch (error) {
@@ -93,7 +103,22 @@ export function withStep(record: RevisionRecord, step: LifecycleStep): RevisionR
 
 /** The verdict on a type; a record has at most one for each. */
 export function verdictOf(record: RevisionRecord | undefined, type: string): Verdict | undefined {
-  return record?.verdicts.find((verdict) => verdict.type === type);
+  return record === undefined ? undefined : verdictsByType(record.verdicts).get(type);
+}
+
+const byType = new WeakMap<readonly Verdict[], ReadonlyMap<string, Verdict>>();
+
+/** The verdicts of a record by their type, made once for a list: gates and conditions look up theirs one by one. */
+export function verdictsByType(verdicts: readonly Verdict[]): ReadonlyMap<string, Verdict> {
+  let found = byType.get(verdicts);
+  if (found === undefined) {
+    const made = new Map<string, Verdict>();
+    // Of several on one type, which only a forged record has, the first counts.
+    for (const verdict of verdicts) if (!made.has(verdict.type)) made.set(verdict.type, verdict);
+    byType.set(verdicts, made);
+    found = made;
+  }
+  return found;
 }
 
 /** True if the record must outlive publication, which folds only verdicts and steps into the approval commit. */

@@ -1,7 +1,7 @@
 import type { Condition } from '../../../kptfile-schema/index.ts';
 import type { CommitFacts } from '../commit-message.ts';
 import { CONTENT_INPUT } from '../inputs.ts';
-import type { Verdict } from '../record.ts';
+import { type Verdict, verdictsByType } from '../record.ts';
 
 /** What a published tag and the commit it points to say. */
 export interface PublicationFacts {
@@ -109,7 +109,7 @@ function isOpen(
   verdicts: readonly Verdict[],
   content: string,
 ): boolean {
-  const verdict = verdicts.find((candidate) => candidate.type === type);
+  const verdict = verdictsByType(verdicts).get(type);
   if (verdict?.status !== 'True' || conditions.get(type)?.status !== 'True') return false;
   if (Object.keys(verdict.inputs).length === 0) return false;
   const boundTo = Object.hasOwn(verdict.inputs, CONTENT_INPUT) ? verdict.inputs[CONTENT_INPUT] : undefined;
