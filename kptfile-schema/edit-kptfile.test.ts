@@ -290,7 +290,8 @@ describe('many edits', () => {
 });
 
 describe('more entries than allowed', () => {
-  const list = (count: number, item: (index: number) => string) => Array.from({ length: count }, (_, i) => item(i)).join('');
+  const list = (count: number, item: (index: number) => string) =>
+    Array.from({ length: count }, (_, i) => item(i)).join('');
   const full =
     `${HEAD}info:\n  readinessGates:\n${list(MAX_GATES, (i) => `    - conditionType: t${i}\n`)}` +
     `status:\n  conditions:\n${list(MAX_CONDITIONS, (i) => `    - type: t${i}\n      status: "True"\n`)}`;
@@ -303,7 +304,8 @@ describe('more entries than allowed', () => {
     });
     expect(errorOf(full, { op: 'addGate', conditionType: 'more' })).toMatchObject({
       code: 'TooMany',
-      message: 'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
+      message:
+        'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
     });
     const changed: KptfileEdit = { op: 'setCondition', condition: { type: 't1', status: 'False' } };
     expect(editKptfile(full, [changed])).toContain('- type: t1\n      status: "False"\n');

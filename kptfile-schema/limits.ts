@@ -24,7 +24,10 @@ export function findLongList(
     const length = lengthOf(parent, field) ?? 0;
     if (length <= max) continue;
     const path = `${parent}.${field}`;
-    return { path, message: `${path} has ${length} ${what}; at most ${max} are allowed. Remove those that are not needed.` };
+    return {
+      path,
+      message: `${path} has ${length} ${what}; at most ${max} are allowed. Remove those that are not needed.`,
+    };
   }
   return undefined;
 }

@@ -116,7 +116,8 @@ describe('gates and conditions beyond what is allowed', () => {
     expect(read(HEAD + gates(MAX_GATES) + conditions(MAX_CONDITIONS)).status?.conditions).toHaveLength(500);
     expect(errorOf(HEAD + gates(501))).toEqual({
       ...{ code: 'TooMany', path: 'info.readinessGates', line: 4, column: 3 },
-      message: 'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
+      message:
+        'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
     });
     expect(errorOf(HEAD + conditions(9000))).toMatchObject({ code: 'TooMany', path: 'status.conditions', line: 4 });
   });

@@ -100,7 +100,9 @@ describe('a Kptfile with more gates and conditions than allowed', () => {
     await push(scratch, { 'web/Kptfile': gates(5000) }, 'drafts/web/v1');
     await repository.refresh();
     const { problem, name } = store.get('packages.shop.v1');
-    expect(problem).toBe('status.conditions has 501 conditions; at most 500 are allowed. Remove those that are not needed.');
+    expect(problem).toBe(
+      'status.conditions has 501 conditions; at most 500 are allowed. Remove those that are not needed.',
+    );
     expect(store.get('packages.web.v1').problem).toContain('5000 readiness gates; at most 500');
     expect((await store.content(name)).files.get('Kptfile')?.toString()).toBe(text);
     expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*501 conditions/);
@@ -112,9 +114,16 @@ describe('a Kptfile with more gates and conditions than allowed', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     const files = (text: string) => ({ files: new Map([['Kptfile', Buffer.from(text)]]) });
-    expect(await outcomeOf(store.change(name, files(gates(501)), anna))).toMatch(/^InvalidInput: .*501 readiness gates/);
+    expect(await outcomeOf(store.change(name, files(gates(501)), anna))).toMatch(
+      /^InvalidInput: .*501 readiness gates/,
+    );
     await store.change(name, files(conditions(499)), anna);
-    const more = { conditions: [{ type: 'one', status: 'True' }, { type: 'two', status: 'True' }] } as const;
+    const more = {
+      conditions: [
+        { type: 'one', status: 'True' },
+        { type: 'two', status: 'True' },
+      ],
+    } as const;
     expect(await outcomeOf(store.change(name, more, anna))).toMatch(
       /^InvalidInput: the Kptfile of packages.shop.v1 cannot be edited: .*at most 500/,
     );

@@ -12,7 +12,9 @@ export function explained<Result>(name: string, edit: () => Result): Result {
     return edit();
   } catch (error) {
     if (!(error instanceof KptfileEditError)) throw error;
-    throw new SluiceError('InvalidInput', `the Kptfile of ${name} cannot be edited: ${error.message}`, { cause: error });
+    throw new SluiceError('InvalidInput', `the Kptfile of ${name} cannot be edited: ${error.message}`, {
+      cause: error,
+    });
   }
 }
 

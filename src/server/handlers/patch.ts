@@ -26,7 +26,7 @@ const MAX_SHOWN_PATCH = 500;
 
 /** Changes the stored object. One that is applied and is not there is created. */
 export const patchObject: Handler = async (call, services) => {
-  const { change, creates } = readPatch(call, services, await call.body());
+  const { change, creates } = readPatch(call, services, call.body);
   return changeStored(call, services, creates, change);
 };
 

@@ -11,7 +11,7 @@ import { type Handler, keyOfCall, type ResourceCall, type Services } from './res
 const ATTEMPTS = 200;
 
 export const createObject: Handler = async (call, services) => {
-  const { value, duplicates } = call.decode(await call.body());
+  const { value, duplicates } = call.decode(call.body);
   const object = acceptObject(call, value, duplicates);
   const created = await storeNew(call, services, withOwners(call, services, undefined, object));
   return shown(call, services, 201, created);
@@ -19,7 +19,7 @@ export const createObject: Handler = async (call, services) => {
 
 /** Puts an object in the place of the stored one. What is not there is not made. */
 export const updateObject: Handler = async (call, services) => {
-  const { value, duplicates } = call.decode(await call.body());
+  const { value, duplicates } = call.decode(call.body);
   const object = acceptObject(call, value, duplicates);
   requireVersion(call, object);
   const pinned = object.metadata.resourceVersion !== undefined || call.resource.storage.updatesNeedVersion === true;
