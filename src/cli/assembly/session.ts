@@ -12,6 +12,7 @@ import type { EventLog } from '../../resource/event-log.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { eventV1Kind, eventV1Translation } from '../../resource/kinds/event-v1.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import { Registry } from '../../resource/registry.ts';
 import { RegistryClient } from '../../resource/registry-client.ts';
@@ -38,6 +39,8 @@ export interface SessionOptions {
   readonly patience?: number;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
@@ -99,10 +102,10 @@ export class Session {
   }
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { folder, clock = systemClock, write = false, onError } = options;
+    const { folder, clock = systemClock, write = false, quota, onError } = options;
     if (write) await createDataFolder(folder);
     else await expectDataFolder(folder);
-    return new Session(options, clock, await ObjectSet.open({ folder, clock, write, onError }));
+    return new Session(options, clock, await ObjectSet.open({ folder, clock, write, quota, onError }));
   }
 
   /** For calls of the store, with why. */

@@ -24,6 +24,8 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .option('--containers', 'run functions that are not built in as containers, without network and privileges')
     .option('--require-image-digest', 'run only images that are named by their digest')
     .option('--disk-budget <MiB>', 'what mirrors and hosted repositories may take before less is kept; default: any')
+    .option('--namespace-objects <n>', 'how many objects clients may store in each namespace; default: 50000')
+    .option('--namespace-size <MiB>', 'how much they may have together; default: 256')
     .option('--disable <controller>', 'leave a controller out; can be given several times', several)
     .addHelpText(
       'after',

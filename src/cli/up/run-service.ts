@@ -1,6 +1,7 @@
 import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Resolver } from '../../package/resolver.ts';
+import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
@@ -23,6 +24,8 @@ export interface RunOptions {
   readonly disabled: readonly string[];
   /** Bytes; see the repository controller. */
   readonly diskBudget?: number | undefined;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
   /** Run the controllers too that only a server which goes on needs. */
@@ -67,7 +70,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, write: true, opens: true, onNote, onError },
+      ...{ folder, actor, write: true, opens: true, onNote, onError, quota: options.quota },
       ...(functions === undefined ? {} : { functions }),
     });
     try {

@@ -180,6 +180,7 @@ export class Service {
     const { metrics, stop } = measure({
       manager: this.manager,
       store: session.store,
+      quota: session.objects.database.quota,
       load: () => this.#api?.server.load ?? NO_LOAD,
     });
     this.#unsubscribe.push(stop);
