@@ -14,7 +14,7 @@ export const KPTFILE_ERROR_CODES = [
   'SeveralDocuments',
   /** More bytes than allowed. */
   'TooLarge',
-  /** More readiness gates or conditions than allowed. */
+  /** More readiness gates, conditions or values than allowed. */
   'TooMany',
   /** Nested deeper than allowed. */
   'TooDeep',

@@ -120,6 +120,8 @@ describe('gates and conditions beyond what is allowed', () => {
         'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
     });
     expect(errorOf(HEAD + conditions(9000))).toMatchObject({ code: 'TooMany', path: 'status.conditions', line: 4 });
+    const labels = Array.from({ length: 6000 }, (_, i) => `  l${i}: a\n`).join('');
+    expect(errorOf(`${HEAD}metadata:\n labels:\n${labels}`).message).toContain('values and field names, at most 10000');
   });
 });
 

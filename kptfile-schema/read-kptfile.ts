@@ -1,7 +1,7 @@
 import { decodeKptfile } from './decode-kptfile.ts';
 import { type KptfileError, type KptfileErrorCode, KptfileReadFailure } from './kptfile-error.ts';
 import type { Kptfile } from './kptfile-schema.ts';
-import { findLongList, MAX_KPTFILE_BYTES } from './limits.ts';
+import { findLongList, MAX_KPTFILE_BYTES, MAX_VALUES } from './limits.ts';
 import { migrationAdvice } from './migration-advice.ts';
 import { failAt, type MappingNode, parseYamlTree, type YamlTree } from './yaml-tree.ts';
 
@@ -43,6 +43,10 @@ export function loadKptfile(text: string | Uint8Array, options: ReadOptions = {}
   const tree = parseYamlTree(typeof text === 'string' ? text : decodeUtf8(text));
   const root = checkedRoot(tree);
   checkLists(root, tree);
+  if (tree.values > MAX_VALUES) {
+    const text = `The file has ${tree.values} values and field names, at most ${MAX_VALUES} are allowed. A Kptfile holds conditions and a pipeline, not data.`;
+    fail('TooMany', text);
+  }
   return { tree, root, kptfile: decodeKptfile(root, tree.source) };
 }
 
