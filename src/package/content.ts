@@ -6,6 +6,7 @@ import { canonicalJson, digest } from './canonical-json.ts';
 import { formatConditionType, parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
+import { prepareKrmFiles } from './krm-reader.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
 export const MAX_FILES = 10_000;
@@ -50,6 +51,7 @@ export async function readPackage(
   const listed = await git.listFiles(specification, MAX_FILES);
   const regular = listed.filter((entry) => entry.mode === '100644' || entry.mode === '100755');
   const files = await readFiles(git, regular, specification);
+  await prepareKrmFiles(files);
   return new Content(stat.oid, files, describeSkipped(listed), contentDigest(entries, kptfile));
 }
 
@@ -74,6 +76,7 @@ export async function derivePackage(
     if (data === null) files.delete(path);
     else files.set(path, Buffer.from(data));
   }
+  await prepareKrmFiles(files);
   const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
   return new Content(stat.oid, sorted, before.skipped, contentDigest(entries, kptfile));
 }
