@@ -5,6 +5,7 @@ import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-
 import type { User } from './authentication/user.ts';
 import { handlerOf, methodNotAllowed, unknownResource } from './dispatch.ts';
 import { Exchange, type PathHandler } from './exchange.ts';
+import { maxBodyValues } from './handlers/object-input.ts';
 import { Presenter } from './handlers/presenter.ts';
 import type { Services } from './handlers/resource-call.ts';
 import { type Answer, jsonAnswer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
@@ -154,7 +155,8 @@ export class ApiServer {
     const handler = handlerOf(info, exchange.resource);
     const services = { ...this.#services, failure: (error: unknown) => this.#statusOf(exchange, error) };
     const { authorizer } = this.#options;
-    const decode = (body: RequestBody) => this.#decode(body);
+    const maxValues = exchange.resource && maxBodyValues(exchange.resource.kind);
+    const decode = (body: RequestBody) => this.#decode(body, maxValues);
     return async (body) => handler(resourceCall(exchange, { authorizer, body, decode }), services);
   }
 
@@ -190,8 +192,8 @@ export class ApiServer {
     return async (body) => jsonAnswer(201, await review.answer(user, this.#decode(body).value, info.namespace));
   }
 
-  #decode(body: RequestBody): DecodedText {
-    return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf);
+  #decode(body: RequestBody, maxValues?: number): DecodedText {
+    return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf, maxValues);
   }
 
   #hasPriority({ user, impersonator }: Exchange): boolean {

@@ -23,8 +23,8 @@ export const PROTOBUF_TYPE = 'application/vnd.kubernetes.protobuf';
 export const EMPTY_BODY: RequestBody = { mediaType: JSON_TYPE, bytes: Buffer.alloc(0) };
 
 const MAX_YAML_DEPTH = 100;
-/** YAML is read some fifty times more slowly than JSON. */
-const MAX_YAML_LENGTH = 1024 * 1024;
+/** YAML is read some fifty times more slowly than JSON: so much takes some 20 ms. */
+const MAX_YAML_LENGTH = 128 * 1024;
 
 const inflate = promisify(gunzip);
 
@@ -59,17 +59,21 @@ export async function readBody(request: IncomingMessage, options: ReadBodyOption
 }
 
 /** Reads a body as one value. An empty body is undefined. */
-export function decodeBody({ mediaType, bytes }: RequestBody, decodeProtobuf: ProtobufDecoder): DecodedText {
+export function decodeBody(
+  { mediaType, bytes }: RequestBody,
+  decodeProtobuf: ProtobufDecoder,
+  maxValues?: number,
+): DecodedText {
   if (bytes.length === 0) return { value: undefined, duplicates: [] };
   if (mediaType === PROTOBUF_TYPE) return { value: decodeProtobuf(bytes), duplicates: [] };
-  if (mediaType === JSON_TYPE) return decodeJson(textOf(bytes));
-  if (mediaType === YAML_TYPE) return decodeYaml(textOf(bytes));
+  if (mediaType === JSON_TYPE) return decodeJson(textOf(bytes), maxValues);
+  if (mediaType === YAML_TYPE) return decodeYaml(textOf(bytes), maxValues);
   throw unsupportedType([JSON_TYPE, YAML_TYPE, PROTOBUF_TYPE]);
 }
 
 /** Reads one YAML document, or JSON, which clients send under the names of YAML too. */
-export function decodeYaml(text: string): DecodedText {
-  if (/^\s*[{[]/.test(text)) return decodeJson(text);
+export function decodeYaml(text: string, maxValues?: number): DecodedText {
+  if (/^\s*[{[]/.test(text)) return decodeJson(text, maxValues);
   if (text.length > MAX_YAML_LENGTH)
     throw new SluiceError('LimitExceeded', `YAML of more than ${MAX_YAML_LENGTH} characters is not read; send JSON`);
   try {
