@@ -25,7 +25,16 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'],
+          exclude: ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**', 'test/attack/**'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'attack',
+          include: ['test/attack/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
