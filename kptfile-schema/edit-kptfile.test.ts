@@ -1,5 +1,15 @@
-import { describe, expect, test } from 'vitest';
-import { applyKptfileEdit, editKptfile, type KptfileEdit, KptfileEditError, readKptfile } from './index.ts';
+import { describe, expect, test, vi } from 'vitest';
+import {
+  applyKptfileEdit,
+  editKptfile,
+  type KptfileEdit,
+  KptfileEditError,
+  MAX_CONDITIONS,
+  MAX_GATES,
+  MAX_KPTFILE_BYTES,
+  readKptfile,
+} from './index.ts';
+import { SourceText } from './source-text.ts';
 
 const HEAD = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\n';
 
@@ -222,7 +232,7 @@ describe('refusals', () => {
   });
 
   test('a result that would be too large', () => {
-    const large = `${HEAD}# ${'x'.repeat(1024 * 1024 - 100)}\n`;
+    const large = `${HEAD}# ${'x'.repeat(MAX_KPTFILE_BYTES - 100)}\n`;
     expect(errorOf(large, { op: 'setInfo', field: 'description', value: 'y'.repeat(500) }).code).toBe('Unsupported');
   });
 });
@@ -252,4 +262,52 @@ test('applyKptfileEdit leaves its argument alone and shares what did not change'
   expect(before.kptfile).toEqual(copy);
   expect(after.info).toBe(before.kptfile.info);
   expect(Object.hasOwn(after, 'status')).toBe(false);
+});
+
+describe('many edits', () => {
+  const types = Array.from({ length: 300 }, (_, index) => `c${index}`);
+  const set = (status: 'True' | 'False'): KptfileEdit[] =>
+    types.map((type) => ({ op: 'setCondition', condition: { type, status } }));
+  const text = `${HEAD}# why\ninfo:\n  readinessGates:\n    - conditionType: own # kept\n`;
+
+  test('of one kind give the text that one after the other gives', () => {
+    const few: KptfileEdit[] = [
+      ...set('False').slice(0, 6),
+      ...set('True').slice(2, 9),
+      ...types.slice(1, 5).map((conditionType): KptfileEdit => ({ op: 'addGate', conditionType })),
+      ...types.slice(0, 4).map((type): KptfileEdit => ({ op: 'removeCondition', type })),
+      ...types.slice(1, 3).map((conditionType): KptfileEdit => ({ op: 'removeGate', conditionType })),
+    ];
+    expect(editKptfile(text, few)).toBe(few.reduce((before, edit) => editKptfile(before, [edit]), text));
+  });
+
+  test('of one kind read the text once, not once each', () => {
+    const decode = vi.spyOn(SourceText.prototype, 'lineBreak', 'get');
+    editKptfile(text, [...set('False'), ...set('True')]);
+    expect(decode.mock.calls.length).toBeLessThan(10);
+    decode.mockRestore();
+  });
+});
+
+describe('more entries than allowed', () => {
+  const list = (count: number, item: (index: number) => string) =>
+    Array.from({ length: count }, (_, i) => item(i)).join('');
+  const full =
+    `${HEAD}info:\n  readinessGates:\n${list(MAX_GATES, (i) => `    - conditionType: t${i}\n`)}` +
+    `status:\n  conditions:\n${list(MAX_CONDITIONS, (i) => `    - type: t${i}\n      status: "True"\n`)}`;
+
+  test('are refused by their number', () => {
+    const condition: KptfileEdit = { op: 'setCondition', condition: { type: 'more', status: 'True' } };
+    expect(errorOf(full, condition)).toMatchObject({
+      code: 'TooMany',
+      message: 'status.conditions has 501 conditions; at most 500 are allowed. Remove those that are not needed.',
+    });
+    expect(errorOf(full, { op: 'addGate', conditionType: 'more' })).toMatchObject({
+      code: 'TooMany',
+      message:
+        'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
+    });
+    const changed: KptfileEdit = { op: 'setCondition', condition: { type: 't1', status: 'False' } };
+    expect(editKptfile(full, [changed])).toContain('- type: t1\n      status: "False"\n');
+  });
 });

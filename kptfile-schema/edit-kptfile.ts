@@ -5,6 +5,7 @@ import { kptfileShape } from './field-shape.ts';
 import { type KptfileEdit, KptfileEditError, kptfileEditSchema } from './kptfile-edit.ts';
 import { KptfileReadFailure } from './kptfile-error.ts';
 import type { Kptfile } from './kptfile-schema.ts';
+import { findLongList } from './limits.ts';
 import { type LoadedKptfile, loadKptfile } from './read-kptfile.ts';
 import { spliceMapping } from './splice-model.ts';
 import { SpliceSheet } from './splice-sheet.ts';
@@ -20,13 +21,46 @@ import { styleOf } from './yaml-render.ts';
  */
 export function editKptfile(text: string, edits: readonly KptfileEdit[]): string {
   let loaded = load(text);
-  for (const edit of edits) {
-    checkEdit(edit);
-    const model = applyKptfileEdit(loaded.kptfile, edit);
+  for (const batch of batchesOf(edits)) {
+    const model = batch.reduce(applyKptfileEdit, loaded.kptfile);
     if (deepEqual(model, loaded.kptfile)) continue;
+    checkLists(model);
     loaded = spliced(loaded, model);
   }
   return loaded.tree.source.text;
+}
+
+/** Edits that are spliced together. Each splice reads the whole text again, so that one for each condition would be quadratic. */
+function batchesOf(edits: readonly KptfileEdit[]): KptfileEdit[][] {
+  const batches: KptfileEdit[][] = [];
+  let types = new Set<string>();
+  for (const edit of edits) {
+    checkEdit(edit);
+    const type = typeOf(edit);
+    const batch = batches.at(-1);
+    const joins = type !== undefined && batch?.[0]?.op === edit.op && !types.has(type);
+    if (joins) batch?.push(edit);
+    else {
+      batches.push([edit]);
+      types = new Set();
+    }
+    if (type !== undefined) types.add(type);
+  }
+  return batches;
+}
+
+/** What a condition or gate edit is about: several of these change a text together as they would one after the other. */
+function typeOf(edit: KptfileEdit): string | undefined {
+  if (edit.op === 'setCondition') return edit.condition.type;
+  if (edit.op === 'removeCondition') return edit.type;
+  return edit.op === 'addGate' || edit.op === 'removeGate' ? edit.conditionType : undefined;
+}
+
+function checkLists({ info, status }: Kptfile): void {
+  const long = findLongList((_parent, field) =>
+    field === 'conditions' ? status?.conditions?.length : info?.readinessGates?.length,
+  );
+  if (long !== undefined) throw new KptfileEditError('TooMany', long.message);
 }
 
 function load(text: string): LoadedKptfile {

@@ -30,6 +30,7 @@ export {
   type Upstream,
   type UpstreamLock,
 } from './kptfile-schema.ts';
+export { MAX_CONDITIONS, MAX_GATES, MAX_KPTFILE_BYTES } from './limits.ts';
 export type { LintCode, LintFinding } from './lint-finding.ts';
 export { lintKptfile } from './lint-kptfile.ts';
 export { type NewKptfile, newKptfile } from './new-kptfile.ts';

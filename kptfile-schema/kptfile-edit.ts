@@ -59,6 +59,8 @@ export type KptfileEditErrorCode =
   | 'Unreadable'
   /** The edit itself is wrong: an empty type, a value that YAML cannot hold. */
   | 'InvalidEdit'
+  /** The Kptfile would have more readiness gates or conditions than allowed. */
+  | 'TooMany'
   /** There is no function at that index. */
   | 'NotFound'
   /** The place is written in a way that cannot be changed without touching more than the edit means. */

@@ -14,6 +14,8 @@ export const KPTFILE_ERROR_CODES = [
   'SeveralDocuments',
   /** More bytes than allowed. */
   'TooLarge',
+  /** More readiness gates, conditions or values than allowed. */
+  'TooMany',
   /** Nested deeper than allowed. */
   'TooDeep',
   /** Not UTF-8, or characters that YAML forbids. */

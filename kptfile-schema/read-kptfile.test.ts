@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type KptfileErrorCode, readKptfile } from './index.ts';
+import { type KptfileErrorCode, MAX_CONDITIONS, MAX_GATES, readKptfile } from './index.ts';
 
 const HEAD = 'apiVersion: kpt.dev/v1\nkind: Kptfile\n';
 const MEBIBYTE = 1024 * 1024;
@@ -35,8 +35,8 @@ describe('what is refused, and where', () => {
     ['Anchor', 3, 1, `${HEAD}<<: {a: b}\n`, 'Merge keys'],
     ['Tab', 4, 1, `${HEAD}info:\n\tsite: a\n`, 'spaces only'],
     ['SeveralDocuments', 4, 1, `${HEAD}---\nkind: ConfigMap\n`, 'second YAML document'],
-    ['TooLarge', undefined, undefined, `${HEAD}# ${'x'.repeat(MEBIBYTE)}\n`, '1048576 bytes'],
-    ['TooDeep', 3, 103, `${HEAD}x: ${'['.repeat(500_000)}`, '100 levels'],
+    ['TooLarge', undefined, undefined, `${HEAD}# ${'x'.repeat(MEBIBYTE)}\n`, '262144 bytes'],
+    ['TooDeep', 3, 103, `${HEAD}x: ${'['.repeat(200_000)}`, '100 levels'],
     ['Encoding', 3, 7, `${HEAD}info: \u0000`, 'control character'],
     ['NotAKptfile', undefined, undefined, '', 'empty'],
     ['NotAKptfile', undefined, undefined, '# only a comment\n---\n', 'empty'],
@@ -103,6 +103,25 @@ describe('hostile input ends in an answer', () => {
   test('10 MiB are refused unread unless the limit is raised', () => {
     expect(errorOf(`${HEAD}# ${'a'.repeat(large)}`).code).toBe('TooLarge');
     expect(readKptfile(HEAD, { maxSize: 10 })).toMatchObject({ ok: false, error: { code: 'TooLarge' } });
+  });
+});
+
+describe('gates and conditions beyond what is allowed', () => {
+  const gates = (count: number) =>
+    `info:\n  readinessGates:\n${Array.from({ length: count }, (_, i) => `  - conditionType: t${i}\n`).join('')}`;
+  const conditions = (count: number) =>
+    `status:\n  conditions:\n${Array.from({ length: count }, (_, i) => `  - type: t${i}\n`).join('')}`;
+
+  test('are a problem with a place', () => {
+    expect(read(HEAD + gates(MAX_GATES) + conditions(MAX_CONDITIONS)).status?.conditions).toHaveLength(500);
+    expect(errorOf(HEAD + gates(501))).toEqual({
+      ...{ code: 'TooMany', path: 'info.readinessGates', line: 4, column: 3 },
+      message:
+        'info.readinessGates has 501 readiness gates; at most 500 are allowed. Remove those that are not needed.',
+    });
+    expect(errorOf(HEAD + conditions(9000))).toMatchObject({ code: 'TooMany', path: 'status.conditions', line: 4 });
+    const labels = Array.from({ length: 6000 }, (_, i) => `  l${i}: a\n`).join('');
+    expect(errorOf(`${HEAD}metadata:\n labels:\n${labels}`).message).toContain('values and field names, at most 10000');
   });
 });
 

@@ -1,6 +1,7 @@
 import { decodeKptfile } from './decode-kptfile.ts';
 import { type KptfileError, type KptfileErrorCode, KptfileReadFailure } from './kptfile-error.ts';
 import type { Kptfile } from './kptfile-schema.ts';
+import { findLongList, MAX_KPTFILE_BYTES, MAX_VALUES } from './limits.ts';
 import { migrationAdvice } from './migration-advice.ts';
 import { failAt, type MappingNode, parseYamlTree, type YamlTree } from './yaml-tree.ts';
 
@@ -9,11 +10,9 @@ export type ReadResult =
   | { readonly ok: false; readonly error: KptfileError };
 
 export interface ReadOptions {
-  /** Bytes (of a string: UTF-16 units) above which a text is refused unread. Default 1 MiB. */
+  /** Bytes (of a string: UTF-16 units) above which a text is refused unread. Default 256 KiB. */
   readonly maxSize?: number;
 }
-
-const MEBIBYTE = 1024 * 1024;
 
 /**
  * Reads a Kptfile leniently: what kpt accepts is accepted, fields that kpt does not know are kept, and so are
@@ -37,12 +36,17 @@ export interface LoadedKptfile {
 
 /** readKptfile for the parts of this library that need positions. Throws KptfileReadFailure. */
 export function loadKptfile(text: string | Uint8Array, options: ReadOptions = {}): LoadedKptfile {
-  const maxSize = options.maxSize ?? MEBIBYTE;
+  const maxSize = options.maxSize ?? MAX_KPTFILE_BYTES;
   if (text.length > maxSize) {
     fail('TooLarge', `The file has more than ${maxSize} bytes. A Kptfile holds conditions and a pipeline, not data.`);
   }
   const tree = parseYamlTree(typeof text === 'string' ? text : decodeUtf8(text));
   const root = checkedRoot(tree);
+  checkLists(root, tree);
+  if (tree.values > MAX_VALUES) {
+    const text = `The file has ${tree.values} values and field names, at most ${MAX_VALUES} are allowed. A Kptfile holds conditions and a pipeline, not data.`;
+    fail('TooMany', text);
+  }
   return { tree, root, kptfile: decodeKptfile(root, tree.source) };
 }
 
@@ -85,6 +89,19 @@ function checkedRoot({ root, source }: YamlTree): MappingNode {
     version === '' ? 'apiVersion is missing' : `apiVersion is ${version}${known ? ', an unknown version' : ''}`;
   const code = known ? 'UnknownVersion' : 'NotAKptfile';
   return failAt(source, at('apiVersion'), code, `${found}. It must be kpt.dev/v1.`, 'apiVersion');
+}
+
+/** Whatever compares gates with conditions costs their product at worst, so both are bounded. */
+function checkLists(root: MappingNode, { source }: YamlTree): void {
+  let offset = root.start;
+  const long = findLongList((parent, field) => {
+    const within = root.entries.get(parent)?.value;
+    const entry = within?.kind === 'mapping' ? within.entries.get(field) : undefined;
+    if (entry === undefined) return undefined;
+    offset = entry.key.start;
+    return entry.value.kind === 'sequence' ? entry.value.items.length : undefined;
+  });
+  if (long !== undefined) failAt(source, offset, 'TooMany', long.message, long.path);
 }
 
 /** The text of a top-level field; empty if it is missing or no scalar. */

@@ -46,6 +46,8 @@ export interface YamlTree {
   readonly source: SourceText;
   /** Undefined if the text holds no content. */
   readonly root: YamlNode | undefined;
+  /** Values and field names, those inside of others included. */
+  readonly values: number;
 }
 
 const MAX_DEPTH = 100;
@@ -71,7 +73,8 @@ export function parseYamlTree(text: string): YamlTree {
     if (error instanceof YAMLException) throw new KptfileReadFailure(syntaxError(source, error));
     throw error;
   }
-  return { source, root: new TreeBuilder(source).build(events) };
+  const builder = new TreeBuilder(source);
+  return { source, root: builder.build(events), values: builder.values };
 }
 
 /** Reports a failure at an offset of the text. */
@@ -95,6 +98,7 @@ class TreeBuilder {
   readonly #source: SourceText;
   readonly #frames: Frame[] = [];
   #root: YamlNode | undefined;
+  values = 0;
   /** End of the last token, where an absent value is said to stand. */
   #cursor = 0;
 
@@ -162,6 +166,7 @@ class TreeBuilder {
   }
 
   #add(node: YamlNode, earlierDocument: YamlNode | undefined): void {
+    this.values += 1;
     const frame = this.#frames.at(-1);
     if (frame === undefined) {
       this.#addRoot(node, earlierDocument);

@@ -18,6 +18,7 @@ import type { RevisionKey } from '../../src/package/identity.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
+import { verdictsByType } from '../../src/package/record.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { wasDeleted } from './deletion-proof.ts';
@@ -196,9 +197,9 @@ function toHold({ repository, package: path, revision = 0, reason, message }: Pa
 function verdictsOf(row: PackageRevision, repository: PackageRepository): GateVerdict[] {
   const types = row.kptfile === undefined ? [] : gatesOf(row.kptfile);
   const required = repository.policyFor(row).requiredGates.map(({ conditionType }) => conditionType);
-  const verdicts = publishedRecordOf(row.tip.facts)?.verdicts ?? [];
+  const verdicts = verdictsByType(publishedRecordOf(row.tip.facts)?.verdicts ?? []);
   return [...new Set([...types, ...required])].map((type) => {
-    const verdict = verdicts.find((candidate) => candidate.type === type);
+    const verdict = verdicts.get(type);
     return verdict === undefined ? { type, status: 'Unknown' } : { type, status: verdict.status, by: verdict.by };
   });
 }

@@ -1,4 +1,3 @@
-import { KptfileEditError } from '../../kptfile-schema/index.ts';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import { specChanged, specOrMetadataChanged } from '../../src/controller/predicates.ts';
@@ -12,6 +11,7 @@ import { revisionId } from '../../src/package/package-revision.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
 import type { Resolver } from '../../src/package/resolver.ts';
 import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
+import { failedEdit } from '../../src/package/write/edit-kptfile-text.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { functionPolicyKind } from '../../src/resource/kinds/function-policy.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
@@ -132,8 +132,9 @@ class RevisionReconciler {
     try {
       return await this.#resolve(judgement, signal);
     } catch (error) {
-      if (!(error instanceof KptfileEditError)) throw error;
-      this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${error.message}`);
+      const failed = failedEdit(error);
+      if (failed === undefined) throw error;
+      this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
       return this.#resting.rest(judgement.revision);
     }
   }

@@ -292,3 +292,10 @@ describe('parseCommitMessage', () => {
     );
   });
 });
+
+test('of very many annotations the first thousand are read', () => {
+  const line = (index: number) => `kpt:{"package":"p${index}","workspaceName":"v1"}\n`;
+  const message = `subject\n\n${Array.from({ length: 5000 }, (_, index) => line(index)).join('')}Sluice-Action: edit\n`;
+  const { annotations, action } = parseCommitMessage(message);
+  expect([annotations.length, annotations[999]?.package, action]).toEqual([1000, 'p999', 'edit']);
+});

@@ -138,6 +138,9 @@ export function statementTrailers({ statement, signature }: SignedStatement<Publ
   return [`Sluice-Statement: ${payloadOf(statement)}`, `${SIGNATURE_TRAILER}: ${signature}`];
 }
 
+/** Annotations that are read of one message. Porch and Sluice write one; merges of many commits have one for each. */
+const MAX_ANNOTATIONS = 1000;
+
 /** Reads what Porch and Sluice left in a commit message. Never throws. */
 export function parseCommitMessage(message: string): CommitFacts {
   const annotations: PackageAnnotation[] = [];
@@ -146,6 +149,7 @@ export function parseCommitMessage(message: string): CommitFacts {
   for (const [index, text] of message.split('\n').entries()) {
     const line = text.endsWith('\r') ? text.slice(0, -1) : text;
     if (line.startsWith('kpt:')) {
+      if (annotations.length + invalidAnnotations.length >= MAX_ANNOTATIONS) continue;
       const parsed = annotationSchema.safeParse(parseJson(line.slice(4)));
       if (parsed.success) {
         const { package: packageName, workspaceName, revision, task } = parsed.data;

@@ -4,9 +4,9 @@ import { ContentCache } from './content-cache.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-function content(bytes: number): PackageContent {
+function content(bytes: number, path = 'a'): PackageContent {
   const inputs = { content: '', object: () => undefined, file: () => undefined };
-  return { ...inputs, tree: '', files: new Map([['a', Buffer.alloc(bytes)]]), skipped: [], objects: () => [] };
+  return { ...inputs, tree: '', files: new Map([[path, Buffer.alloc(bytes)]]), skipped: [], objects: () => [] };
 }
 
 test('what is asked for at the same time is read once, and what fails is read again', async () => {
@@ -32,4 +32,10 @@ test('number and bytes are bounded, and what was used last stays', async () => {
   expect(cache.size.bytes).toBe(32 * MEBIBYTE);
   for (let number = 0; number < 1000; number++) await cache.get(`small ${number}`, async () => content(1));
   expect(cache.size).toEqual({ entries: 256, bytes: 256 });
+});
+
+test('YAML counts four times, as its objects are kept too', async () => {
+  const cache = new ContentCache();
+  for (let number = 0; number < 20; number++) await cache.get(`${number}`, async () => content(MEBIBYTE, 'a.yaml'));
+  expect(cache.size).toEqual({ entries: 8, bytes: 32 * MEBIBYTE });
 });

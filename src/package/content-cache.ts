@@ -1,8 +1,11 @@
 import type { PackageContent } from './content.ts';
+import { isYamlPath } from './krm.ts';
 
 /** Bounds for one repository: packages that are worked on are judged again and again, and most are small. */
 const MAX_ENTRIES = 256;
 const MAX_BYTES = 32 * 1024 * 1024;
+/** YAML counts so many times: its objects are kept too, which take up to thirty times the memory of the text. */
+const YAML_WEIGHT = 4;
 
 /** Contents that were read last, within a number and a size. */
 export class ContentCache {
@@ -51,6 +54,6 @@ export class ContentCache {
 
 function sizeOf(content: PackageContent): number {
   let bytes = 0;
-  for (const data of content.files.values()) bytes += data.length;
+  for (const [path, { length }] of content.files) bytes += isYamlPath(path) ? YAML_WEIGHT * length : length;
   return bytes;
 }

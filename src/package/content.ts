@@ -3,9 +3,10 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid, TreeEntry } from '../git/git-repository.ts';
 import { isOid } from '../git/object-id.ts';
 import { canonicalJson, digest } from './canonical-json.ts';
-import { parseConditionType } from './condition-type.ts';
+import { formatConditionType, parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
+import { prepareKrmFiles } from './krm-reader.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
 export const MAX_FILES = 10_000;
@@ -50,6 +51,7 @@ export async function readPackage(
   const listed = await git.listFiles(specification, MAX_FILES);
   const regular = listed.filter((entry) => entry.mode === '100644' || entry.mode === '100755');
   const files = await readFiles(git, regular, specification);
+  await prepareKrmFiles(files);
   return new Content(stat.oid, files, describeSkipped(listed), contentDigest(entries, kptfile));
 }
 
@@ -74,6 +76,7 @@ export async function derivePackage(
     if (data === null) files.delete(path);
     else files.set(path, Buffer.from(data));
   }
+  await prepareKrmFiles(files);
   const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
   return new Content(stat.oid, sorted, before.skipped, contentDigest(entries, kptfile));
 }
@@ -113,6 +116,7 @@ class Content implements PackageContent {
   readonly skipped: readonly string[];
   readonly content: string;
   #objects: readonly KrmObject[] | undefined;
+  #byType: ReadonlyMap<string, readonly KrmObject[]> | undefined;
   #digests = new Map<string, string | undefined>();
 
   constructor(tree: Oid, files: ReadonlyMap<string, Buffer>, skipped: readonly string[], content: string) {
@@ -138,16 +142,19 @@ class Content implements PackageContent {
     const subject = parseConditionType(conditionType);
     if (subject === undefined) return undefined;
     // The namespace is not part of a condition type, so all objects of that kind and name are its subject.
-    const found = this.objects().filter(
-      (object) =>
-        object.apiVersion === subject.apiVersion && object.kind === subject.kind && object.name === subject.name,
-    );
+    const found = this.#objectsOf(formatConditionType(subject));
     if (found.length === 0) return undefined;
     const withoutStatus = found.map(({ value }) => {
       const { status: _status, ...rest } = value;
       return canonicalJson(rest);
     });
     return digest(withoutStatus.sort().join('\n'));
+  }
+
+  /** By the condition type that names them; found once for all, as there may be many of both. */
+  #objectsOf(conditionType: string): readonly KrmObject[] {
+    this.#byType ??= Map.groupBy(this.objects(), formatConditionType);
+    return this.#byType.get(conditionType) ?? [];
   }
 
   file(path: string): string | undefined {

@@ -26,8 +26,29 @@ export function isYamlPath(path: string): boolean {
   return path.endsWith('.yaml') || path.endsWith('.yml');
 }
 
+const prepared = new WeakMap<Uint8Array, { readonly path: string; readonly file: KrmFile }>();
+
+/** True if the file was read before; see KrmReader. */
+export function isPrepared(data: Uint8Array): boolean {
+  return prepared.has(data);
+}
+
+/** Keeps what was read of a file, for as long as its bytes are kept. */
+export function keepPrepared(path: string, data: Uint8Array, file: KrmFile): void {
+  prepared.set(data, { path, file });
+}
+
+/** `parseKrmFile` for bytes that may have been read before, under whatever path. */
+export function readKrmFile(path: string, data: Uint8Array): KrmFile {
+  const found = prepared.get(data);
+  if (found?.path === path) return found.file;
+  // A problem names the path.
+  if (found === undefined || found.file.problem !== undefined) return parseKrmFile(path, data);
+  return { ...found.file, objects: found.file.objects.map((object) => ({ ...object, file: path })) };
+}
+
 /** The KRM objects in one YAML file. Documents without apiVersion and kind are passed over; a file that is no YAML is a problem. */
-export function readKrmFile(file: string, data: Uint8Array): KrmFile {
+export function parseKrmFile(file: string, data: Uint8Array): KrmFile {
   if (data.byteLength > MAX_FILE_BYTES) {
     return { objects: [], problem: `${file} has ${data.byteLength} bytes, at most ${MAX_FILE_BYTES} are read` };
   }

@@ -83,6 +83,54 @@ describe('what cannot be read', () => {
   });
 });
 
+describe('a Kptfile with more gates and conditions than allowed', () => {
+  const HEAD = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
+  const lines = (count: number, line: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => line(index)).join('');
+  const conditions = (count: number) =>
+    `${HEAD}status:\n  conditions:\n${lines(count, (index) => `    - type: t${index}\n      status: "True"\n`)}`;
+  const gates = (count: number) =>
+    `${HEAD}info:\n  readinessGates:\n${lines(count, (index) => `    - conditionType: t${index}\n`)}`;
+
+  test('stays as it was pushed, with a problem that says why, and cannot be proposed', async () => {
+    await using scratch = await scratchRepository();
+    const { store, repository } = await scratch.open();
+    const text = conditions(501);
+    await push(scratch, { 'shop/Kptfile': text }, 'drafts/shop/v1');
+    await push(scratch, { 'web/Kptfile': gates(5000) }, 'drafts/web/v1');
+    await repository.refresh();
+    const { problem, name } = store.get('packages.shop.v1');
+    expect(problem).toBe(
+      'status.conditions has 501 conditions; at most 500 are allowed. Remove those that are not needed.',
+    );
+    expect(store.get('packages.web.v1').problem).toContain('5000 readiness gates; at most 500');
+    expect((await store.content(name)).files.get('Kptfile')?.toString()).toBe(text);
+    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toMatch(/^Refused: .*501 conditions/);
+    await store.transition(name, { action: 'delete' }, anna);
+  });
+
+  test('is refused where it is written', async () => {
+    await using scratch = await scratchRepository();
+    const { store } = await scratch.open();
+    const name = await draft(store);
+    const files = (text: string) => ({ files: new Map([['Kptfile', Buffer.from(text)]]) });
+    expect(await outcomeOf(store.change(name, files(gates(501)), anna))).toMatch(
+      /^InvalidInput: .*501 readiness gates/,
+    );
+    await store.change(name, files(conditions(499)), anna);
+    const more = {
+      conditions: [
+        { type: 'one', status: 'True' },
+        { type: 'two', status: 'True' },
+      ],
+    } as const;
+    expect(await outcomeOf(store.change(name, more, anna))).toMatch(
+      /^InvalidInput: the Kptfile of packages.shop.v1 cannot be edited: .*at most 500/,
+    );
+    expect((await store.get(name)).problem).toBeUndefined();
+  });
+});
+
 describe('gates', () => {
   test('can be added to what is proposed, and not taken away from it', async () => {
     await using scratch = await scratchRepository();

@@ -145,20 +145,35 @@ export interface ReadRecord {
 }
 
 const MAX_STEPS = 50;
+/** Characters of a record. Those of a Kptfile with the most conditions and of 50 steps fit; anyone who may push can write one. */
+const MAX_RECORD_LENGTH = 1024 * 1024;
+/** Room for the signature and what stands around it. */
+const MAX_SIGNATURE_LENGTH = 4096;
 
 export function emptyRecord(commit: string): RevisionRecord {
   return { version: 1, commit, verdicts: [], steps: [] };
 }
 
-/** The commit message that carries a signed record: a subject, the payload in one line, the signature as a trailer. */
+/**
+ * The commit message that carries a signed record: a subject, the payload in one line, the signature as a trailer. Throws LimitExceeded
+ * for a record that is too large to be kept.
+ */
 export function formatRecord(subject: string, { statement, signature }: SignedStatement<RecordStatement>): string {
-  return `${oneLine(subject)}\n\n${payloadOf(statement)}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
+  const body = payloadOf(statement);
+  if (body.length > MAX_RECORD_LENGTH)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the record of the revision cannot be written: it would have ${body.length} characters, at most ${MAX_RECORD_LENGTH} are kept; remove conditions, labels or annotations, or shorten their texts`,
+    );
+  return `${oneLine(subject)}\n\n${body}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
 }
 
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
 export function parseRecord(message: string): ReadRecord {
   const start = message.indexOf('\n\n');
   if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
+  if (message.length - start > MAX_RECORD_LENGTH + MAX_SIGNATURE_LENGTH)
+    throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_RECORD_LENGTH} characters`);
   const [payload = '', signature] = message.slice(start + 2).split(`\n\n${SIGNATURE_TRAILER}: `);
   try {
     const value: unknown = JSON.parse(payload);
@@ -193,7 +208,22 @@ export function withContributor(
 
 /** The verdict on a type; a record has at most one for each. */
 export function verdictOf(record: RevisionRecord | undefined, type: string): Verdict | undefined {
-  return record?.verdicts.find((verdict) => verdict.type === type);
+  return record === undefined ? undefined : verdictsByType(record.verdicts).get(type);
+}
+
+const byType = new WeakMap<readonly Verdict[], ReadonlyMap<string, Verdict>>();
+
+/** The verdicts of a record by their type, made once for a list: gates and conditions look up theirs one by one. */
+export function verdictsByType(verdicts: readonly Verdict[]): ReadonlyMap<string, Verdict> {
+  let found = byType.get(verdicts);
+  if (found === undefined) {
+    const made = new Map<string, Verdict>();
+    // Of several on one type, which only a forged record has, the first counts.
+    for (const verdict of verdicts) if (!made.has(verdict.type)) made.set(verdict.type, verdict);
+    byType.set(verdicts, made);
+    found = made;
+  }
+  return found;
 }
 
 /** True if the record must outlive publication, which folds only verdicts and steps into the approval commit. */

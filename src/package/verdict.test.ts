@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageInputs } from './inputs.ts';
-import { emptyRecord, type RevisionRecord, verdictOf } from './record.ts';
+import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type GivenCondition, giveVerdict, PUSH_ACTOR, recordAtTip, syncVerdicts, withdrawVerdict } from './verdict.ts';
 
 const CLAIM = 'ipam.resource.nephio.org/v1alpha1.IPClaim.n3';
@@ -192,4 +192,26 @@ test('external facts are part of what a condition was given for, and other facts
   expect(giveVerdict(first, given, inputs, context, '2026-01-01T00:00:02Z')).toBe(first);
   const later = { ...given, external: [{ ...fact, time: '2026-01-01T00:00:03Z' }] };
   expect(giveVerdict(first, later, inputs, context, '2026-01-01T00:00:04Z')).not.toBe(first);
+});
+
+test('bringing a record in line with a Kptfile is not quadratic in conditions and verdicts', () => {
+  let looks = 0;
+  /** A verdict that counts how often it is compared. */
+  const counted = (index: number): Verdict => ({
+    ...(given.verdicts[0] as Verdict),
+    get type() {
+      looks += 1;
+      return `c${index}`;
+    },
+  });
+  const looksFor = (count: number): number => {
+    const record = { ...emptyRecord('c'), verdicts: Array.from({ length: count }, (_, index) => counted(index)) };
+    // Half of them are withdrawn, the others are given again.
+    const types = Array.from({ length: count }, (_, index) => `c${index + count / 2}`);
+    const conditions = new Map(types.map((type) => [type, condition('False', undefined, type)]));
+    looks = 0;
+    expect(syncVerdicts(record, { conditions }, inputs('c1'), ann, T2).verdicts).toHaveLength(count);
+    return looks;
+  };
+  expect(looksFor(8000) / looksFor(1000)).toBeLessThan(2 * 8);
 });

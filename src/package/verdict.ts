@@ -2,7 +2,14 @@ import type { Condition } from '../../kptfile-schema/index.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { bindInputs, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
-import { type ExternalFact, emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
+import {
+  type ExternalFact,
+  emptyRecord,
+  type RevisionRecord,
+  type Verdict,
+  verdictOf,
+  verdictsByType,
+} from './record.ts';
 
 /** A condition as somebody gives it. */
 export interface GivenCondition extends Condition {
@@ -29,6 +36,20 @@ export function giveVerdict(
   renew = false,
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
+  const verdict = givenVerdict(before, given, inputs, context, at, renew);
+  if (verdict === before) return record;
+  return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
+}
+
+/** The verdict that a condition becomes: the one before if nothing differs. */
+function givenVerdict(
+  before: Verdict | undefined,
+  given: GivenCondition,
+  inputs: PackageInputs,
+  context: RequestContext,
+  at: string,
+  renew = false,
+): Verdict {
   // A verdict for nothing could never become stale.
   const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
   const bound = bindInputs(references, inputs);
@@ -37,8 +58,8 @@ export function giveVerdict(
     sameCondition(before, given) &&
     sameInputs(before.inputs, bound) &&
     canonicalJson(before.external ?? []) === canonicalJson(given.external ?? []);
-  if (affirmed && !renew && sameGiver(before, context)) return record;
-  const verdict: Verdict = {
+  if (affirmed && !renew && sameGiver(before, context)) return before;
+  return {
     type: given.type,
     status: given.status,
     ...(given.reason === undefined ? {} : { reason: given.reason }),
@@ -51,7 +72,6 @@ export function giveVerdict(
     at,
     since: before?.status === given.status ? before.since : at,
   };
-  return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
 
 export function withdrawVerdict(record: RevisionRecord, type: string): RevisionRecord {
@@ -95,19 +115,18 @@ export function syncVerdicts(
   context: RequestContext,
   at: string,
 ): RevisionRecord {
-  let next = record;
-  for (const verdict of record.verdicts) {
-    if (!conditions.has(verdict.type)) next = withdrawVerdict(next, verdict.type);
-  }
-  for (const condition of conditions.values()) {
-    const old = known?.get(condition.type);
+  // Linear in verdicts and conditions: both come from Git, where their number is whatever was pushed.
+  const next = new Map([...verdictsByType(record.verdicts)].filter(([type]) => conditions.has(type)));
+  let changed = next.size < record.verdicts.length;
+  for (const [type, condition] of conditions) {
+    const old = known?.get(type);
     if (old !== undefined && sameCondition(old, condition)) continue;
-    const before = verdictOf(next, condition.type);
-    if (before === undefined || !sameCondition(before, condition)) {
-      next = giveVerdict(next, condition, inputs, context, at);
-    }
+    const before = next.get(type);
+    if (before !== undefined && sameCondition(before, condition)) continue;
+    next.set(type, givenVerdict(before, condition, inputs, context, at));
+    changed = true;
   }
-  return next;
+  return changed ? withVerdicts(record, [...next.values()]) : record;
 }
 
 function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): RevisionRecord {

@@ -71,6 +71,10 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly nameRule: NameRule | undefined;
   /** Fields that keep their first value, such as `spec.git.repo`. */
   readonly immutableFields: readonly string[];
+  /** Values that an object may have besides managedFields, those inside of others included, where that is not 8,000. */
+  readonly maxValues?: number;
+  /** True if objects hold CEL rules that are compiled when one is judged. */
+  readonly compilesRules?: boolean;
   /** True if whoever replaces an object over the API must say which version of it. Default false. */
   readonly updatesNeedVersion?: boolean;
 
@@ -144,6 +148,8 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
   /** What is wrong with an object whose schema holds: rules about several fields at once. Runs after `normalize`. */
   readonly check?: (object: DefinedObject<Spec, Status, Fields>) => readonly FieldCause[];
   readonly immutableFields?: readonly string[];
+  readonly maxValues?: number;
+  readonly compilesRules?: boolean;
   /** Rules between two states besides `immutableFields`. */
   readonly checkUpdate?: (
     old: DefinedObject<Spec, Status, Fields>,
@@ -224,6 +230,8 @@ export function defineKind<
     immutableFields,
     parse,
     complete: (input) => parse(input).object,
+    ...(definition.maxValues === undefined ? {} : { maxValues: definition.maxValues }),
+    ...(definition.compilesRules === undefined ? {} : { compilesRules: definition.compilesRules }),
     ...(definition.onCreate === undefined ? {} : { onCreate: definition.onCreate }),
     ...(definition.deletionHold === undefined ? {} : { deletionHold: definition.deletionHold }),
     ...(definition.forbidsDeletion === undefined ? {} : { forbidsDeletion: definition.forbidsDeletion }),

@@ -2,6 +2,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { memoryCommitter } from './commit.ts';
 import type { EventLog } from './event-log.ts';
 import type { Kind } from './kind.ts';
+import type { NamespaceQuota } from './namespace-quota.ts';
 import type { KubernetesObject } from './object.ts';
 import { ObjectStorage } from './object-storage.ts';
 
@@ -11,6 +12,7 @@ export interface MemoryStorageOptions {
   readonly log: EventLog;
   /** Makes uids and the random part of generated names. Default: random UUIDs. */
   readonly uuid?: () => string;
+  readonly quota?: NamespaceQuota;
 }
 
 /** Objects of one kind in memory. Nothing outlives the process: for what is derived anew at every start, and for tests. */

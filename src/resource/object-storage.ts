@@ -7,6 +7,7 @@ import { frozenCopy } from './frozen-copy.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from './index-key.ts';
 import type { Kind } from './kind.ts';
 import { ListPages } from './list-pages.ts';
+import type { NamespaceQuota } from './namespace-quota.ts';
 import { deepFreeze, type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from './object.ts';
 import { ObjectIndex } from './object-index.ts';
 import {
@@ -34,6 +35,8 @@ export interface ObjectStorageOptions {
   readonly uuid?: () => string;
   /** What clients may do; all verbs if absent. */
   readonly verbs?: readonly Verb[];
+  /** Shared by all kinds. Default: none. */
+  readonly quota?: NamespaceQuota;
 }
 
 /** The name under which a kind's changes are logged. */
@@ -52,6 +55,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   readonly #log: EventLog;
   readonly #committer: Committer;
   readonly #uuid: () => string;
+  readonly #quota: NamespaceQuota | undefined;
   readonly #topic: string;
   readonly #objects = new ObjectIndex<Stored<T>>((object) => sharedKeysOf(indexedObject(object), this.kind));
   readonly #pages: ListPages<Stored<T>, T>;
@@ -63,6 +67,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     this.#log = options.log;
     this.#committer = options.committer;
     this.#uuid = options.uuid ?? randomUUID;
+    this.#quota = options.quota;
     this.#topic = topicOf(kind);
     this.#pages = new ListPages(options.clock, (object) => object);
   }
@@ -89,7 +94,10 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
 
   /** Takes objects in that were stored before, and freezes them. */
   load(objects: Iterable<T>): void {
-    for (const object of objects) this.#put(deepFreeze(object) as Stored<T>);
+    for (const object of objects) {
+      this.#put(deepFreeze(object) as Stored<T>);
+      this.#quota?.account(this.kind, undefined, object);
+    }
   }
 
   /** The object of a key as it is now; undefined if there is none. */
@@ -181,6 +189,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   #write(context: RequestContext, transaction: Transaction, before: Stored<T> | undefined, next: T): Stored<T> {
+    if (context.face === 'api') this.#quota?.check(this.kind, before, next);
     if (context.dryRun === true) return versioned(next, before?.metadata.resourceVersion ?? '');
     let after: Stored<T> | undefined;
     transaction.change<T>(
@@ -189,9 +198,13 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       (resourceVersion) => {
         after = versioned(next, resourceVersion);
         this.#put(after);
+        this.#quota?.account(this.kind, before, after);
         return this.#logged(before, after);
       },
-      () => this.#restore(keyOf(next), before),
+      () => {
+        this.#restore(keyOf(next), before);
+        this.#quota?.account(this.kind, after, before);
+      },
     );
     return after as Stored<T>;
   }
@@ -205,9 +218,13 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       (resourceVersion) => {
         gone = versioned(last, resourceVersion);
         this.#objects.delete(keyOf(old));
+        this.#quota?.account(this.kind, old, undefined);
         return this.#logged(old, undefined);
       },
-      () => this.#restore(keyOf(old), old),
+      () => {
+        this.#restore(keyOf(old), old);
+        this.#quota?.account(this.kind, undefined, old);
+      },
     );
     return gone;
   }

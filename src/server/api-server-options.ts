@@ -7,12 +7,16 @@ import type { PathHandler } from './exchange.ts';
 import type { Admission } from './handlers/resource-call.ts';
 import type { ProtobufDecoder } from './http/request-body.ts';
 import { DEFAULT_IN_FLIGHT, type InFlightLimits } from './limits/in-flight.ts';
+import { DEFAULT_OPEN_REQUESTS, type OpenRequestLimits } from './limits/open-requests.ts';
 import type { RequestRecord } from './request-record.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
 export interface ServerLimits {
   /** Bytes of a body, after inflation. */
   readonly bodyBytes: number;
+  /** Milliseconds within which a whole body must arrive. */
+  readonly bodyTimeout: number;
+  readonly openRequests: OpenRequestLimits;
   /** Milliseconds until a request that is no watch must be answered. */
   readonly requestTimeout: number;
   readonly inFlight: InFlightLimits;
@@ -22,6 +26,8 @@ export interface ServerLimits {
 
 export const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 6 * 1024 * 1024,
+  bodyTimeout: 30_000,
+  openRequests: DEFAULT_OPEN_REQUESTS,
   requestTimeout: 60_000,
   inFlight: DEFAULT_IN_FLIGHT,
   watches: 5000,
@@ -50,7 +56,10 @@ export interface ApiServerOptions {
   /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
   readonly hasPriority?: (user: User) => boolean;
   readonly onRequest?: (record: RequestRecord) => void;
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Partial<Omit<ServerLimits, 'inFlight' | 'openRequests'>> & {
+    readonly inFlight?: Partial<InFlightLimits>;
+    readonly openRequests?: Partial<OpenRequestLimits>;
+  };
   /** From 0 up to 1. Default: `Math.random`. */
   readonly random?: () => number;
 }

@@ -5,15 +5,18 @@ import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-
 import type { User } from './authentication/user.ts';
 import { handlerOf, methodNotAllowed, unknownResource } from './dispatch.ts';
 import { Exchange, type PathHandler } from './exchange.ts';
+import { maxBodyValues } from './handlers/object-input.ts';
 import { Presenter } from './handlers/presenter.ts';
 import type { Services } from './handlers/resource-call.ts';
 import { type Answer, jsonAnswer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
 import type { DecodedText } from './http/json-text.ts';
-import { decodeBody, type RequestBody, readBody } from './http/request-body.ts';
+import { decodeBody, EMPTY_BODY, type RequestBody, readBody } from './http/request-body.ts';
 import { isOn, parseRequestPath } from './http/request-path.ts';
 import { failureStatus, type Status } from './http/status.ts';
 import { effectiveUser } from './impersonation.ts';
-import { InFlight, laneOf } from './limits/in-flight.ts';
+import { InFlight, type Lane, laneOf } from './limits/in-flight.ts';
+import { type OpenRequest, OpenRequests } from './limits/open-requests.ts';
+import type { ServerLoad } from './metrics/request-metrics.ts';
 import { requireAllowed } from './require-allowed.ts';
 import { resourceCall } from './resource-call-of.ts';
 import { ServedResources } from './served-resources.ts';
@@ -23,11 +26,14 @@ import { WatchStreams } from './watch/watch-streams.ts';
 
 const METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
+const MAY_HAVE_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
+
 /** The Kubernetes API over the kinds of a registry: each request goes through the steps below, in this order. */
 export class ApiServer {
   readonly #options: ApiServerOptions;
   readonly #limits: ServerLimits;
   readonly #inFlight: InFlight;
+  readonly #openRequests: OpenRequests;
   readonly #watches: WatchStreams;
   readonly #resources: ServedResources;
   readonly #services: Omit<Services, 'failure'>;
@@ -35,8 +41,14 @@ export class ApiServer {
   constructor(options: ApiServerOptions) {
     const { clock, registry, random = Math.random, admit = () => undefined } = options;
     this.#options = options;
-    this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
-    this.#inFlight = new InFlight(this.#limits.inFlight);
+    const { inFlight, openRequests } = DEFAULT_LIMITS;
+    this.#limits = {
+      ...{ ...DEFAULT_LIMITS, ...options.limits },
+      inFlight: { ...inFlight, ...options.limits?.inFlight },
+      openRequests: { ...openRequests, ...options.limits?.openRequests },
+    };
+    this.#inFlight = new InFlight(this.#limits.inFlight, clock);
+    this.#openRequests = new OpenRequests(this.#limits.openRequests);
     const { watches: maxWatches, watchesOfUser: maxWatchesOfUser } = this.#limits;
     this.#watches = new WatchStreams({ clock, random, maxWatches, maxWatchesOfUser });
     this.#resources = new ServedResources(registry);
@@ -46,14 +58,16 @@ export class ApiServer {
   }
 
   /** Requests and watches that are open now. */
-  get load(): {
-    readonly mutating: number;
-    readonly reading: number;
-    readonly priority: number;
-    readonly watches: number;
-  } {
-    const [mutating, reading] = [this.#inFlight.running('mutating'), this.#inFlight.running('reading')];
-    return { mutating, reading, priority: this.#inFlight.running('priority'), watches: this.#watches.size };
+  get load(): ServerLoad {
+    const counts = (count: (lane: Lane) => number) => ({
+      ...{ mutating: count('mutating'), reading: count('reading'), priority: count('priority') },
+    });
+    return {
+      ...counts((lane) => this.#inFlight.running(lane)),
+      waiting: counts((lane) => this.#inFlight.waiting(lane)),
+      bodyBytes: this.#openRequests.bytes,
+      watches: this.#watches.size,
+    };
   }
 
   /** Ends all watches; other requests are answered as ever. */
@@ -89,32 +103,51 @@ export class ApiServer {
     exchange.query = query;
     const open = info.isResource ? undefined : await this.#openPath(exchange);
     if (open !== undefined) return open;
-    await this.#identify(exchange);
-    const leave = this.#inFlight.enter(laneOf(info.verb, this.#hasPriority(exchange)));
+    const user = await this.#identify(exchange);
+    const openRequest = this.#openRequests.open(user.name);
     try {
-      return await this.#serve(exchange);
+      const serve = this.#chooseHandler(exchange, user);
+      // Whoever sends slowly must not keep others from a place meanwhile.
+      const body = MAY_HAVE_BODY.has(method) ? await this.#readBody(exchange, openRequest) : EMPTY_BODY;
+      const lane = laneOf(info.verb, this.#hasPriority(exchange));
+      const leave = await this.#inFlight.enter(lane, user.name, exchange.aborted.signal);
+      try {
+        return await serve(body);
+      } finally {
+        leave();
+      }
     } finally {
-      leave();
+      openRequest.close();
     }
   }
 
-  async #identify(exchange: Exchange): Promise<void> {
+  async #identify(exchange: Exchange): Promise<User> {
     const { authenticator, authorizer } = this.#options;
     const sender = await authenticator.authenticate(exchange.request);
     if (sender === undefined) throw new SluiceError('Unauthenticated', 'Unauthorized');
     exchange.user = sender;
-    exchange.user = effectiveUser(exchange.request, sender, authorizer);
-    if (exchange.user !== sender) exchange.impersonator = sender;
+    const user = effectiveUser(exchange.request, sender, authorizer);
+    exchange.user = user;
+    if (user !== sender) exchange.impersonator = sender;
+    return user;
   }
 
-  async #serve(exchange: Exchange): Promise<Answer | StreamedAnswer> {
-    const { info, user } = exchange;
-    if (info === undefined || user === undefined) throw new Error('the request was not read yet');
+  #readBody({ request }: Exchange, { hold }: OpenRequest): Promise<RequestBody> {
+    const { bodyBytes: limit, bodyTimeout: timeoutMs } = this.#limits;
+    return readBody(request, { limit, timeoutMs, hold, clock: this.#options.clock });
+  }
+
+  /** What answers a request, if its user may make it at all. */
+  #chooseHandler(exchange: Exchange, user: User): (body: RequestBody) => Promise<Answer | StreamedAnswer> {
+    const { info } = exchange;
+    if (info === undefined) throw new Error('the request was not read yet');
     requireAllowed(this.#options.authorizer, { ...info, user });
     if (!info.isResource) {
-      const found = await this.#atPath(exchange, this.#options.paths);
-      if (found === undefined) throw unknownResource();
-      return found;
+      return async () => {
+        const found = await this.#atPath(exchange, this.#options.paths);
+        if (found === undefined) throw unknownResource();
+        return found;
+      };
     }
     const review = this.#reviewOf(exchange);
     if (review !== undefined) return this.#review(exchange, review, user);
@@ -122,9 +155,9 @@ export class ApiServer {
     const handler = handlerOf(info, exchange.resource);
     const services = { ...this.#services, failure: (error: unknown) => this.#statusOf(exchange, error) };
     const { authorizer } = this.#options;
-    const { bodyBytes: bodyLimit } = this.#limits;
-    const decode = (body: RequestBody) => this.#decode(body);
-    return handler(resourceCall(exchange, { authorizer, bodyLimit, decode }), services);
+    const maxValues = exchange.resource && maxBodyValues(exchange.resource.kind);
+    const decode = (body: RequestBody) => this.#decode(body, maxValues);
+    return async (body) => handler(resourceCall(exchange, { authorizer, body, decode }), services);
   }
 
   async #openPath(exchange: Exchange): Promise<Answer | undefined> {
@@ -151,17 +184,16 @@ export class ApiServer {
     );
   }
 
-  async #review(exchange: Exchange, review: VirtualResource, user: User): Promise<Answer> {
+  #review(exchange: Exchange, review: VirtualResource, user: User): (body: RequestBody) => Promise<Answer> {
     const { info } = exchange;
     exchange.review = true;
     if (info?.name !== '' || (info.namespace !== '') !== review.namespaced) throw unknownResource();
     if (info.verb !== 'create') throw methodNotAllowed(['POST']);
-    const { value } = this.#decode(await readBody(exchange.request, this.#limits.bodyBytes));
-    return jsonAnswer(201, await review.answer(user, value, info.namespace));
+    return async (body) => jsonAnswer(201, await review.answer(user, this.#decode(body).value, info.namespace));
   }
 
-  #decode(body: RequestBody): DecodedText {
-    return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf);
+  #decode(body: RequestBody, maxValues?: number): DecodedText {
+    return decodeBody(body, this.#options.decodeProtobuf ?? refuseProtobuf, maxValues);
   }
 
   #hasPriority({ user, impersonator }: Exchange): boolean {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { NO_LOAD } from './metrics/request-metrics.ts';
 import { createWidget, send, startTestServer, type TestServer, WIDGETS, widgetBody } from './testing.ts';
 
 let api: TestServer;
@@ -183,8 +184,8 @@ describe('paths and headers', () => {
     const socket = connect(api.listener.port, '127.0.0.1');
     socket.on('error', () => undefined);
     socket.write(`${request(`POST ${WIDGETS}`, 'Content-Type: application/json', 'Content-Length: 1000')}{"metadata":`);
-    await expect.poll(() => api.server.load.mutating).toBe(1);
+    await expect.poll(() => api.server.load.bodyBytes).toBe('{"metadata":'.length);
     socket.destroy();
-    await expect.poll(() => api.server.load.mutating).toBe(0);
+    await expect.poll(() => api.server.load).toEqual(NO_LOAD);
   });
 });

@@ -4,7 +4,7 @@ import { dryRunOf } from './handlers/query-options.ts';
 import type { ResourceCall } from './handlers/resource-call.ts';
 import type { DecodedText } from './http/json-text.ts';
 import { negotiate } from './http/media-type.ts';
-import { type RequestBody, readBody } from './http/request-body.ts';
+import type { RequestBody } from './http/request-body.ts';
 import { requireAllowed } from './require-allowed.ts';
 
 /** Why something is asked for, percent-encoded. */
@@ -29,11 +29,11 @@ export function resourceCall(
   {
     authorizer,
     decode,
-    bodyLimit,
+    body,
   }: {
     readonly authorizer: Authorizer;
     readonly decode: (body: RequestBody) => DecodedText;
-    readonly bodyLimit: number;
+    readonly body: RequestBody;
   },
 ): ResourceCall {
   const { info, query, resource, user, request, aborted } = exchange;
@@ -56,7 +56,7 @@ export function resourceCall(
     },
     representation: negotiate(request.headers.accept),
     requireVerb: (verb) => requireAllowed(authorizer, { ...info, verb, user }),
-    body: () => readBody(request, bodyLimit),
+    body,
     warn,
     note: ({ name: found, dryRun }) => {
       if (found !== undefined) exchange.name = found;

@@ -4,6 +4,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import type { Kind } from '../../resource/kind.ts';
 import { OBJECT_KINDS } from '../../resource/kinds/index.ts';
+import { DEFAULT_QUOTA, type QuotaLimits } from '../../resource/namespace-quota.ts';
 import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object.ts';
 import type { ObjectStorage } from '../../resource/object-storage.ts';
 import { ObjectDatabase } from '../../resource/sqlite/object-database.ts';
@@ -15,6 +16,7 @@ export interface ObjectSetOptions {
   readonly clock: Clock;
   /** Without it objects are only read, beside whoever writes. */
   readonly write: boolean;
+  readonly quota?: Partial<QuotaLimits> | undefined;
   /** Told why what nobody waits for could not be written. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -39,14 +41,18 @@ export class ObjectSet {
   }
 
   /** Opens the database of a folder, which must be there. What an earlier version kept in files is taken over first. */
-  static async open({ folder, clock, write, onError = () => undefined }: ObjectSetOptions): Promise<ObjectSet> {
+  static async open({ folder, clock, write, quota, onError = () => undefined }: ObjectSetOptions): Promise<ObjectSet> {
     const fresh = !(await exists(folder.database)) || (await exists(folder.oldObjects));
     if (!write && !fresh) {
       return new ObjectSet(ObjectDatabase.open({ path: folder.database, clock, readOnly: true }), clock, undefined);
     }
     const lock = await takeLock(folder, clock);
     try {
-      const set = new ObjectSet(ObjectDatabase.open({ path: folder.database, clock, onError }), clock, lock);
+      const set = new ObjectSet(
+        ObjectDatabase.open({ path: folder.database, clock, onError, quota: { ...DEFAULT_QUOTA, ...quota } }),
+        clock,
+        lock,
+      );
       try {
         await importOldObjects(folder.oldObjects, set);
         return set;
@@ -69,7 +75,9 @@ export class ObjectSet {
   }
 
   remove(kind: Kind): void {
-    this.#storages.delete(idOf(kind));
+    const id = idOf(kind);
+    for (const object of this.#storages.get(id)?.objects() ?? []) this.database.quota.account(kind, object, undefined);
+    this.#storages.delete(id);
   }
 
   storages(): ObjectStorage[] {

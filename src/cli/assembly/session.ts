@@ -16,6 +16,7 @@ import type { EventLog } from '../../resource/event-log.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { eventV1Kind, eventV1Translation } from '../../resource/kinds/event-v1.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import { Registry } from '../../resource/registry.ts';
 import { RegistryClient } from '../../resource/registry-client.ts';
@@ -47,6 +48,8 @@ export interface SessionOptions {
   readonly functions?: FunctionSettings;
   /** Which key signs statements; default: that of the data folder. */
   readonly signing?: SigningChoice;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
@@ -113,10 +116,10 @@ export class Session {
   }
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { folder, clock = systemClock, write = false, onError } = options;
+    const { folder, clock = systemClock, write = false, quota, onError } = options;
     if (write) await createDataFolder(folder);
     else await expectDataFolder(folder);
-    const objects = await ObjectSet.open({ folder, clock, write, onError });
+    const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
     try {
       const key = signingKeyOf(options.signing ?? {}, objects);
       const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });

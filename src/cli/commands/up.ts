@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { applyConfig, readConfig } from '../assembly/apply-config.ts';
 import { checkDisabled, chosenControllers } from '../assembly/controllers.ts';
@@ -27,6 +28,8 @@ export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions 
   readonly resolver?: readonly string[];
   readonly disable?: readonly string[];
   readonly diskBudget?: string;
+  readonly namespaceObjects?: string;
+  readonly namespaceSize?: string;
   readonly functionPrograms?: string;
   readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
@@ -42,6 +45,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   checkDisabled(disabled);
   const diskBudget = diskBudgetOf(options);
   const network = gitNetworkOf(options, environment);
+  const quota = quotaOf(options);
   // All input is judged before anything is written.
   const manifests = await readConfig(options.config ?? []);
   const resolvers = await loadResolvers(options.resolver ?? []);
@@ -55,6 +59,7 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
       ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing, network },
       serve: serveOf(options),
       diskBudget,
+      quota,
       ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
       functions: functionsOf(options),
     },
@@ -83,6 +88,17 @@ function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOpt
 }
 
 /** In bytes. */
+function quotaOf({ namespaceObjects, namespaceSize }: UpOptions): Partial<QuotaLimits> {
+  const number = (option: string, text: string) => {
+    if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+    throw new SluiceError('InvalidInput', `${option} ${JSON.stringify(text)} must be a whole number above 0`);
+  };
+  return {
+    ...(namespaceObjects === undefined ? {} : { objects: number('--namespace-objects', namespaceObjects) }),
+    ...(namespaceSize === undefined ? {} : { bytes: number('--namespace-size', namespaceSize) * 1024 * 1024 }),
+  };
+}
+
 function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
   if (diskBudget === undefined) return undefined;
   if (!/^[1-9]\d{0,8}$/.test(diskBudget))

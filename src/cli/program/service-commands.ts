@@ -33,6 +33,8 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
       '--git-ca <file>',
       'certificates in PEM of authorities that Git hosts may be signed by, besides the usual ones',
     )
+    .option('--namespace-objects <n>', 'how many objects clients may store in each namespace; default: 50000')
+    .option('--namespace-size <MiB>', 'how much they may have together; default: 256')
     .option('--disable <controller>', 'leave a controller out; can be given several times', several)
     .addHelpText(
       'after',

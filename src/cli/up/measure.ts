@@ -4,6 +4,7 @@ import { gitDisk, gitOperations } from '../../git/git-operations.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import type { RevisionStore } from '../../package/revision-store.ts';
 import { transitions } from '../../package/transitions.ts';
+import type { NamespaceQuota } from '../../resource/namespace-quota.ts';
 import { Metrics } from '../../server/metrics/metrics.ts';
 import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
 import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
@@ -11,12 +12,18 @@ import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
 export interface MeasuredParts {
   readonly manager: Manager;
   readonly store: RevisionStore;
+  readonly quota: NamespaceQuota;
   load(): ServerLoad;
 }
 
 /** The metrics of a running service; `stop` ends what they listen to. */
-export function measure({ manager, store, load }: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
-  const metrics = new Metrics({ load, queues: () => manager.metrics(), revisions: () => revisionCounts(store) });
+export function measure({ manager, store, quota, load }: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
+  const metrics = new Metrics({
+    load,
+    queues: () => manager.metrics(),
+    revisions: () => revisionCounts(store),
+    quota: () => quota,
+  });
   const subscriptions = [
     gitOperations.subscribe(({ operation, milliseconds }) => {
       metrics.packages.gitOperation(operation, milliseconds / 1000);

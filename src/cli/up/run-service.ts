@@ -4,6 +4,7 @@ import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/resolver.ts';
+import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import type { Actor } from '../../resource/request-context.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
@@ -27,6 +28,8 @@ export interface RunOptions {
   readonly disabled: readonly string[];
   /** Bytes; see the repository controller. */
   readonly diskBudget?: number | undefined;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
   /** What functions of packages may do outside of this process. */
   readonly functions?: FunctionSettings;
   /** Which key signs statements; default: that of the data folder. */
@@ -86,7 +89,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, network, write: true, opens: true, signing, onNote, onError },
+      ...{ folder, actor, network, write: true, opens: true, signing, onNote, onError, quota: options.quota },
       ...(functions === undefined ? {} : { functions }),
     });
     try {

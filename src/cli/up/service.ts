@@ -173,12 +173,16 @@ export class Service {
     const { session, log } = this.#options;
     session.endQuiet();
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
-    const [{ serveApi }, { measure }] = await Promise.all([import('./serve-api.ts'), import('./measure.ts')]);
-    const idle = { mutating: 0, reading: 0, priority: 0, watches: 0 };
+    const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
+      import('./serve-api.ts'),
+      import('./measure.ts'),
+      import('../../server/metrics/request-metrics.ts'),
+    ]);
     const { metrics, stop } = measure({
       manager: this.manager,
       store: session.store,
-      load: () => this.#api?.server.load ?? idle,
+      quota: session.objects.database.quota,
+      load: () => this.#api?.server.load ?? NO_LOAD,
     });
     this.#unsubscribe.push(stop);
     this.#metrics = metrics;

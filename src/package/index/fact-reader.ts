@@ -131,13 +131,16 @@ export class FactReader {
     const missing = [...new Set(blobs)].filter((blob) => !this.#cache.kptfiles.has(blob));
     if (missing.length === 0) return;
     const objects = await this.#read(missing);
-    for (const [position, blob] of missing.entries()) {
-      if (this.#cache.kptfiles.has(blob)) continue;
+    // A large Kptfile takes tens of milliseconds to read, and many may come with one push.
+    await inSlices(missing.entries(), ([position, blob]) => {
       const object = objects[position];
-      if (object?.type === 'blob') {
-        this.#cache.kptfiles.set(blob, KptfileFact.read(object.data));
-        this.#cache.reads += 1;
-      } else if ((await this.#git.statObjects([blob]))[0]?.type === 'blob') {
+      if (object?.type !== 'blob' || this.#cache.kptfiles.has(blob)) return;
+      this.#cache.kptfiles.set(blob, KptfileFact.read(object.data));
+      this.#cache.reads += 1;
+    });
+    for (const blob of missing) {
+      if (this.#cache.kptfiles.has(blob)) continue;
+      if ((await this.#git.statObjects([blob]))[0]?.type === 'blob') {
         this.#cache.kptfiles.set(blob, KptfileFact.ofProblem('the file is too large to be read'));
       }
     }

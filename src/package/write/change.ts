@@ -1,10 +1,4 @@
-import {
-  conditionsOf,
-  editKptfile,
-  type Kptfile,
-  type KptfileEdit,
-  readKptfile,
-} from '../../../kptfile-schema/index.ts';
+import { conditionsOf, type Kptfile, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
@@ -18,6 +12,7 @@ import { type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { editKptfileText, explained } from './edit-kptfile-text.ts';
 import { changedConditions, checkGiver } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
 import { replaceTexts } from './replace-texts.ts';
@@ -68,7 +63,7 @@ export async function planChange(
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const rendering =
     revision.lifecycle === 'Draft' ? await renderingOf(bench, content, change, edits, policy, context) : undefined;
-  if (rendering !== undefined) applyRendering(edits, content, rendering);
+  if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   // Who writes a condition into the text gives it as well.
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
@@ -196,7 +191,7 @@ function fileEdits(
   if (kptfileEdits.length > 0) {
     const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
     if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);
-    edits.set('Kptfile', Buffer.from(editKptfile(Buffer.from(text).toString('utf8'), kptfileEdits)));
+    edits.set('Kptfile', Buffer.from(editKptfileText(revision.name, Buffer.from(text).toString('utf8'), kptfileEdits)));
   }
   return edits;
 }

@@ -1,4 +1,4 @@
-import { conditionsOf, editKptfile, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
+import { conditionsOf, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
@@ -9,6 +9,7 @@ import { type RevisionKey, revisionName } from '../identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { type Contributor, emptyRecord, type RevisionRecord, type Verdict, withContributor } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
+import { editKptfileText } from './edit-kptfile-text.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { NewRevision, RevisionSource } from './revision-source.ts';
@@ -102,7 +103,7 @@ async function withKptfile(bench: Workbench, tree: Oid, path: string, edits: rea
   if (edits.length === 0) return tree;
   const [blob] = await bench.git.readObjects([`${tree}:${path}/Kptfile`]);
   if (blob === undefined) throw new SluiceError('InvalidInput', `${path} has no Kptfile to put gates or metadata into`);
-  const data = Buffer.from(editKptfile(blob.data.toString('utf8'), edits));
+  const data = Buffer.from(editKptfileText(path, blob.data.toString('utf8'), edits));
   return bench.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
 }
 

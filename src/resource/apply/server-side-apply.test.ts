@@ -74,6 +74,13 @@ describe('what is applied', () => {
     serverSideApply({ ...request, applied, manager: 'b', force: true });
   });
 
+  test('a configuration without metadata is one of the object that the URL names', () => {
+    const applied = { apiVersion: 'v1', kind: 'Gadget', spec: { color: 'red' } };
+    const request = { live: undefined, applied, manager: 'a', force: false, schema: gadgetSchema, apiVersion: 'v1' };
+    const { object } = serverSideApply({ ...request, now: '2026-01-01T00:00:00Z', hasStatus: true, subResource: '' });
+    expect(object.metadata.managedFields).toMatchObject([{ manager: 'a', fieldsV1: { 'f:spec': { 'f:color': {} } } }]);
+  });
+
   test('null counts as not given, where the schema lets nothing be null', () => {
     const scene = new Scene();
     scene.apply('a', { spec: { color: null, mode: null, size: 1 } });

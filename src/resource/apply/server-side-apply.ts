@@ -132,7 +132,8 @@ function ownershipNow(previous: Ownership | undefined, next: Ownership, sameObje
 }
 
 function withManagedFields(object: KubernetesObject, managedFields: readonly ManagedFieldsEntry[]): KubernetesObject {
-  const before = object.metadata.managedFields;
+  // A configuration need not have metadata: the URL names the object.
+  const before = (object.metadata as Partial<KubernetesObject>['metadata'])?.managedFields;
   const same =
     before?.length === managedFields.length && before.every((entry, index) => entry === managedFields[index]);
   return same ? object : { ...object, metadata: { ...object.metadata, managedFields } };

@@ -98,6 +98,9 @@ export const customResourceDefinitionKind = defineKind({
   shortNames: ['crd', 'crds'],
   categories: ['api-extensions'],
   namespaced: false,
+  // The schemas of some operators are large; only cluster administrators write them.
+  maxValues: 30_000,
+  compilesRules: true,
   description: 'A kind of objects that users define.',
   spec: spec.describe('The kind.'),
   status: z

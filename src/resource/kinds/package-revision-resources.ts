@@ -60,6 +60,8 @@ export const packageRevisionResourcesKind = defineKind({
   categories: ['kpt'],
   description: 'The files of one package revision. Its name and uid are those of the package revision.',
   serverNamed: true,
+  // A package has up to 10,000 files.
+  maxValues: 11_000,
   spec: z
     .object({
       packageName: z.string().optional().describe('Path and name of the package inside the repository.'),

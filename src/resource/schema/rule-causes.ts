@@ -1,17 +1,19 @@
 import { compileExpression, type Expression } from '../../expression/expression.ts';
+import { cpuMilliseconds } from '../../foundation/cpu-time.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { type FieldCause, fieldPath } from '../invalid-object.ts';
 import { celView } from './cel-view.ts';
 import { invalid } from './keyword-rules.ts';
 import type { StructuralSchema, ValidationRule } from './structural-schema.ts';
-import { isTransitionRule, ruleExpression } from './validation-rules.ts';
+import { isTransitionRule, RULE_LIMITS, ruleExpression } from './validation-rules.ts';
 
 type Path = readonly (string | number)[];
 type Json = Readonly<Record<string, unknown>>;
 
-/** All rules of one object together. */
-const MAX_RUNS = 10_000;
-const MAX_MILLISECONDS = 1000;
+/** All rules of one object together: they are judged without a pause. */
+const MAX_RUNS = 5000;
+/** Of processor time. */
+const MAX_CPU_MS = 100;
 const MAX_CAUSES = 100;
 
 /**
@@ -29,7 +31,7 @@ export function ruleCauses(schema: StructuralSchema, value: unknown, change?: { 
 class RuleWalk {
   readonly causes: FieldCause[] = [];
   readonly #changes: boolean;
-  readonly #deadline = performance.now() + MAX_MILLISECONDS;
+  readonly #deadline = cpuMilliseconds() + MAX_CPU_MS;
   #runs = 0;
 
   constructor(changes: boolean) {
@@ -66,7 +68,7 @@ class RuleWalk {
   #run(rule: ValidationRule, bindings: { readonly self: unknown }, value: unknown, path: Path): void {
     this.#runs += 1;
     if (this.causes.length >= MAX_CAUSES) return;
-    if (this.#runs > MAX_RUNS || performance.now() > this.#deadline) {
+    if (this.#runs > MAX_RUNS || cpuMilliseconds() > this.#deadline) {
       if (this.#runs !== Number.POSITIVE_INFINITY) this.#add(path, 'Invalid value: its rules cost too much to judge');
       this.#runs = Number.POSITIVE_INFINITY;
       return;
@@ -95,7 +97,7 @@ function messageOf(rule: ValidationRule, self: unknown): string {
   const given =
     rule.messageExpression === undefined
       ? undefined
-      : evaluate(compileExpression(rule.messageExpression, ['self']), self);
+      : evaluate(compileExpression(rule.messageExpression, ['self'], RULE_LIMITS), self);
   return given ?? rule.message ?? `failed rule: ${rule.rule}`;
 }
 

@@ -1,7 +1,7 @@
 import { type FieldCause, fieldPath, REQUIRED_VALUE } from '../invalid-object.ts';
 import { keywordProblem } from './schema-keywords.ts';
-import type { StructuralSchema } from './structural-schema.ts';
-import { ruleProblem } from './validation-rules.ts';
+import type { StructuralSchema, ValidationRule } from './structural-schema.ts';
+import { MAX_RULE_CHARACTERS, MAX_RULES, ruleProblem } from './validation-rules.ts';
 
 const MAX_DEPTH = 64;
 const MAX_NODES = 20_000;
@@ -28,6 +28,8 @@ export function structuralProblems(schema: unknown, at: Path = []): FieldCause[]
 class SchemaJudge {
   readonly #causes: FieldCause[] = [];
   #nodes = 0;
+  #rules = 0;
+  #ruleCharacters = 0;
 
   judge(schema: unknown, at: Path): FieldCause[] {
     if (this.#node(schema, at, 0) && (schema as StructuralSchema).type !== 'object')
@@ -70,11 +72,25 @@ class SchemaJudge {
     if (typeof additionalProperties === 'object')
       this.#node(additionalProperties, [...path, 'additionalProperties'], depth + 1);
     this.#junctors(schema, schema, path, depth);
-    for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) {
-      const problem = ruleProblem(rule);
-      if (problem !== undefined) this.#add([...path, 'x-kubernetes-validations', index, 'rule'], problem);
-    }
+    for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries())
+      this.#rule(rule, [...path, 'x-kubernetes-validations', index, 'rule']);
     return true;
+  }
+
+  /** The first rule that is too much is a problem, those behind it are not looked at. */
+  #rule(rule: ValidationRule, path: Path): void {
+    const wasTooMuch = this.#hasTooManyRules();
+    this.#rules += 1;
+    this.#ruleCharacters += String(rule.rule).length + String(rule.messageExpression ?? '').length;
+    if (wasTooMuch) return;
+    const problem = this.#hasTooManyRules()
+      ? `the schema has more than ${MAX_RULES} rules, or more than ${MAX_RULE_CHARACTERS} characters of rules`
+      : ruleProblem(rule);
+    if (problem !== undefined) this.#add(path, problem);
+  }
+
+  #hasTooManyRules(): boolean {
+    return this.#rules > MAX_RULES || this.#ruleCharacters > MAX_RULE_CHARACTERS;
   }
 
   #shape(schema: StructuralSchema, path: Path): void {

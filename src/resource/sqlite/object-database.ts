@@ -5,6 +5,7 @@ import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Committer, Transaction } from '../commit.ts';
 import type { EventJournal, EventLog, LogEntry } from '../event-log.ts';
 import type { Kind } from '../kind.ts';
+import { NamespaceQuota, type QuotaLimits } from '../namespace-quota.ts';
 import type { KubernetesObject } from '../object.ts';
 import { ObjectStorage, topicOf } from '../object-storage.ts';
 import type { Verb } from '../storage.ts';
@@ -21,6 +22,8 @@ export interface ObjectDatabaseOptions {
   readonly keepEvents?: number;
   /** How many bytes the kept events have at most, about. Default 512 MiB. */
   readonly keepBytes?: number;
+  /** What the objects of a namespace may be together. Default: DEFAULT_QUOTA. */
+  readonly quota?: QuotaLimits;
   /** Told once of each row of failures to write what nobody waits for; it is written with the next commit that succeeds. */
   readonly onError?: (error: unknown) => void;
 }
@@ -43,6 +46,7 @@ interface Batch {
  */
 export class ObjectDatabase implements Committer {
   readonly journal: EventJournal;
+  readonly quota: NamespaceQuota;
   readonly #path: string;
   readonly #clock: Clock;
   readonly #database: DatabaseSync;
@@ -61,6 +65,7 @@ export class ObjectDatabase implements Committer {
 
   private constructor(options: ObjectDatabaseOptions, database: DatabaseSync) {
     this.#path = options.path;
+    this.quota = new NamespaceQuota(options.quota);
     this.#clock = options.clock;
     this.#database = database;
     this.#onError = options.onError ?? (() => undefined);
@@ -111,7 +116,7 @@ export class ObjectDatabase implements Committer {
   /** The storage of a kind, with all objects that the file has. */
   storage<T extends KubernetesObject>(kind: Kind<T>, log: EventLog, verbs?: readonly Verb[]): ObjectStorage<T> {
     const storage = new ObjectStorage(kind, {
-      ...{ clock: this.#clock, log, committer: this },
+      ...{ clock: this.#clock, log, committer: this, quota: this.quota },
       ...(verbs === undefined ? {} : { verbs }),
     });
     storage.load(this.#objectsOf<T>(topicOf(kind)));

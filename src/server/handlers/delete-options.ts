@@ -22,7 +22,7 @@ export interface AskedDeletion extends DeleteOptions {
 
 /** Reads the body of a delete, or its parameters where there is no body. */
 export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> {
-  const { value } = call.decode(await call.body());
+  const { value } = call.decode(call.body);
   const given = value ?? fromQuery(call.query);
   const result = deleteOptionsSchema.safeParse(given);
   if (!result.success) throw invalidObject('DeleteOptions.meta.k8s.io ""', causesOf(result.error.issues, given, false));

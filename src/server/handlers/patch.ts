@@ -14,7 +14,7 @@ import { decodeJson } from '../http/json-text.ts';
 import { decodeYaml, type RequestBody, textOf, unsupportedType } from '../http/request-body.ts';
 import { isOn } from '../http/request-path.ts';
 import { managerOf, withOwners, writePlace } from './field-owners.ts';
-import { acceptObject } from './object-input.ts';
+import { acceptObject, checkSize, maxBodyValues, prepareObject } from './object-input.ts';
 import { invalidOptions } from './query-options.ts';
 import type { Handler, ResourceCall, Services } from './resource-call.ts';
 import { changeStored } from './write.ts';
@@ -23,27 +23,40 @@ import { changeStored } from './write.ts';
 type Change = (live: Stored | undefined) => KubernetesObject;
 
 const MAX_SHOWN_PATCH = 500;
+/** Values of a JSON patch: three or four for each of the 10,000 operations that it may have. */
+const MAX_PATCH_VALUES = 41_000;
 
 /** Changes the stored object. One that is applied and is not there is created. */
 export const patchObject: Handler = async (call, services) => {
-  const { change, creates } = readPatch(call, services, await call.body());
+  const { change, creates, value } = readPatch(call, services, call.body);
+  await prepareObject(call, value);
   return changeStored(call, services, creates, change);
 };
 
-function readPatch(call: ResourceCall, services: Services, body: RequestBody): { change: Change; creates: boolean } {
+interface ReadPatch {
+  readonly change: Change;
+  /** Whether an object that is not there is created. */
+  readonly creates: boolean;
+  /** The patch itself. */
+  readonly value: unknown;
+}
+
+function readPatch(call: ResourceCall, services: Services, body: RequestBody): ReadPatch {
   const types = patchTypesOf(call.resource.kind);
   if (!types.includes(body.mediaType)) throw unsupportedType(types);
   const text = textOf(body.bytes);
   if (body.mediaType === APPLY_PATCH)
-    return { change: applied(call, services, text), creates: call.info.subResource === '' };
+    return { ...applied(call, services, text), creates: call.info.subResource === '' };
   if (call.query.has('force'))
     throw invalidOptions('PatchOptions', 'force', 'Forbidden: may not be specified for non-apply patch');
-  const { value, duplicates } = decodeJson(text);
+  const maxValues = body.mediaType === JSON_PATCH ? MAX_PATCH_VALUES : maxBodyValues(call.resource.kind);
+  const { value, duplicates } = decodeJson(text, maxValues);
+  if (body.mediaType !== JSON_PATCH) checkSize(call, value);
   const patched = patcherOf(body.mediaType, value, call.resource.kind);
   const refuse = (flaws: string) => refusePatch(call.resource.kind.sensitive ? '(not shown)' : text, flaws);
   const change: Change = (live) =>
     withOwners(call, services, live as Stored, acceptObject(call, patched(live as Stored), duplicates, refuse));
-  return { change, creates: false };
+  return { change, creates: false, value };
 }
 
 function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored) => unknown {
@@ -55,10 +68,11 @@ function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored
 }
 
 /** Server-side apply: the body is what its manager wants to be so. */
-function applied(call: ResourceCall, { clock }: Services, text: string): Change {
+function applied(call: ResourceCall, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
   if ((call.query.get('fieldManager') ?? '') === '')
     throw invalidOptions('PatchOptions', 'fieldManager', 'Required value: is required for apply patch');
-  const { value, duplicates } = decodeYaml(text);
+  const { value, duplicates } = decodeYaml(text, maxBodyValues(call.resource.kind));
+  checkSize(call, value);
   requireType(value);
   const request = {
     ...writePlace(call),
@@ -68,10 +82,11 @@ function applied(call: ResourceCall, { clock }: Services, text: string): Change 
     now: timestamp(clock.now()),
   };
   const { applyNeverRemoves } = call.resource.storage;
-  return (live) => {
+  const change: Change = (live) => {
     const base = applyNeverRemoves ? withoutApplied(live, request.manager) : live;
     return acceptObject(call, serverSideApply({ ...request, live: base }).object, duplicates);
   };
+  return { change, value };
 }
 
 /** What is applied says what it is, so that a file that is sent to the wrong place is noticed. */

@@ -26,8 +26,8 @@ export interface ResourceCall {
   readonly representation: Representation;
   /** Refuses the request if its user may not do this, too, at the same place. */
   readonly requireVerb: (verb: string) => void;
-  /** Reads the body, once. */
-  readonly body: () => Promise<RequestBody>;
+  /** The body, which was read before the request got its place; empty for what only reads. */
+  readonly body: RequestBody;
   readonly decode: (body: RequestBody) => DecodedText;
   /** Tells the client something that it did not ask for; kubectl prints it. */
   readonly warn: (text: string) => void;

@@ -4,14 +4,15 @@ import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import type { Answer } from '../http/answer.ts';
 import { withOwners } from './field-owners.ts';
 import { requireNamespace } from './namespace-state.ts';
-import { acceptObject } from './object-input.ts';
+import { acceptObject, prepareObject } from './object-input.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
 
 /** How often a change is tried against other writers before it gives up: each time one of those who are let in at once wins. */
 const ATTEMPTS = 200;
 
 export const createObject: Handler = async (call, services) => {
-  const { value, duplicates } = call.decode(await call.body());
+  const { value, duplicates } = call.decode(call.body);
+  await prepareObject(call, value);
   const object = acceptObject(call, value, duplicates);
   const created = await storeNew(call, services, withOwners(call, services, undefined, object));
   return shown(call, services, 201, created);
@@ -19,7 +20,8 @@ export const createObject: Handler = async (call, services) => {
 
 /** Puts an object in the place of the stored one. What is not there is not made. */
 export const updateObject: Handler = async (call, services) => {
-  const { value, duplicates } = call.decode(await call.body());
+  const { value, duplicates } = call.decode(call.body);
+  await prepareObject(call, value);
   const object = acceptObject(call, value, duplicates);
   requireVersion(call, object);
   const pinned = object.metadata.resourceVersion !== undefined || call.resource.storage.updatesNeedVersion === true;

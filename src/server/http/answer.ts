@@ -29,6 +29,9 @@ const STUCK_AFTER = 60_000;
 /** What the buffers of a connection hold; nothing waits for a client to take it. */
 const SMALL = 16 * 1024;
 
+/** What is still read of a body that was refused. */
+const LINGER = { bytes: 64 * 1024 * 1024, ms: 5000 };
+
 const compress = promisify(gzip);
 
 export function jsonAnswer(status: number, value: unknown, headers?: Readonly<Record<string, string>>): Answer {
@@ -64,11 +67,13 @@ export async function sendAnswer(
   response: ServerResponse,
   answer: Answer,
   stuckAfter = STUCK_AFTER,
+  linger = LINGER,
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
   // A body that was not read to its end would be taken for the next request; better to part.
-  if (!request.complete) headers.Connection = 'close';
+  const isUnread = !request.complete;
+  if (isUnread) headers.Connection = 'close';
   const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
   const isWhole = body instanceof Uint8Array;
   const zips = !(isWhole && body.length < GZIP_FROM) && headers['Content-Encoding'] === undefined && takesGzip(request);
@@ -76,8 +81,37 @@ export async function sendAnswer(
   const sent = isWhole && zips ? await compress(body, FAST) : body;
   if (response.destroyed) return;
   if (!(sent instanceof Uint8Array && sent.length <= SMALL)) response.setTimeout(stuckAfter, () => response.destroy());
-  if (sent instanceof Uint8Array) response.writeHead(status, { ...headers, 'Content-Length': sent.length }).end(sent);
-  else await sendParts(response.writeHead(status, headers), sent, zips);
+  if (sent instanceof Uint8Array) {
+    response.writeHead(status, { ...headers, 'Content-Length': sent.length });
+    if (!isUnread) response.end(sent);
+    else {
+      response.write(sent);
+      await discardBody(request, linger);
+      response.end();
+    }
+  } else await sendParts(response.writeHead(status, headers), sent, zips);
+}
+
+/**
+ * Reads on what a client still sends after its answer went out. A connection that is closed with bytes unread is reset, and then
+ * most clients report the reset and not the answer.
+ */
+function discardBody(request: IncomingMessage, { bytes, ms }: typeof LINGER): Promise<void> {
+  return new Promise((resolve) => {
+    let left = bytes;
+    const done = () => {
+      clearTimeout(timer);
+      request.off('data', discard).off('end', done).off('close', done).off('error', done);
+      resolve();
+    };
+    const discard = (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) done();
+    };
+    const timer = setTimeout(done, ms);
+    if (request.complete || request.destroyed) done();
+    else request.on('data', discard).on('end', done).on('close', done).on('error', done).resume();
+  });
 }
 
 /** As fast as the client takes it; others have their turn between the parts. */

@@ -9,8 +9,8 @@ export interface DecodedText {
 
 /** Objects of the Kubernetes API are hardly ever deeper than 20. */
 const MAX_DEPTH = 100;
-/** Values in one body: what judges an object does so value by value. */
-const MAX_VALUES = 250_000;
+/** Values in one body, unless its kind has more. */
+export const MAX_VALUES = 24_000;
 const MAX_DUPLICATES = 20;
 
 const QUOTE = 0x22;
@@ -23,10 +23,10 @@ const CLOSE_OBJECT = 0x7d;
 
 /**
  * Reads JSON from a stranger. `__proto__` becomes a property like any other. BadRequest for text that is no JSON, is
- * nested too deeply or has too many values; that is found out before anything is built.
+ * nested too deeply, LimitExceeded for too many values; that is found out before anything is built.
  */
-export function decodeJson(text: string): DecodedText {
-  const duplicates = scan(text);
+export function decodeJson(text: string, maxValues = MAX_VALUES): DecodedText {
+  const duplicates = scan(text, maxValues);
   try {
     return { value: JSON.parse(text), duplicates };
   } catch (error) {
@@ -45,10 +45,15 @@ interface Level {
 }
 
 /** Goes through the text once, with no more than a stack of what is open. Text that is no JSON is left to the parser. */
-function scan(text: string): string[] {
+function scan(text: string, maxValues: number): string[] {
   const levels: Level[] = [];
   const duplicates: string[] = [];
-  let values = 0;
+  let values = 1;
+  const count = () => {
+    values += 1;
+    if (values > maxValues)
+      throw new SluiceError('LimitExceeded', `Request entity too large: the body has more than ${maxValues} values`);
+  };
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const level = levels.at(-1);
@@ -57,13 +62,13 @@ function scan(text: string): string[] {
       if (level?.expectsKey && level.keys !== undefined) takeKey(text.slice(at, end + 1), level, levels, duplicates);
       at = end;
     } else if (code === COMMA && level !== undefined) {
-      values += 1;
-      if (values > MAX_VALUES) throw new SluiceError('BadRequest', `the body has more than ${MAX_VALUES} values`);
+      count();
       if (level.keys === undefined) level.key = Number(level.key) + 1;
       else level.expectsKey = true;
     } else if (code === OPEN_OBJECT || code === OPEN_LIST) {
       if (levels.length >= MAX_DEPTH)
         throw new SluiceError('BadRequest', `the body is nested more than ${MAX_DEPTH} levels deep`);
+      count();
       const isObject = code === OPEN_OBJECT;
       levels.push({ keys: isObject ? new Set() : undefined, key: isObject ? '' : 0, expectsKey: isObject });
     } else if (code === CLOSE_OBJECT || code === CLOSE_LIST) levels.pop();

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
 import { EventLog } from '../../resource/event-log.ts';
@@ -6,6 +8,7 @@ import { MemoryStorage } from '../../resource/memory-storage.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import type { Storage } from '../../resource/storage.ts';
 import { widgetKind } from '../../resource/testing.ts';
+import { NO_LOAD } from '../metrics/request-metrics.ts';
 import { createWidget, send, startTestServer, type TestServer, WIDGETS, widgetBody } from '../testing.ts';
 
 let api: TestServer;
@@ -44,7 +47,7 @@ async function startSlow(limits: object): Promise<SlowStorage> {
 
 describe('requests in flight', () => {
   test('beyond the limit are told to come again; writes and controllers have places of their own', async () => {
-    const storage = await startSlow({ inFlight: { reading: 2, mutating: 1, priority: 1 } });
+    const storage = await startSlow({ inFlight: { reading: 2, mutating: 1, priority: 1, shareOfUser: 1, waiting: 0 } });
     const waiting = [api.fetch(WIDGETS), api.fetch(WIDGETS)];
     await expect.poll(() => api.server.load.reading).toBe(2);
     const refused = await api.fetch(WIDGETS);
@@ -58,7 +61,7 @@ describe('requests in flight', () => {
     expect((await controller).status).toBe(403);
     storage.letGo();
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200]);
-    expect(api.server.load).toEqual({ mutating: 0, reading: 0, priority: 0, watches: 0 });
+    expect(api.server.load).toEqual(NO_LOAD);
   });
 
   test('a request that takes too long is answered for, and asked to stop', async () => {
@@ -107,4 +110,113 @@ describe('stopping', () => {
     expect(await waiting).toBe('cut off');
     storage.letGo();
   });
+});
+
+describe('bodies', () => {
+  const NO_RIGHTS = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
+
+  /** A connection of a user that sends what it is told to. */
+  async function peer(user: string, path: string, length: number, start: string) {
+    const socket = connect(api.listener.port, '127.0.0.1');
+    socket.setEncoding('latin1').on('error', () => undefined);
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    const head = ['Host: x', `Authorization: Bearer ${user}`, 'Content-Type: application/merge-patch+json'];
+    socket.write(`PATCH ${path} HTTP/1.1\r\n${head.join('\r\n')}\r\nContent-Length: ${length}\r\n\r\n${start}`);
+    const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(text)));
+    return { socket, closed };
+  }
+
+  test('that arrive slowly take no place, so that others write meanwhile', async () => {
+    api = await startTestServer({
+      ...NO_RIGHTS,
+      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300 },
+    });
+    await createWidget(api, 'a');
+    const slow = await Promise.all(
+      Array.from({ length: 205 }, () => peer('mallory', `${WIDGETS}/a`, 1000, '{"spec":')),
+    );
+    await expect.poll(() => api.server.load.bodyBytes).toBe(205 * '{"spec":'.length);
+    expect(api.server.load.mutating).toBe(0);
+    await createWidget(api, 'b');
+    // Each has its answer once its time is up, and nothing of it is kept.
+    for (const text of await Promise.all(slow.map(({ closed }) => closed))) {
+      expect(text).toContain('HTTP/1.1 504 ');
+      expect(text).toContain('the body of the request did not arrive within 300 ms');
+    }
+    expect(api.server.load).toEqual(NO_LOAD);
+  });
+
+  test('of one user have a bound together, in number and in bytes; others have their own', async () => {
+    const openRequests = { requestsOfUser: 2, bytesOfUser: 100 };
+    api = await startTestServer({ ...NO_RIGHTS, limits: { openRequests } });
+    await createWidget(api, 'a');
+    const slow = [await peer('mallory', `${WIDGETS}/a`, 1000, ''), await peer('mallory', `${WIDGETS}/a`, 1000, '')];
+    await expect.poll(async () => (await api.fetch(WIDGETS, {}, 'mallory')).status).toBe(429);
+    expect((await api.fetch(WIDGETS, {}, 'anna')).status).toBe(200);
+    slow[0]?.socket.write('x'.repeat(60));
+    await expect.poll(() => api.server.load.bodyBytes).toBe(60);
+    slow[1]?.socket.write('x'.repeat(60));
+    const answer = (await slow[1]?.closed) ?? '';
+    expect(answer).toContain('HTTP/1.1 429 ');
+    expect(answer).toContain('Retry-After: 1');
+    slow[0]?.socket.destroy();
+    await expect.poll(() => api.server.load.bodyBytes).toBe(0);
+  });
+
+  test('of those who may not write are not read', async () => {
+    api = await startTestServer();
+    const { closed, socket } = await peer('mallory', `${WIDGETS}/a`, 1000, '{"spec":');
+    await once(socket, 'data');
+    expect(api.server.load.bodyBytes).toBe(0);
+    socket.end();
+    expect(await closed).toContain('HTTP/1.1 403 ');
+  });
+
+  test.each(['Content-Length', 'chunked'])(
+    'that are too large get an answer which clients read that send all before they look: %s',
+    async (form) => {
+      api = await startTestServer({ limits: { bodyBytes: 64 * 1024 } });
+      const chunk = Buffer.alloc(256 * 1024, 0x20);
+      const count = 32;
+      const socket = connect({ port: api.listener.port, host: '127.0.0.1' });
+      const failed = new Promise((_, reject) => socket.once('error', reject));
+      failed.catch(() => undefined);
+      const length = form === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${count * chunk.length}`;
+      const head = ['Host: x', 'Authorization: Bearer admin', 'Content-Type: application/json', length];
+      socket.write(`POST ${WIDGETS} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`);
+      const [before, after] = form === 'chunked' ? [`${chunk.length.toString(16)}\r\n`, '\r\n'] : ['', ''];
+      for (let index = 0; index < count; index += 1) {
+        const part = Buffer.concat([Buffer.from(before), chunk, Buffer.from(after)]);
+        await Promise.race([new Promise((resolve) => socket.write(part, resolve)), failed]);
+      }
+      if (form === 'chunked') socket.write('0\r\n\r\n');
+      let answer = '';
+      for await (const data of socket.setEncoding('latin1')) answer += data;
+      expect(answer).toContain('HTTP/1.1 413 ');
+      expect(answer).toContain('Connection: close');
+      expect(JSON.parse(answer.slice(answer.indexOf('{')))).toMatchObject({
+        ...{ kind: 'Status', code: 413, reason: 'RequestEntityTooLarge' },
+        message: 'Request entity too large: limit is 65536',
+      });
+    },
+  );
+});
+
+test('a user who has many requests under way does not keep those of others waiting behind them', async () => {
+  const allowed = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
+  api = await startTestServer({ ...allowed, limits: { inFlight: { reading: 4, shareOfUser: 0.5 } } }, []);
+  const storage = new SlowStorage();
+  api.registry.register(storage);
+  const flood = Array.from({ length: 40 }, () => api.fetch(WIDGETS, {}, 'mallory'));
+  await expect.poll(() => api.server.load.waiting.reading).toBe(38);
+  const own = api.fetch(WIDGETS, {}, 'anna');
+  await expect.poll(() => storage.contexts.at(-1)?.actor.name).toBe('anna');
+  expect(storage.contexts).toHaveLength(3);
+  const letGo = setInterval(() => storage.letGo(), 1);
+  expect((await own).status).toBe(200);
+  expect(new Set((await Promise.all(flood)).map(({ status }) => status))).toEqual(new Set([200]));
+  clearInterval(letGo);
 });

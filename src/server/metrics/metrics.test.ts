@@ -10,6 +10,10 @@ beforeEach(async () => {
     load: () => api.server.load,
     queues: () => new Map([['approval', { depth: 3, processing: 1, waiting: 0, failing: 0, adds: 7, retries: 2 }]]),
     revisions: () => [{ repository: 'blueprints', lifecycle: 'Draft', count: 4 }],
+    quota: () => ({
+      exceeded: 3,
+      usage: () => [{ namespace: 'default', resource: 'objects', objects: 2, bytes: 512 }],
+    }),
   });
   api = await startTestServer({
     paths: [metrics.paths],
@@ -79,4 +83,18 @@ test('controllers and packages have the names that dashboards know', async () =>
   // Asked twice, since counters of queues are read anew each time.
   for (let round = 0; round < 2; round += 1)
     for (const line of expected) expect(await samples(line.split(/[{ ]/)[0] ?? '')).toContain(line);
+});
+
+test('what namespaces hold, and what waits', async () => {
+  expect(await samples('sluice_namespace_objects')).toEqual([
+    'sluice_namespace_objects{namespace="default",resource="objects"} 2',
+  ]);
+  expect(await samples('sluice_namespace_bytes')).toEqual([
+    'sluice_namespace_bytes{namespace="default",resource="objects"} 512',
+  ]);
+  expect(await samples('sluice_quota_exceeded_total')).toEqual(['sluice_quota_exceeded_total 3']);
+  expect(await samples('apiserver_current_inqueue_requests')).toContain(
+    'apiserver_current_inqueue_requests{request_kind="mutating"} 0',
+  );
+  expect(await samples('sluice_request_body_bytes')).toEqual(['sluice_request_body_bytes 0']);
 });

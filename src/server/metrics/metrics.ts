@@ -1,9 +1,11 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { WorkQueueMetrics } from '../../controller/work-queue.ts';
+import type { NamespaceQuota } from '../../resource/namespace-quota.ts';
 import type { PathHandler } from '../exchange.ts';
 import { textAnswer } from '../http/answer.ts';
 import { ControllerMetrics } from './controller-metrics.ts';
 import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
+import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 
 /** Where the metrics look when they are asked for. */
@@ -11,6 +13,7 @@ export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, WorkQueueMetrics>;
   revisions(): Iterable<RevisionCount>;
+  quota(): Pick<NamespaceQuota, 'usage' | 'exceeded'>;
 }
 
 /** What `/metrics` shows, in the text form of Prometheus. */
@@ -24,6 +27,7 @@ export class Metrics {
     const registry = this.#registry;
     collectDefaultMetrics({ register: registry });
     this.requests = new RequestMetrics(registry, () => sources.load());
+    observeQuota(registry, () => sources.quota());
     this.controllers = new ControllerMetrics(registry, () => sources.queues());
     this.packages = new PackageMetrics(registry, () => sources.revisions());
   }

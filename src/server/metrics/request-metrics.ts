@@ -1,13 +1,24 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { RequestRecord } from '../request-record.ts';
 
-/** What is under way in a server. */
-export interface ServerLoad {
+interface LaneCounts {
   readonly mutating: number;
   readonly reading: number;
   readonly priority: number;
+}
+
+/** What is under way in a server. */
+export interface ServerLoad extends LaneCounts {
+  /** Requests that wait for a place. */
+  readonly waiting: LaneCounts;
+  /** Bytes of bodies that are held for open requests. */
+  readonly bodyBytes: number;
   readonly watches: number;
 }
+
+const NO_REQUESTS: LaneCounts = { mutating: 0, reading: 0, priority: 0 };
+
+export const NO_LOAD: ServerLoad = { ...NO_REQUESTS, waiting: NO_REQUESTS, bodyBytes: 0, watches: 0 };
 
 const RESOURCE_LABELS = ['verb', 'group', 'version', 'resource'] as const;
 const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
@@ -45,10 +56,24 @@ export class RequestMetrics {
       labelNames: ['request_kind'],
       registers,
       collect() {
-        const { mutating, reading, priority } = load();
-        this.set({ request_kind: 'mutating' }, mutating);
-        this.set({ request_kind: 'readOnly' }, reading);
-        this.set({ request_kind: 'priority' }, priority);
+        setLanes(this, load());
+      },
+    });
+    new Gauge({
+      name: 'apiserver_current_inqueue_requests',
+      help: 'Requests that wait for a place.',
+      labelNames: ['request_kind'],
+      registers,
+      collect() {
+        setLanes(this, load().waiting);
+      },
+    });
+    new Gauge({
+      name: 'sluice_request_body_bytes',
+      help: 'Bytes of the bodies of open requests.',
+      registers,
+      collect() {
+        this.set(load().bodyBytes);
       },
     });
     new Gauge({
@@ -75,4 +100,10 @@ export class RequestMetrics {
     if (verb !== 'watch') this.#duration.observe(labels, milliseconds / 1000);
     if (code === 429) this.#rejected.inc({ request_kind: READS.has(verb) ? 'readOnly' : 'mutating' });
   }
+}
+
+function setLanes(gauge: Gauge, { mutating, reading, priority }: LaneCounts): void {
+  gauge.set({ request_kind: 'mutating' }, mutating);
+  gauge.set({ request_kind: 'readOnly' }, reading);
+  gauge.set({ request_kind: 'priority' }, priority);
 }

@@ -1,12 +1,9 @@
 import { setOwnValue } from '../../resource/own-property.ts';
-import { decodeJson } from '../http/json-text.ts';
+import { decodeJson, MAX_VALUES } from '../http/json-text.ts';
 import { textOf } from '../http/request-body.ts';
 import type { FieldType, Message, NamedField, NumberType, ScalarType } from './message.ts';
 import { readTime } from './read-time.ts';
 import { malformed, WireReader, type WireType } from './wire-reader.ts';
-
-/** Values in one body; the same bound as for JSON. A byte or two can stand for a whole object here. */
-const MAX_VALUES = 250_000;
 
 const EMPTY: Uint8Array = Buffer.alloc(0);
 
@@ -17,6 +14,7 @@ export function decodeMessage(bytes: Uint8Array, type: Message): Record<string, 
 
 /** One body: the tables have no circles, so only the number of values needs a bound. */
 class MessageDecoder {
+  /** The same bound as for JSON. A byte or two can stand for a whole object here. */
   #left = MAX_VALUES;
 
   message(bytes: Uint8Array, type: Message): Record<string, unknown> {

@@ -1,5 +1,13 @@
 import { connect } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../foundation/clock.ts';
+import type { Kind } from '../../resource/kind.ts';
+import { MemoryStorage } from '../../resource/memory-storage.ts';
+import type { Storage } from '../../resource/storage.ts';
+import { widgetKind } from '../../resource/testing.ts';
+import { NO_LOAD } from '../metrics/request-metrics.ts';
 import { createWidget, MERGE_PATCH, openWatch, send, startTestServer, type TestServer, WIDGETS } from '../testing.ts';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
@@ -160,12 +168,52 @@ describe('how a watch ends', () => {
     await api.stop();
     api = await startTestServer({ limits: { watches: 3, watchesOfUser: 2 } });
     const watches = [await openWatch(api), await openWatch(api)];
-    expect(api.server.load).toEqual({ mutating: 0, reading: 0, priority: 0, watches: 2 });
+    expect(api.server.load).toEqual({ ...NO_LOAD, watches: 2 });
     const refused = await api.fetch(`${WIDGETS}?watch=true`);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
     await watches[0]?.close();
     await expect.poll(() => api.server.load.watches).toBe(1);
     await (await openWatch(api)).close();
+  });
+
+  test('the last places of all are for users who have few', async () => {
+    await api.stop();
+    const authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
+    api = await startTestServer({ authorizer, limits: { watches: 10, watchesOfUser: 10 } });
+    const open = (user: string) => api.fetch(`${WIDGETS}?watch=true&resourceVersion=0`, {}, user);
+    const statuses: number[] = [];
+    for (let index = 0; index < 11; index += 1) statuses.push((await open('mallory')).status);
+    expect(statuses).toEqual([...Array(9).fill(200), 429, 429]);
+    expect((await open('anna')).status).toBe(200);
+    expect((await open('otto')).status).toBe(429);
+  });
+
+  test('the list that a watch starts with is let go once it is sent', async () => {
+    await api.stop();
+    const lists: WeakRef<object>[] = [];
+    class Remembering extends MemoryStorage {
+      override async list(...[context, options]: Parameters<Storage['list']>) {
+        const result = await super.list(context, options);
+        lists.push(new WeakRef(result.items), new WeakRef(result));
+        return result;
+      }
+    }
+    api = await startTestServer({}, []);
+    api.registry.register(new Remembering(widgetKind as Kind, { clock: systemClock, log: api.log }));
+    await createWidget(api, 'a');
+    const watch = await openWatch(api);
+    expect(await watch.next()).toMatchObject({ type: 'ADDED' });
+    await change('a', { size: 2 });
+    expect(await watch.next()).toMatchObject({ type: 'MODIFIED' });
+    setFlagsFromString('--expose-gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    await expect
+      .poll(() => {
+        collectGarbage();
+        return lists.map((list) => list.deref());
+      })
+      .toEqual([undefined, undefined]);
+    await watch.close();
   });
 
   test('a client that reads nothing costs the others nothing, and is told to list anew if it falls too far behind', async () => {

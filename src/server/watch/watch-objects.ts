@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
+import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import { compileSelection } from '../../resource/selection.ts';
 import type { ListResult, Selection } from '../../resource/storage.ts';
 import { checkVersion } from '../handlers/list-version.ts';
@@ -21,10 +21,48 @@ export const watchObjects: Handler = async (call, services) => {
   const needsState = asked.initialEvents || asked.resourceVersion === undefined;
   const state = needsState ? await resource.storage.list(call.context, selection) : undefined;
   if (state !== undefined) checkVersion(state, query);
+  const start = new WatchStart(asked, state);
   return services.watches.open(user.name, asked.timeoutSeconds, (sink) =>
-    feed(call, services, view, selection, asked, state, sink),
+    feed(call, services, view, selection, asked, start, sink),
   );
 };
+
+/**
+ * Where a watch starts. The objects of the list can be taken once: a watch lasts for an hour, and whoever holds the list would keep
+ * thousands of objects in memory that have changed or gone since.
+ */
+class WatchStart {
+  readonly resourceVersion: string;
+  #items: readonly KubernetesObject[];
+
+  constructor(asked: AskedWatch, state: ListResult<KubernetesObject> | undefined) {
+    this.resourceVersion = state?.resourceVersion ?? asked.resourceVersion ?? '';
+    this.#items = asked.initialEvents ? (state?.items ?? []) : [];
+  }
+
+  takeItems(): readonly KubernetesObject[] {
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+}
+
+/** Sends the objects that a watch starts with. Returns whether the next line is the first one. A function of its own, so that its variables end. */
+async function sendStart(
+  { frames }: Services,
+  view: View,
+  start: WatchStart,
+  { signal, write }: WatchSink,
+): Promise<boolean> {
+  let first = true;
+  for (const object of start.takeItems()) {
+    if (signal.aborted) return first;
+    const wait = write(frames.single(view, 'ADDED', object as Stored, first));
+    if (wait !== undefined) await wait;
+    first = false;
+  }
+  return first;
+}
 
 async function feed(
   call: ResourceCall,
@@ -32,19 +70,15 @@ async function feed(
   view: View,
   selection: Selection,
   asked: AskedWatch,
-  state: ListResult<KubernetesObject> | undefined,
-  { signal, write }: WatchSink,
+  start: WatchStart,
+  sink: WatchSink,
 ): Promise<void> {
   const { frames } = services;
-  let first = true;
+  const { signal, write } = sink;
+  const { resourceVersion } = start;
   try {
-    for (const object of asked.initialEvents ? (state?.items ?? []) : []) {
-      if (signal.aborted) return;
-      const wait = write(frames.single(view, 'ADDED', object, first));
-      if (wait !== undefined) await wait;
-      first = false;
-    }
-    const resourceVersion = state?.resourceVersion ?? asked.resourceVersion ?? '';
+    let first = await sendStart(services, view, start, sink);
+    if (signal.aborted) return;
     if (asked.marksInitialEnd) {
       await write(frames.bookmark(view, resourceVersion, true, first));
       first = false;

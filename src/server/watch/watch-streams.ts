@@ -60,8 +60,11 @@ export class WatchStreams {
 
   #checkRoom(user: string): void {
     const { maxWatches = 5000, maxWatchesOfUser = 2000 } = this.#options;
-    const full = this.#open.size >= maxWatches;
-    if (!full && (this.#ofUser.get(user) ?? 0) < maxWatchesOfUser) return;
+    const own = this.#ofUser.get(user) ?? 0;
+    // The last tenth is for users with few watches, so that a few users with many never lock out all others.
+    const hasMany = own >= maxWatches / 100;
+    const full = this.#open.size >= (hasMany ? 0.9 * maxWatches : maxWatches);
+    if (!full && own < maxWatchesOfUser) return;
     const whose = full ? 'the server has' : 'the user has';
     throw new SluiceError('TooManyRequests', `${whose} too many open watches, please try again later`);
   }

@@ -15,6 +15,8 @@ export interface UpOptions {
   readonly words?: readonly string[];
   /** A limit of its shell, such as `-S -f 4096`. */
   readonly limit?: string;
+  /** Besides the environment of the tests. */
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /** A `sluice up` of its own, in a process of its own. */
@@ -32,9 +34,9 @@ export class RunningUp implements AsyncDisposable {
   }
 
   /** Starts on a data folder, and waits until it serves. */
-  static async start(data: string, { words = [], limit }: UpOptions = {}): Promise<RunningUp> {
+  static async start(data: string, { words = [], limit, environment: more = {} }: UpOptions = {}): Promise<RunningUp> {
     const command = [process.execPath, binary, 'up', '--data', data, ...words];
-    const environment = { ...process.env, NO_COLOR: '1', SLUICE_DEBUG: '1' };
+    const environment = { ...process.env, NO_COLOR: '1', SLUICE_DEBUG: '1', ...more };
     const [program = '', ...args] =
       limit === undefined ? command : ['bash', '-c', `ulimit ${limit} && exec "$@"`, 'up', ...command];
     const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], env: environment });

@@ -17,6 +17,7 @@ import { publishedRecordOf } from '../../../../src/package/commit-message.ts';
 import { formatConditionType } from '../../../../src/package/condition-type.ts';
 import type { KrmObject } from '../../../../src/package/krm.ts';
 import { isPublished, type PackageRevision, revisionId } from '../../../../src/package/package-revision.ts';
+import { verdictsByType } from '../../../../src/package/record.ts';
 import type { RevisionStore } from '../../../../src/package/revision-store.ts';
 import { ownerRepository } from './claim-answer.ts';
 import { ClaimReader } from './claim-reader.ts';
@@ -266,8 +267,7 @@ function holdingOf(revision: PackageRevision, object: KrmObject): Holding[] {
 /** Since when: a commit of its own would make a draft younger each time, so the verdict on the claim counts where there is one. */
 function sinceOf(revision: PackageRevision, object: KrmObject): number {
   const verdicts = (isPublished(revision) ? publishedRecordOf(revision.tip.facts) : revision.record)?.verdicts ?? [];
-  const type = formatConditionType(object);
-  const given = verdicts.find((verdict) => verdict.type === type && verdict.status === 'True');
-  const since = given === undefined ? Number.NaN : Date.parse(given.since);
+  const given = verdictsByType(verdicts).get(formatConditionType(object));
+  const since = given?.status !== 'True' ? Number.NaN : Date.parse(given.since);
   return Number.isNaN(since) ? revision.tip.time : since;
 }

@@ -1,0 +1,138 @@
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+export interface FairQueueLimits {
+  /** Requests that run at once, of all users together. */
+  readonly running: number;
+  /** Of one user. */
+  readonly runningOfUser: number;
+  /** Requests that wait for a place. */
+  readonly waiting: number;
+  /** Of one user. */
+  readonly waitingOfUser: number;
+  /** Milliseconds that a request waits at most. */
+  readonly waitMs: number;
+}
+
+interface Waiter {
+  /** Gives the request its place. */
+  readonly start: () => void;
+}
+
+/** What one user has in the queue. */
+interface Flow {
+  running: number;
+  readonly waiting: Set<Waiter>;
+}
+
+/**
+ * Places for requests, shared fairly between users: a place that becomes free goes to the user with the fewest requests running,
+ * and among these to the one that has waited longest for its turn. As Kubernetes does it with API Priority and Fairness, but with a
+ * queue for each user in place of shuffle sharding: users here are counted in hundreds.
+ */
+export class FairQueue {
+  readonly #limits: FairQueueLimits;
+  readonly #clock: Clock;
+  readonly #flows = new Map<string, Flow>();
+  /** Users who wait, the next in turn first. */
+  readonly #inTurn = new Set<string>();
+  #running = 0;
+  #waiting = 0;
+
+  constructor(limits: FairQueueLimits, clock: Clock) {
+    this.#limits = limits;
+    this.#clock = clock;
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /**
+   * Resolves when a request of `user` may run; the returned function gives its place back. TooManyRequests if the queue is full or
+   * the wait is too long, Timeout once `signal` aborts.
+   */
+  async enter(user: string, signal: AbortSignal): Promise<() => void> {
+    const flow = this.#flows.get(user) ?? { running: 0, waiting: new Set() };
+    const { running, runningOfUser, waiting, waitingOfUser } = this.#limits;
+    const mayRun = this.#running < running && flow.running < runningOfUser && flow.waiting.size === 0;
+    if (!mayRun) {
+      if (this.#waiting >= waiting || flow.waiting.size >= waitingOfUser) throw tooMany();
+      this.#flows.set(user, flow);
+      await this.#wait(user, flow, signal);
+    } else {
+      this.#flows.set(user, flow);
+      this.#take(flow);
+    }
+    return () => {
+      this.#running -= 1;
+      flow.running -= 1;
+      this.#forgetIdle(user, flow);
+      this.#startNext();
+    };
+  }
+
+  #wait(user: string, flow: Flow, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        cancel();
+        signal.removeEventListener('abort', abort);
+        flow.waiting.delete(waiter);
+        this.#waiting -= 1;
+        if (flow.waiting.size === 0) this.#inTurn.delete(user);
+      };
+      const giveUp = (error: SluiceError) => {
+        leave();
+        this.#forgetIdle(user, flow);
+        reject(error);
+      };
+      const abort = () => giveUp(new SluiceError('Timeout', 'the request ended while it waited for its turn'));
+      const waiter: Waiter = {
+        start: () => {
+          leave();
+          this.#take(flow);
+          resolve();
+        },
+      };
+      const cancel = this.#clock.schedule(this.#limits.waitMs, () => giveUp(tooMany()));
+      signal.addEventListener('abort', abort);
+      flow.waiting.add(waiter);
+      this.#inTurn.add(user);
+      this.#waiting += 1;
+      if (signal.aborted) abort();
+    });
+  }
+
+  #take(flow: Flow): void {
+    this.#running += 1;
+    flow.running += 1;
+  }
+
+  #startNext(): void {
+    if (this.#running >= this.#limits.running) return;
+    let next: { readonly user: string; readonly flow: Flow } | undefined;
+    for (const user of this.#inTurn) {
+      const flow = this.#flows.get(user);
+      if (flow === undefined || flow.running >= this.#limits.runningOfUser) continue;
+      if (next === undefined || flow.running < next.flow.running) next = { user, flow };
+    }
+    if (next === undefined) return;
+    const [first] = next.flow.waiting;
+    // Behind all others who wait.
+    this.#inTurn.delete(next.user);
+    this.#inTurn.add(next.user);
+    first?.start();
+  }
+
+  #forgetIdle(user: string, flow: Flow): void {
+    if (flow.running === 0 && flow.waiting.size === 0) this.#flows.delete(user);
+  }
+}
+
+function tooMany(): SluiceError {
+  return new SluiceError('TooManyRequests', 'too many requests, please try again later');
+}
