@@ -201,10 +201,7 @@ test('a comment in a line of its own above the first item ties nothing', async (
   const text = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\nlist:\n  # kpt-set: ${list}\n  - one\n';
   const { files, messages } = await runFunction(applySetters, text, { list: '[two]' });
   expect(files['resources.yaml']).toBe(text);
-  expect(messages).toEqual([
-    'warning: no matches for input setter(s)',
-    'info: no field is tied to the setter "list"',
-  ]);
+  expect(messages).toEqual(['warning: no matches for input setter(s)', 'info: no field is tied to the setter "list"']);
 });
 
 test('a comment behind the key ties the list, whatever stands between', async () => {

@@ -201,13 +201,16 @@ test.each(['v0.1', 'v0.1.3'])('%s moves a resource of an unknown kind that names
   expect(messages).toEqual(['info: namespace [default] updated to "sea", 1 value(s) changed', NOTHING_ELSE]);
 });
 
-test.each(['v0.2.0', 'v0.4.1', 'v0.4.5', 'latest'])('%s moves one of an unknown kind only if it names one', async (tag) => {
-  const config = { namespace: 'sea' };
-  expect((await runFunction(setNamespace, BOAT, config, tag)).files['resources.yaml']).toBe(BOAT);
-  const placed = `${BOAT}  namespace: harbour\n`;
-  const { files } = await runFunction(setNamespace, placed, config, tag);
-  expect(files['resources.yaml']).toBe(`${BOAT}  namespace: sea\n`);
-});
+test.each(['v0.2.0', 'v0.4.1', 'v0.4.5', 'latest'])(
+  '%s moves one of an unknown kind only if it names one',
+  async (tag) => {
+    const config = { namespace: 'sea' };
+    expect((await runFunction(setNamespace, BOAT, config, tag)).files['resources.yaml']).toBe(BOAT);
+    const placed = `${BOAT}  namespace: harbour\n`;
+    const { files } = await runFunction(setNamespace, placed, config, tag);
+    expect(files['resources.yaml']).toBe(`${BOAT}  namespace: sea\n`);
+  },
+);
 
 test('the namespace `default` is written where there is none', async () => {
   const text = PLAIN;

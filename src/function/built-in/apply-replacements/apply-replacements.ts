@@ -28,7 +28,7 @@ export const applyReplacements: KrmFunction = {
       'A source is one resource: `group`, `version`, `kind`, `name` and `namespace` are compared as they are, and no namespace is the namespace `default`. Those of a target may be regular expressions (RE2) for the whole text (exact texts up to v0.1.2); `labelSelector` and `annotationSelector` select by labels and annotations. What kustomize notes as earlier names of a resource counts as well.',
       'A path has dots between its keys. A dot in a key is written `\\.`, or the key stands in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` stands for the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is looked for anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only. Up to v0.1.1 it is an exact text, and the first such item counts.',
       'With `options.delimiter` a text is split, and only the part at `options.index` (from 0) is read or written; an index below 0 writes before the first part, one beyond the end behind the last. `options.create` makes fields and list items that are missing in a target, an item behind the last one at most.',
-      'A text is written as a text, in quotes if it looks like a number. A number or truth value becomes a text where a text was. Mappings and lists are copied whole.',
+      'A value takes the type of the field that it replaces: over a number the text "3" becomes a number, over a text the number 3 becomes a text. Up to v0.1.1 it keeps its own type. Mappings and lists are copied whole.',
       'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set; up to v0.1.1 such a target is skipped without a message. A target that selects nothing is none.',
     ].join('\n\n'),
     examples: [
@@ -157,7 +157,8 @@ class ReplacementRun {
           );
         }
         for (const slot of slots) {
-          const problem = writeValue(slot, value, options);
+          const { keepsSourceType } = this.#rules;
+          const problem = writeValue(slot, value, { ...options, keepsSourceType });
           if (problem !== undefined)
             this.#fail(`${problem}, of ${where} in ${this.#config.describe()}`, resource, path);
         }

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { copy, run, thing } from './testing.ts';
 
-const LIST = 'list:\n  - name: web-admin\n    image: old\n  - name: web\n    image: old\n  - name: web\n    image: old\n';
+const LIST =
+  'list:\n  - name: web-admin\n    image: old\n  - name: web\n    image: old\n  - name: web\n    image: old\n';
 const FROM = thing('from', 'value: new\n');
 
 test.each(['v0.1.0', 'v0.1.1'])('%s skips target fields that do not exist, and copies into the others', async (tag) => {
@@ -49,4 +50,19 @@ test.each([
   expect(messages).toEqual([]);
   const changed = (files['resources.yaml'] ?? '').split('---\n').filter((text) => text.includes('field: new'));
   expect(changed.map((text) => /name: (\S+)/.exec(text)?.[1])).toEqual(expected);
+});
+
+test.each([
+  ['v0.1.1', 'a: "8080"', 'b: 80', 'b: "8080"'],
+  ['v0.1.1', 'a: 8080', 'b: "80"', 'b: 8080'],
+  ['v0.1.1', 'a: 8080', 'b: port', 'b: 8080'],
+  ['v0.1.2', 'a: "8080"', 'b: 80', 'b: 8080'],
+  ['v0.1.2', 'a: port', 'b: 80', 'b: port'],
+  ['v0.1.2', 'a: 8080', 'b: "80"', 'b: "8080"'],
+  ['v0.1.2', 'a: 8080', 'b: port', 'b: "8080"'],
+])('%s: %s over %s', async (tag, from, to, expected) => {
+  const resources = `${thing('from', `${from}\n`)}---\n${thing('to', `${to}\n`)}`;
+  const { files, messages } = await run(resources, copy('a', ['b']), tag);
+  expect(messages).toEqual([]);
+  expect((files['resources.yaml'] ?? '').split('---\n')[1]).toBe(thing('to', `${expected}\n`));
 });

@@ -6,11 +6,18 @@ export interface ReplacementRules {
   readonly skipsMissing: boolean;
   /** `[name=web]` in a target is the first item with exactly that text; else all whose text the regular expression is found in. */
   readonly exactItems: boolean;
+  /** A scalar that is copied over another one keeps its own type; else it takes the type of what it replaces. */
+  readonly keepsSourceType: boolean;
   /** The fields of a `select` are exact texts; else regular expressions for the whole text. */
   readonly literalSelects: boolean;
 }
 
 export function rulesOf(version: FunctionVersion | undefined): ReplacementRules {
-  const skips = isBefore(version, '0.1.2');
-  return { skipsMissing: skips, exactItems: skips, literalSelects: isBefore(version, '0.1.3') };
+  const isFirst = isBefore(version, '0.1.2');
+  return {
+    skipsMissing: isFirst,
+    exactItems: isFirst,
+    keepsSourceType: isFirst,
+    literalSelects: isBefore(version, '0.1.3'),
+  };
 }
