@@ -87,7 +87,7 @@ describe('sluice fn render', () => {
     const kptfile = await read(path, 'Kptfile');
     expect(kptfile.startsWith(KPTFILE)).toBe(true);
     expect(kptfile).toMatch(/ {4}- type: Rendered\n {6}status: "True"\n {6}reason: RenderSuccess\n/);
-    expect(kptfile).toContain('renderStatus:');
+    expect(kptfile).not.toContain('renderStatus:');
     expect((await readdir(path)).sort()).toEqual(['Kptfile', 'db', 'notes.md', 'web.yaml']);
     const again = await runCli(['fn', 'render', path]);
     expect(again.code, again.stderr).toBe(0);

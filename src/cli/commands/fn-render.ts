@@ -10,6 +10,7 @@ import type { Invocation, Outcome } from '../program/invocation.ts';
 export interface RenderOptions extends RunningOptions {
   readonly allowExec?: boolean;
   readonly allowNetwork?: boolean;
+  readonly renderStatus?: boolean;
 }
 
 /** `sluice fn render` */
@@ -35,7 +36,7 @@ export async function fnRender(place: string, options: RenderOptions, invocation
   if (typeof outcome === 'number') return outcome;
   const { edits, steps, failure } = outcome;
   if (destination === undefined) {
-    const text = renderedKptfile(kptfile, outcome);
+    const text = renderedKptfile(kptfile, outcome, options.renderStatus === true);
     await writePackageFolder(folder.path, text === kptfile ? edits : new Map(edits).set('Kptfile', text));
   }
   if (failure !== undefined) {
