@@ -39,6 +39,7 @@ export const ensureNameSubstring: KrmFunction = {
       'A reference in `config.kubernetes.io/depends-on` changes exactly if what it refers to is renamed.',
       'Rules of roles are changed for the kinds that they name, not for others of the same name.',
     ],
+    compared: 'the newest version, by its source',
   },
   run(list) {
     const { substring, mode, more } = settingsOf(list);

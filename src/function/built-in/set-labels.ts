@@ -28,6 +28,7 @@ export const setLabels: KrmFunction = {
       '`additionalLabelFields` works as in v0.1; v0.2 has it no more.',
       'Deployments and the like are those of Kubernetes, not kinds of the same name in other groups.',
     ],
+    compared: 'v0.1.5 and v0.2.0, in part, by their sources',
   },
   run(list, { version }) {
     const config = configOf(list, 'set-labels', [CONFIG_MAP, ...SET_LABELS]);

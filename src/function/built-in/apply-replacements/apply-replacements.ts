@@ -67,6 +67,7 @@ replacements:
       'Comments and quotes of the target stay as they are.',
       '`options.encoding` has no effect, as in the published function, but is warned of.',
     ],
+    compared: 'v0.1.1, and the filters of kustomize that v0.1.2 and v0.1.5 call, by `npm run test:go`',
   },
   run(list, { version }) {
     const config = configOf(list, 'apply-replacements', [{ apiVersion: KPT_FUNCTIONS, kind: 'ApplyReplacements' }]);
