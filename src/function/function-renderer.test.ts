@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { RenderStatus } from '../../kptfile-schema/index.ts';
 import { anna, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../package/policy.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
@@ -14,7 +16,7 @@ const LABELS = 'pipeline:\n  mutators:\n    - image: set-labels:v0.2.0\n      co
 const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n';
 
 /** A renderer in this process, and how often it ran a pipeline. */
-async function rendererOf(rules: FunctionRules = [], external?: ExternalRunner) {
+async function rendererOf(rules: FunctionRules = [], external?: ExternalRunner, { keepsRenderStatus = false } = {}) {
   const catalog = new Catalog(await loadPacks([]));
   const at = { runs: 0, rules };
   const runner: PipelineRunner = {
@@ -24,7 +26,7 @@ async function rendererOf(rules: FunctionRules = [], external?: ExternalRunner) 
     },
     close: async () => undefined,
   };
-  const renderer = new FunctionRenderer({ runner, catalog, rules: () => at.rules });
+  const renderer = new FunctionRenderer({ runner, catalog, rules: () => at.rules, keepsRenderStatus });
   return { at, renderer };
 }
 
@@ -41,11 +43,19 @@ async function drafted(
   const wanted = { package: 'app', workspace: 'v1', source: { type: 'init', files: data } } as const;
   const { name } = await store.create('packages', wanted, anna);
   const file = async (path: string) => (await store.content(name)).files.get(path)?.toString() ?? '';
+  /** What the functions did at the last edit. */
+  const last: { status?: RenderStatus } = {};
+  const onRendered = (status: RenderStatus) => {
+    last.status = status;
+  };
   const edit = (path: string, text: string) =>
-    store.change(name, { files: new Map([[path, Buffer.from(text)]]) }, anna);
+    store.change(name, { files: new Map([[path, Buffer.from(text)]]), onRendered }, anna);
   const commits = async () => Number(await scratch.git('rev-list', '--count', `main..${store.get(name).ref}`));
-  return { at, renderer, store, name, file, edit, commits };
+  return { at, renderer, store, name, file, edit, commits, last };
 }
+
+/** A Kptfile that has `status.renderStatus` keeps it current. */
+const KEEPS_STATUS = 'status:\n  renderStatus: {}\n';
 
 describe('what is written through Sluice', () => {
   test('is rendered in the same commit, from the first one on', async () => {
@@ -75,11 +85,12 @@ describe('what is written through Sluice', () => {
     expect(kptfile?.status?.conditions).toMatchObject([
       { type: 'Rendered', status: 'False', reason: 'RenderFailed', message: expect.stringContaining('kubeconform') },
     ]);
-    const { validationSteps = [], errorSummary } = kptfile?.status?.renderStatus ?? {};
+    expect(kptfile?.status?.renderStatus).toBeUndefined();
+    const { validationSteps = [], errorSummary } = draft.last.status ?? {};
     expect(errorSummary).toContain('kubeconform');
     expect(JSON.stringify(validationSteps)).toContain('a.yaml');
     await draft.edit('a.yaml', CONFIG_MAP);
-    expect(draft.store.get(draft.name).kptfile?.status?.renderStatus?.errorSummary).toBeUndefined();
+    expect(draft.last.status?.errorSummary).toBeUndefined();
   });
 
   test('a nested Kptfile that cannot be read is told, and nothing is lost', async () => {
@@ -228,7 +239,7 @@ test('a validator that finds thousands of faults does not make the Kptfile too l
     /source:[\s\S]*/,
     'source: |\n  ctx.resource_list["results"] = [{"message": "m" * 3000 + str(i), "severity": "warning"} for i in range(900)]\n',
   );
-  const kptfile = `${HEAD}pipeline:\n  validators:\n    - image: starlark\n      configPath: review.yaml\n`;
+  const kptfile = `${HEAD}pipeline:\n  validators:\n    - image: starlark\n      configPath: review.yaml\n${KEEPS_STATUS}`;
   const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': script });
   await draft.edit('a.yaml', CONFIG_MAP);
   const text = await draft.file('Kptfile');
@@ -236,4 +247,51 @@ test('a validator that finds thousands of faults does not make the Kptfile too l
   const { kptfile: read, problem } = draft.store.get(draft.name);
   expect(problem).toBeUndefined();
   expect(read?.status?.renderStatus?.validationSteps?.[0]?.results?.at(-1)?.message).toMatch(/^and \d+ more$/);
+});
+
+describe('status.renderStatus', () => {
+  const broken = `${CONFIG_MAP}data: 5\n`;
+  const pipeline = 'pipeline:\n  validators:\n    - image: kubeconform\n';
+
+  test('is written where the Kptfile has it already, and given to the writer in any case', async () => {
+    await using scratch = await scratchRepository();
+    const without = await drafted(scratch, { Kptfile: `${HEAD}${pipeline}`, 'a.yaml': CONFIG_MAP });
+    await without.edit('a.yaml', broken);
+    expect(await without.file('Kptfile')).not.toContain('renderStatus');
+    expect(without.last.status?.errorSummary).toContain('kubeconform');
+    await using other = await scratchRepository();
+    const kept = await drafted(other, { Kptfile: `${HEAD}${pipeline}${KEEPS_STATUS}`, 'a.yaml': CONFIG_MAP });
+    await kept.edit('a.yaml', broken);
+    expect(kept.store.get(kept.name).kptfile?.status?.renderStatus).toEqual(kept.last.status);
+  });
+
+  test('is written into every Kptfile if the renderer keeps it', async () => {
+    const { renderer } = await rendererOf([], undefined, { keepsRenderStatus: true });
+    const files = new Map([
+      ['Kptfile', Buffer.from(`${HEAD}${pipeline}`)],
+      ['a.yaml', Buffer.from(CONFIG_MAP)],
+    ]);
+    const { signal } = new AbortController();
+    const rendering = await renderer.render({ files, namespace: 'default', validatorConditions: new Map(), signal });
+    expect(rendering?.kptfile).toEqual([{ op: 'setRenderStatus', renderStatus: rendering?.renderStatus }]);
+  });
+
+  test('without it, the text of what cannot be run stays as it is while only ports and times differ', async () => {
+    await using scratch = await scratchRepository();
+    let port = 1000;
+    const external: ExternalRunner = {
+      refusal: async () => undefined,
+      run: async () => {
+        port += 1;
+        throw new SluiceError('Unavailable', `no answer from 127.0.0.1:${port}`);
+      },
+    };
+    const kptfile = `${HEAD}pipeline:\n  mutators:\n    - image: example.org/other:v1\n`;
+    const draft = await drafted(scratch, { Kptfile: kptfile, 'a.yaml': CONFIG_MAP }, {}, external);
+    const before = await draft.file('Kptfile');
+    expect(before).toContain('127.0.0.1:1001');
+    await draft.edit('a.yaml', `${CONFIG_MAP}data: {}\n`);
+    expect(port).toBe(1002);
+    expect(await draft.file('Kptfile')).toBe(before);
+  });
 });

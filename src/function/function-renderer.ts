@@ -21,6 +21,8 @@ export interface FunctionRendererOptions {
   rules(namespace: string): FunctionRules;
   /** The functions that the runner has. */
   readonly catalog: Catalog;
+  /** Writes `status.renderStatus` into every Kptfile, and not only where it is already. */
+  readonly keepsRenderStatus?: boolean;
 }
 
 /**
@@ -46,7 +48,8 @@ export class FunctionRenderer implements Renderer {
       found = renderingOf(await runner.run(input, signal), input.files.get('Kptfile') ?? '');
       if (found.lasting) this.#keep(key, found);
     }
-    return withRenderStatus(found, input.files.get('Kptfile') ?? '');
+    const isKept = this.#options.keepsRenderStatus === true;
+    return withRenderStatus(found, input.files.get('Kptfile') ?? '', { isKept });
   }
 
   #keyOf({ files, rules, validatorConditions }: PipelineInput): string {

@@ -1,4 +1,5 @@
 import type { FunctionResult } from './function-result.ts';
+import type { FunctionVersion } from './function-version.ts';
 import type { Resource } from './resource-list/resource.ts';
 
 /** What a function gets and gives, as the KRM functions specification has it. */
@@ -7,8 +8,12 @@ export interface ResourceList {
   items: Resource[];
   /** `functionConfig`: from `configPath`, or a ConfigMap made of `configMap`; undefined if the pipeline names neither. */
   readonly config: Resource | undefined;
-  /** What the function has to say. One of severity `error` makes it a failure. */
+  /** What the function has to say. One of severity `error` makes it a failure, unless `errorsPass` is set. */
   readonly results: FunctionResult[];
+  /** Set by a function that reports errors and still exits with 0, as some published versions do. */
+  errorsPass?: boolean;
+  /** What the function prints for people; it becomes `stderr` of its result. */
+  stderr?: string;
 }
 
 export interface FunctionContext {
@@ -16,6 +21,8 @@ export interface FunctionContext {
   readonly signal: AbortSignal;
   /** True for a function that is run by hand: it may take Kptfiles away, which a pipeline must keep. */
   readonly byHand?: boolean;
+  /** The published version that the package pins; undefined stands for the newest one. */
+  readonly version?: FunctionVersion;
 }
 
 /** How a function explains itself to people: `sluice fn doc NAME` and docs/functions.md. */
@@ -28,6 +35,8 @@ export interface FunctionDoc {
   readonly examples: readonly string[];
   /** Where it behaves otherwise than the published function of that name; one sentence each. */
   readonly differences: readonly string[];
+  /** The published versions that it was compared with, and how; one sentence. Absent if it was compared with none. */
+  readonly compared?: string;
 }
 
 /** A function that runs in this process. */

@@ -1,4 +1,5 @@
 import {
+  type Kptfile,
   type PipelineStepResult,
   type RenderStatus,
   type ResultItem,
@@ -53,23 +54,36 @@ export function renderingOf(outcome: PipelineOutcome, kptfile: string): FoundRen
 }
 
 /**
- * The rendering with what it writes into `status.renderStatus`. What is there stays while it tells the same of the same functions:
- * what they are glad to have changed differs at every run, as do the ports and names in the texts of what could not be run, and would
- * make every render a commit.
+ * The rendering with what it writes into `status.renderStatus`: only where the Kptfile has it already, or `isKept` says so, as older
+ * kpt rejects a Kptfile with it. What is there stays while it says the same of the same functions: what they are
+ * glad to have changed differs at every run, and would make every render a commit.
  */
-export function withRenderStatus({ rendering, status, lasting }: FoundRendering, kptfile: string): Rendering {
+export function withRenderStatus(found: FoundRendering, kptfile: string, { isKept = false } = {}): Rendering {
+  const { status, lasting } = found;
   const read = readKptfile(kptfile);
   const known = read.ok ? read.kptfile.status : undefined;
   const before = known?.renderStatus;
-  if (before === undefined || !sameValue(essence(before, lasting), essence(status, lasting)))
+  const rendering = { ...found.rendering, renderStatus: status };
+  const isSame = before !== undefined && sameValue(essence(before, lasting), essence(status, lasting));
+  if (!isSame && (before !== undefined || isKept))
     return { ...rendering, kptfile: [...rendering.kptfile, { op: 'setRenderStatus', renderStatus: status }] };
-  if (lasting) return rendering;
-  const conditions = (rendering.conditions ?? []).map((given) => {
+  return lasting
+    ? rendering
+    : { ...rendering, conditions: steadyConditions(rendering, known?.conditions ?? [], isSame) };
+}
+
+/** Conditions with the messages that are there, where only ports, times and names in the text of what could not be run differ. */
+function steadyConditions(
+  { conditions = [] }: Rendering,
+  known: NonNullable<NonNullable<Kptfile['status']>['conditions']>,
+  isSame: boolean,
+): readonly GivenCondition[] {
+  return conditions.map((given) => {
     if (given.type !== RENDERED.type && given.reason !== CHECK_FAILED) return given;
-    const old = known?.conditions?.find(({ type, reason }) => type === given.type && reason === given.reason);
-    return old?.message === undefined ? given : { ...given, message: old.message };
+    const { message } = known.find(({ type, reason }) => type === given.type && reason === given.reason) ?? {};
+    if (message === undefined) return given;
+    return isSame || steady(message) === steady(given.message) ? { ...given, message } : given;
   });
-  return { ...rendering, conditions };
 }
 
 function renderedCondition(failure: string | undefined): GivenCondition {

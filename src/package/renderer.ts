@@ -1,4 +1,4 @@
-import type { KptfileEdit } from '../../kptfile-schema/index.ts';
+import type { KptfileEdit, RenderStatus } from '../../kptfile-schema/index.ts';
 import type { Resolution } from './resolver.ts';
 
 /** A package, as it is to be rendered. */
@@ -14,8 +14,10 @@ export interface RenderRequest {
 
 /** What rendering makes of a package, in the terms of a resolver's answer. It never removes a gate. */
 export interface Rendering extends Resolution {
-  /** Changes of the Kptfile other than conditions and gates: what functions wrote there, and `status.renderStatus`. */
+  /** Changes of the Kptfile other than conditions and gates: what functions wrote there, and `status.renderStatus` if it is kept. */
   readonly kptfile: readonly KptfileEdit[];
+  /** What each function did, for the response to a write. */
+  readonly renderStatus?: RenderStatus;
   /** Why the package could not be rendered, in one line; its `Rendered` condition says it too. */
   readonly failure?: string;
   /** What people should know and what stops nothing; one line each. */

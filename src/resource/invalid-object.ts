@@ -115,10 +115,14 @@ function valueAt(root: unknown, path: readonly (string | number)[]): unknown {
   return value;
 }
 
-/** A value for a message: short, on one line, and without what stands for a password in a URL. */
-export function showValue(value: unknown): string {
+/**
+ * A value for a message: short, on one line, and without what stands for a password in a URL. With `urlsOnly` a URL is known by `://`;
+ * else `user:password@host` is one too, for which `image:tag@digest` could be mistaken.
+ */
+export function showValue(value: unknown, { urlsOnly = false } = {}): string {
   const text = value === undefined ? 'nothing' : jsonStart(value, LONGEST_SEARCHED_VALUE);
-  const safe = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@').replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
+  const urls = text.replaceAll(/(:\/\/)[^/\s"@]+@/g, '$1***@');
+  const safe = urlsOnly ? urls : urls.replaceAll(/[^\s"/@:]+:[^\s"/@]+@/g, '***@');
   return safe.length > LONGEST_SHOWN_VALUE ? `${safe.slice(0, LONGEST_SHOWN_VALUE)}…` : safe;
 }
 

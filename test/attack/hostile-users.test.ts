@@ -12,6 +12,7 @@ import { type KubeApi, MERGE_PATCH } from '../support/api/kube-api.ts';
 import { RunningUp } from '../support/api/running-up.ts';
 import { sluice } from '../support/cli.ts';
 import { hasKubectl, Kubectl } from '../support/kubectl.ts';
+import { skipFor } from '../support/skip.ts';
 
 const MAPS = '/api/v1/namespaces/default/configmaps';
 const PORCH = '/apis/porch.kpt.dev/v1alpha1/namespaces/default';
@@ -92,7 +93,7 @@ describe('a user who sends slowly or much', () => {
     );
   });
 
-  test.skipIf(!hasKubectl())('is told so by kubectl', async () => {
+  test('is told so by kubectl', skipFor(!hasKubectl() && 'kubectl is not installed'), async () => {
     const file = join(folder, 'large.json');
     const object = {
       apiVersion: 'v1',

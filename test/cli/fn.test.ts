@@ -87,12 +87,37 @@ describe('sluice fn render', () => {
     const kptfile = await read(path, 'Kptfile');
     expect(kptfile.startsWith(KPTFILE)).toBe(true);
     expect(kptfile).toMatch(/ {4}- type: Rendered\n {6}status: "True"\n {6}reason: RenderSuccess\n/);
-    expect(kptfile).toContain('renderStatus:');
+    expect(kptfile).not.toContain('renderStatus:');
     expect((await readdir(path)).sort()).toEqual(['Kptfile', 'db', 'notes.md', 'web.yaml']);
     const again = await runCli(['fn', 'render', path]);
     expect(again.code, again.stderr).toBe(0);
     expect(await read(path, 'Kptfile')).toBe(kptfile);
     expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
+  });
+
+  test('a Kptfile that kpt rejects ends it with 2 before anything runs, nested ones too', async () => {
+    const nested = NESTED.replace('pipeline:', 'pipelin:');
+    for (const files of [
+      { Kptfile: KPTFILE.replace('pipeline:', 'pipelin:'), 'web.yaml': DEPLOYMENT },
+      { Kptfile: KPTFILE, 'db/Kptfile': nested, 'web.yaml': DEPLOYMENT },
+    ]) {
+      const path = await folder(files);
+      const { code, stdout, stderr } = await runCli(['fn', 'render', path]);
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toMatch(/Kptfile:\d+:1: .*pipelin/);
+      expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
+      expect(await read(path, 'Kptfile')).toBe(files.Kptfile);
+    }
+  });
+
+  test('status.renderStatus is written where it is already, and with --render-status', async () => {
+    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
+    expect((await runCli(['fn', 'render', path, '--render-status'])).code).toBe(0);
+    const kept = await read(path, 'Kptfile');
+    expect(kept).toContain('renderStatus:');
+    await writeFile(join(path, 'Kptfile'), kept.replace('set-namespace:v0.4.1', 'set-namespace:v0.4.5'));
+    expect((await runCli(['fn', 'render', path])).code).toBe(0);
+    expect((await read(path, 'Kptfile')).split('set-namespace:v0.4.5')).toHaveLength(3);
   });
 
   test('a failure leaves everything but the status, names function and package, and ends with 1', async () => {

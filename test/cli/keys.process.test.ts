@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { z } from 'zod';
 import { sluice } from '../support/cli.ts';
 import { isInstalled } from '../support/git/signing-keys.ts';
+import { skipFor } from '../support/skip.ts';
 import { Up } from '../support/up.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-keys-'));
@@ -49,8 +50,9 @@ async function publish(name: string, allowedSigners: string): Promise<string> {
   return execFileSync('ssh-keygen', words, { input: trailer('Sluice-Statement'), encoding: 'utf8' });
 }
 
-test.skipIf(!isInstalled('ssh-keygen'))(
+test(
   'a running server signs with a key that was rotated meanwhile, and ssh-keygen verifies both',
+  skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
   async () => {
     up = new Up(data, '--listen', '127.0.0.1:0');
     await up.said(/Serving|kubectl --kubeconfig/);

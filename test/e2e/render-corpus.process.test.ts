@@ -26,6 +26,12 @@ async function contents(folder: string): Promise<Map<string, string>> {
   return found;
 }
 
+/** How often Kptfiles of a package have a text. */
+function countOf(files: CorpusPackage['files'], text: string): number {
+  const kptfiles = [...files].filter(([path]) => path === 'Kptfile' || path.endsWith('/Kptfile'));
+  return kptfiles.reduce((sum, [, data]) => sum + data.toString().split(text).length - 1, 0);
+}
+
 /** Short names of images that lines of an output tell of. */
 function told(output: string, label: string): string[] {
   const lines = output.split('\n').filter((line) => line.startsWith(`[${label}] `));
@@ -39,6 +45,7 @@ describe('real packages', skipFor(corpusMissing), () => {
       const packages = corpusPackages();
       expect(packages.length).toBeGreaterThan(10);
       const rows: string[][] = [];
+      let replacements = 0;
       for (const pack of packages) {
         const folder = await copyOf(pack, top);
         const before = await contents(folder);
@@ -59,10 +66,15 @@ describe('real packages', skipFor(corpusMissing), () => {
           expect(last).toContain('docker.io/nephio/');
           expect(changed).toEqual(['Kptfile']);
         }
+        // Nephio's packages name fields that not every resource has, and pin a version that skips them.
+        const named = countOf(pack.files, 'apply-replacements:v0.1.1');
+        expect(told(first.stderr, 'PASS').filter((name) => name === 'apply-replacements')).toHaveLength(named);
+        replacements += named;
         const second = await render();
         expect(second.code, second.stderr).toBe(first.code);
         expect(await contents(folder), `${pack.name} rendered twice`).toEqual(after);
       }
+      expect(replacements).toBeGreaterThanOrEqual(9);
       console.log(table(['Package', 'Functions that ran', 'Files that changed', 'Says'], rows));
       expect(rows.filter(([, , , last = '']) => last.startsWith('Success')).length).toBeGreaterThan(
         packages.length / 2,

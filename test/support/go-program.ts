@@ -13,10 +13,12 @@ const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module loo
 const BINARIES = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
 
 /** What is built from a module in `test/go`. */
-interface GoSource {
+export interface GoSource {
   readonly module: string;
   readonly name: string;
   readonly target: string;
+  /** Further arguments of `go build`. */
+  readonly flags?: readonly string[];
 }
 
 export const CLIENTS: GoSource = { module: '.', name: 'clients', target: './clients' };
@@ -37,20 +39,43 @@ export interface GoProgram {
  * Builds a program of a module in `test/go`. What was downloaded, compiled and linked before is used again. Throws with the words
  * of the compiler if the program is wrong; without Go, or without modules and a way to get them, it is missing.
  */
-export async function buildGoProgram({ module, name, target }: GoSource): Promise<GoProgram> {
+export async function buildGoProgram({ module, name, target, flags = [] }: GoSource): Promise<GoProgram> {
+  return build(fileURLToPath(new URL(`../go/${module}`, import.meta.url)), name, [...flags, target]);
+}
+
+/**
+ * Builds the program at the root of a published module, in the version `path@version`, with the dependencies that its own go.sum names.
+ * What the checksum database of Go does not confirm is not built.
+ */
+export async function buildGoModule(module: string, name: string): Promise<GoProgram> {
+  try {
+    const options = { env: goEnvironment(), maxBuffer: 1 << 26 };
+    const { stdout } = await run('go', ['mod', 'download', '-json', module], options);
+    return await build((JSON.parse(stdout) as { Dir: string }).Dir, name, ['.']);
+  } catch (error) {
+    const missing = whyMissing(error);
+    if (missing === undefined) throw error;
+    return { path: undefined, missing: `${module}: ${missing}` };
+  }
+}
+
+async function build(cwd: string, name: string, target: readonly string[]): Promise<GoProgram> {
   await mkdir(BINARIES, { recursive: true });
   const path = join(BINARIES, name);
-  const cwd = fileURLToPath(new URL(`../go/${module}`, import.meta.url));
-  const args = ['build', '-mod=readonly', '-ldflags=-s -w', '-o', path, target];
+  const args = ['build', '-mod=readonly', '-ldflags=-s -w', '-o', path, ...target];
   try {
-    await run('go', args, { cwd, maxBuffer: 1 << 26, env: { ...process.env, GOTOOLCHAIN: 'local' } });
+    await run('go', args, { cwd, maxBuffer: 1 << 26, env: goEnvironment() });
     return { path, missing: '' };
   } catch (error) {
     const missing = whyMissing(error);
     if (missing !== undefined) return { path: undefined, missing };
     const { stderr = '' } = error as { stderr?: string };
-    throw new Error(`go build ${target}:\n${stderr.slice(-4000)}`, { cause: error });
+    throw new Error(`go build ${target.join(' ')}:\n${stderr.slice(-4000)}`, { cause: error });
   }
+}
+
+function goEnvironment(): NodeJS.ProcessEnv {
+  return { ...process.env, GOTOOLCHAIN: 'local' };
 }
 
 /** Why a call of the go command cannot succeed on this machine; undefined if something else went wrong. */

@@ -1,3 +1,4 @@
+import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { authorOf } from '../../package/attribution.ts';
 import { renderStatusOf } from '../../package/storage/render-status.ts';
@@ -47,8 +48,12 @@ export class FolderContents implements PackageContents {
     const edits = new Map<string, Uint8Array | null>(files);
     for (const path of before.keys()) if (!edits.has(path) && path !== METADATA_FILE) edits.set(path, null);
     const context = this.#session.context(reason);
-    const after = await store.change(id, { files: edits, expectedCommit: pulled }, context);
-    const notes = renderNotes(renderStatusOf(after.kptfile));
+    let rendered: RenderStatus | undefined;
+    const onRendered = (status: RenderStatus) => {
+      rendered = status;
+    };
+    const after = await store.change(id, { files: edits, expectedCommit: pulled, onRendered }, context);
+    const notes = renderNotes(renderStatusOf(rendered ?? after.kptfile?.status?.renderStatus));
     return after.commit === pulled ? undefined : { state: stateAt(after.commit), notes };
   }
 

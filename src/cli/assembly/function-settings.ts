@@ -6,6 +6,8 @@ export interface FunctionSettings {
   readonly containers: boolean;
   /** Run only images that are named by their digest. */
   readonly requireDigest: boolean;
+  /** Whether `status.renderStatus` is written into every Kptfile, and not only where it is already. */
+  readonly renderStatus?: boolean;
 }
 
 export const DEFAULT_FUNCTION_SETTINGS: FunctionSettings = { containers: false, requireDigest: false };

@@ -40,7 +40,12 @@ export class SessionRenderer implements Renderer {
       ]);
     const runner = workerPipelineRunner({ external: externalRunnerFor(this.#settings, process.env) });
     const catalog = new Catalog(await loadPacks([]));
-    const renderer = new FunctionRenderer({ runner, catalog, rules: (namespace) => this.#rules(namespace) });
+    const renderer = new FunctionRenderer({
+      runner,
+      catalog,
+      rules: (namespace) => this.#rules(namespace),
+      keepsRenderStatus: this.#settings.renderStatus === true,
+    });
     return { render: (request) => renderer.render(request), close: () => runner.close() };
   }
 

@@ -29,13 +29,14 @@ export function fnDoc(name: string | undefined, { image }: DocOptions, { termina
       `no built-in function is called ${JSON.stringify(printable(short))}${hint}; "sluice fn doc" lists them, other images run as containers`,
     );
   }
-  const { summary, description, examples, differences } = found.doc;
+  const { summary, description, examples, differences, compared } = found.doc;
   const title = (text: string) => terminal.line(`\n${terminal.style('bold', text)}`);
   terminal.line(`${terminal.style('bold', found.name)}: ${summary}`);
   terminal.line(`\n${description.trim()}`);
   if (examples.length > 0) title('Examples');
   for (const example of examples) terminal.line(`\n${example.trimEnd().replace(/^(?=.)/gm, '  ')}`);
   title('Differences from the published function');
+  if (compared !== undefined) terminal.line(`\n  Compared with ${compared}.`);
   terminal.line(differences.length === 0 ? '\n  none known' : '');
   for (const difference of differences) terminal.line(`  - ${difference}`);
   return 0;

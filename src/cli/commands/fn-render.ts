@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
 import { deliver, destinationOf, withEdits } from '../fn/destination.ts';
@@ -10,6 +10,7 @@ import type { Invocation, Outcome } from '../program/invocation.ts';
 export interface RenderOptions extends RunningOptions {
   readonly allowExec?: boolean;
   readonly allowNetwork?: boolean;
+  readonly renderStatus?: boolean;
 }
 
 /** `sluice fn render` */
@@ -21,6 +22,8 @@ export async function fnRender(place: string, options: RenderOptions, invocation
   const kptfile = folder.files.get('Kptfile');
   if (kptfile === undefined)
     throw new SluiceError('InvalidInput', `${printable(place)} has no Kptfile; name the folder of a package`);
+  const { checkKptfile } = await import('../fn/check-kptfile.ts');
+  for (const [path, text] of folder.files) if (isKptfilePath(path)) checkKptfile(join(place, path), text);
   const running = runFunctions(
     {
       files: folder.files,
@@ -35,7 +38,7 @@ export async function fnRender(place: string, options: RenderOptions, invocation
   if (typeof outcome === 'number') return outcome;
   const { edits, steps, failure } = outcome;
   if (destination === undefined) {
-    const text = renderedKptfile(kptfile, outcome);
+    const text = renderedKptfile(kptfile, outcome, options.renderStatus === true);
     await writePackageFolder(folder.path, text === kptfile ? edits : new Map(edits).set('Kptfile', text));
   }
   if (failure !== undefined) {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isInstalled } from '../../../test/support/git/signing-keys.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { parseSshSignature } from '../../git/signing/ssh-signature.ts';
 import { openTrust, statementKeyPath } from '../../package/trust/open-trust.ts';
@@ -126,8 +127,9 @@ describe('key show', () => {
     expect(other.code).not.toBe(0);
   });
 
-  test.skipIf(!isInstalled('ssh-keygen'))(
+  test(
     'prints allowed signers with which ssh-keygen verifies statements',
+    skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
     async () => {
       const { signer, ledger } = await openTrust(cli.data);
       const payload = '{"statement":1}';

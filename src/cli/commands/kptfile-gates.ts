@@ -1,5 +1,6 @@
 import { conditionsOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { checkKptfile } from '../fn/check-kptfile.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
@@ -17,6 +18,7 @@ const EXIT_CLOSED = 3;
 /** `sluice kptfile gates` */
 export async function kptfileGates(folder: string, options: GatesOptions, { terminal }: Invocation): Promise<Outcome> {
   const { path, text } = await readKptfileAt(folder);
+  checkKptfile(path, text);
   const result = readKptfile(text);
   if (!result.ok) {
     const { line = 1, column = 1, message } = result.error;

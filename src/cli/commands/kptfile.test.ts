@@ -77,6 +77,14 @@ describe('Kptfile of a folder', () => {
     });
   });
 
+  test('gates: a field that kpt rejects is no package without gates', async () => {
+    const flawed = KPTFILE.replace('readinessGates:', 'readinesGates:');
+    expect(flawed).not.toBe(KPTFILE);
+    const { code, stdout, stderr } = await runCli(['kptfile', 'gates', await written(flawed)]);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/Kptfile:\d+:\d+: .*readinesGates/);
+  });
+
   test('what a Kptfile says does not steer the terminal', async () => {
     const hostile = KPTFILE.replace('message: not yet', 'message: "\\e[31mred\\nforged line"');
     const { stdout } = await runCli(['kptfile', 'gates', await written(hostile)]);

@@ -33,6 +33,7 @@ export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions 
   readonly functionPrograms?: string;
   readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
+  readonly renderStatus?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
   readonly webhookListen?: string;
@@ -79,10 +80,11 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   );
 }
 
-function functionsOf({ functionPrograms, containers, requireImageDigest }: UpOptions): FunctionSettings {
+function functionsOf({ functionPrograms, containers, requireImageDigest, renderStatus }: UpOptions): FunctionSettings {
   return {
     containers: containers === true,
     requireDigest: requireImageDigest === true,
+    renderStatus: renderStatus === true,
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
 }

@@ -14,7 +14,7 @@ test('what a function says of itself stays in its row', () => {
     '<!-- built-in functions: written by `npm run functions` -->\nold\n<!-- end of built-in functions -->\nafter\n';
   const doc = { summary: 'a | b\nc', description: '', examples: [], differences: ['one', 'two'] };
   const written = withFunctionTable(page, [{ name: 'x', doc, run: () => undefined }]);
-  expect(written).toContain('\n| `x` | a \\| b c | one<br>two |\n');
+  expect(written).toContain('\n| `x` | a \\| b c | none: by its documentation | one<br>two |\n');
   expect(written).not.toContain('old');
   expect(written.endsWith('-->\nafter\n')).toBe(true);
 });

@@ -9,9 +9,9 @@ function functionTable(functions: readonly KrmFunction[]): string {
     .sort((a, b) => (a.name < b.name ? -1 : 1))
     .map(({ name, doc }) => {
       const differences = doc.differences.length === 0 ? 'none known' : doc.differences.map(cell).join('<br>');
-      return `| \`${name}\` | ${cell(doc.summary)} | ${differences} |`;
+      return `| \`${name}\` | ${cell(doc.summary)} | ${cell(doc.compared ?? 'none: by its documentation')} | ${differences} |`;
     });
-  return ['| built-in | behaviour | differences |', '|---|---|---|', ...rows].join('\n');
+  return ['| built-in | behaviour | versions compared | differences |', '|---|---|---|---|', ...rows].join('\n');
 }
 
 /** A page with the table between its marks written anew. */

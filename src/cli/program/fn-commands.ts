@@ -37,12 +37,14 @@ function addRender(fn: Command, invocation: Invocation, finish: Finish): void {
       .description('run the pipelines of a package and of the packages in it')
       .argument('[folder]', FOLDER, '.')
       .option('--allow-exec', 'run programs that a pipeline names; they can do what you can do, so trust them first')
-      .option('--allow-network', 'let containers use the network'),
+      .option('--allow-network', 'let containers use the network')
+      .option('--render-status', 'write status.renderStatus, which older kpt rejects, also where there is none'),
   ).addHelpText(
     'after',
     `
 Nested packages come first. Only what functions change is written, nothing if one of them fails; comments and layout stay.
-In place the Kptfile gets the condition Rendered and status.renderStatus; elsewhere (-o) it gets neither.
+In place the Kptfile gets the condition Rendered, and status.renderStatus if it has one or --render-status
+is given; elsewhere (-o) it gets neither.
 Exit code 1 if the package cannot be rendered.`,
   );
   examples(

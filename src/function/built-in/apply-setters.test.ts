@@ -196,3 +196,17 @@ test('a hostile pattern takes no time', async () => {
   const { messages } = await run(`  a: ${value} # kpt-set: ${pattern}\n`, { b: '1' });
   expect(messages[0]?.slice(0, 40)).toBe('error: values for setters [${a} ${a} ${a');
 });
+
+test('a comment in a line of its own above the first item ties nothing', async () => {
+  const text = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\nlist:\n  # kpt-set: ${list}\n  - one\n';
+  const { files, messages } = await runFunction(applySetters, text, { list: '[two]' });
+  expect(files['resources.yaml']).toBe(text);
+  expect(messages).toEqual(['warning: no matches for input setter(s)', 'info: no field is tied to the setter "list"']);
+});
+
+test('a comment behind the key ties the list, whatever stands between', async () => {
+  const head = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\n';
+  const text = `${head}list: # kpt-set: \${list}\n  # of all sites\n  - one\n`;
+  const { files } = await runFunction(applySetters, text, { list: '[two]' });
+  expect(files['resources.yaml']).toBe(`${head}list: # kpt-set: \${list}\n  # of all sites\n  - two\n`);
+});

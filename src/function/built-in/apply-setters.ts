@@ -41,7 +41,9 @@ export const applySetters: KrmFunction = {
       'Messages do not show values that are in a Secret or look like one.',
       'A value that holds `${…}` is written as it is.',
       'Items keep their comments if the values of a list stay the same.',
+      'Comments stay where they are, and texts of several lines keep their form.',
     ],
+    compared: 'v0.2.0, by `npm run test:go`',
   },
   run: (list) => new SettersRun(list).run(),
 };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ensureNameSubstring } from './ensure-name-substring.ts';
 import { runFunction } from './support/testing.ts';
 
@@ -198,4 +198,35 @@ test('says what is wrong with a configuration', async () => {
   await expect(run({ prepend: 'a', append: 'b' })).rejects.toThrow('only 1 entry is allowed');
   await expect(run({ prefix: 'a' })).rejects.toThrow('unknown editMode "prefix"');
   await expect(run({ append: '' })).rejects.toThrow('substring must not be empty');
+});
+
+describe('the namespace of a subject that is a service account', () => {
+  const account = (name: string, namespace: string) =>
+    `apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n`;
+  const binding = (kind: string, name: string, rest: string) =>
+    `apiVersion: rbac.authorization.k8s.io/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n  namespace: one\nsubjects:\n  - kind: ServiceAccount\n    name: ${rest}`;
+  const last = async (...resources: string[]) => {
+    const { files } = await runFunction(ensureNameSubstring, resources.join('---\n'), { prepend: 'dev-' });
+    return (files['resources.yaml'] ?? '').split('---\n').at(-1);
+  };
+
+  test('is that of the account in the namespace of the binding', async () => {
+    expect(await last(account('bot', 'one'), account('bot', 'two'), binding('RoleBinding', 'b', 'bot\n'))).toBe(
+      binding('RoleBinding', 'dev-b', 'dev-bot\n    namespace: one\n'),
+    );
+  });
+
+  test('is written where no name changes, too', async () => {
+    expect(await last(account('dev-bot', 'one'), binding('RoleBinding', 'dev-b', 'dev-bot\n'))).toBe(
+      binding('RoleBinding', 'dev-b', 'dev-bot\n    namespace: one\n'),
+    );
+  });
+
+  test('stays open if several accounts could be meant, or none', async () => {
+    const open = binding('ClusterRoleBinding', 'dev-b', 'dev-bot\n');
+    expect(await last(account('dev-bot', 'one'), account('dev-bot', 'two'), open)).toBe(open);
+    expect(await last(account('other', 'one'), open)).toBe(open);
+    const elsewhere = binding('RoleBinding', 'dev-b', 'dev-bot\n');
+    expect(await last(account('dev-bot', 'two'), elsewhere)).toBe(elsewhere);
+  });
 });

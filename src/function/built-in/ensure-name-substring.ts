@@ -1,6 +1,7 @@
 import type { KrmFunction, ResourceList } from '../function.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
+import { fillSubjectNamespaces } from './support/fill-subject-namespaces.ts';
 import {
   CONFIG_MAP,
   configOf,
@@ -25,7 +26,7 @@ export const ensureNameSubstring: KrmFunction = {
   doc: {
     summary: 'Puts a prefix or a suffix to the names of the resources of a package.',
     description: [
-      'A name that holds the text anywhere stays as it is, so running it twice changes nothing. References to renamed resources follow: in fields of the kinds of Kubernetes, such as the volumes of pods and the backends of an Ingress, and in `config.kubernetes.io/depends-on`.',
+      'A name that holds the text anywhere stays as it is, so running it twice changes nothing. References to renamed resources follow: in fields of the kinds of Kubernetes, such as the volumes of pods and the backends of an Ingress, and in `config.kubernetes.io/depends-on`. A subject of a role binding that names a service account of the package without its namespace gets the namespace.',
       'CustomResourceDefinitions, Namespaces, APIServices, Kptfiles and the context of the package (ConfigMap `kptfile.kpt.dev`) keep their names.',
       'It is configured by a ConfigMap with one entry, `prepend` or `append`, or by an EnsureNameSubstring with `substring` and `editMode`, which may name more fields with names by `additionalNameFields`: `path`, and `group`, `version`, `kind` of the resources, and `create` for a field that may be missing.',
     ].join('\n\n'),
@@ -38,6 +39,7 @@ export const ensureNameSubstring: KrmFunction = {
       'A reference in `config.kubernetes.io/depends-on` changes exactly if what it refers to is renamed.',
       'Rules of roles are changed for the kinds that they name, not for others of the same name.',
     ],
+    compared: 'the newest version, by its source',
   },
   run(list) {
     const { substring, mode, more } = settingsOf(list);
@@ -55,6 +57,7 @@ export const ensureNameSubstring: KrmFunction = {
       }
     }
     renameResources(list.items, names);
+    fillSubjectNamespaces(list.items);
   },
 };
 

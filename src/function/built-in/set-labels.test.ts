@@ -111,13 +111,8 @@ spec:
   expect(messages).toEqual(['info: set 5 labels in total']);
 });
 
-test('makes the template of pods where it is missing', async () => {
-  const { files } = await runFunction(
-    setLabels,
-    'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 3\n',
-    { tier: 'sea' },
-  );
-  expect(files['resources.yaml']).toBe(`apiVersion: apps/v1
+const BARE_DEPLOYMENT = 'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 3\n';
+const LABELLED_DEPLOYMENT = `apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: web
@@ -128,11 +123,34 @@ spec:
   selector:
     matchLabels:
       tier: sea
-  template:
-    metadata:
-      labels:
-        tier: sea
-`);
+`;
+
+test.each(['v0.1', 'v0.1.5'])('%s makes the template of pods and jobs where it is missing', async (tag) => {
+  const { files } = await runFunction(setLabels, BARE_DEPLOYMENT, { tier: 'sea' }, tag);
+  expect(files['resources.yaml']).toBe(
+    `${LABELLED_DEPLOYMENT}  template:\n    metadata:\n      labels:\n        tier: sea\n`,
+  );
+  const job = 'apiVersion: batch/v1\nkind: CronJob\nmetadata:\n  name: tidy\nspec:\n  suspend: true\n';
+  const made = (await runFunction(setLabels, job, { tier: 'sea' }, tag)).files['resources.yaml'];
+  expect(made).toContain('  jobTemplate:\n    metadata:\n      labels:\n        tier: sea\n');
+});
+
+test.each(['v0.2.0', 'v0.2.4', 'latest'])('%s makes no template that is missing', async (tag) => {
+  const { files } = await runFunction(setLabels, BARE_DEPLOYMENT, { tier: 'sea' }, tag);
+  expect(files['resources.yaml']).toBe(LABELLED_DEPLOYMENT);
+  const job = 'apiVersion: batch/v1\nkind: CronJob\nmetadata:\n  name: tidy\nspec:\n  suspend: true\n';
+  const made = (await runFunction(setLabels, job, { tier: 'sea' }, tag)).files['resources.yaml'];
+  expect(made).toBe(job.replace('name: tidy\n', 'name: tidy\n  labels:\n    tier: sea\n'));
+});
+
+test.each([
+  ['v0.1.5', '      app: web\n      tier: sea\n'],
+  ['v0.2.0', '      app: web\n'],
+])('%s: labels in a selector that does not name them', async (tag, expected) => {
+  const policy =
+    'apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata:\n  name: in\n  labels:\n    tier: sea\nspec:\n  podSelector:\n    matchLabels:\n      app: web\n';
+  const { files } = await runFunction(setLabels, policy, { tier: 'sea' }, tag);
+  expect(files['resources.yaml']).toBe(policy.replace('      app: web\n', expected));
 });
 
 test('labels jobs and their pods, and only known labels of their selectors', async () => {

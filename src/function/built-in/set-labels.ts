@@ -1,4 +1,5 @@
 import type { KrmFunction, ResourceList } from '../function.ts';
+import { isBefore } from '../function-version.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { fieldSpecsAt } from './support/field-spec.ts';
 import { CONFIG_MAP, configOf, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
@@ -12,7 +13,8 @@ export const setLabels: KrmFunction = {
   doc: {
     summary: 'Sets labels of the resources of a package, and in the selectors that go by them.',
     description: [
-      'Sets every label in `metadata.labels` of every resource, in the templates of pods, jobs and volume claims, and in the selectors of Service, ReplicationController, Deployment, ReplicaSet, DaemonSet and StatefulSet. In the selectors of Job, CronJob, PodDisruptionBudget, NetworkPolicy and volume claims, and in pod affinities and topology spread constraints, only labels that are named there already get the new value.',
+      'Sets every label in `metadata.labels` of every resource, in the templates of pods, jobs and volume claims that are there, and in the selectors of Service, ReplicationController, Deployment, ReplicaSet, DaemonSet and StatefulSet. In the selectors of Job, CronJob, PodDisruptionBudget, NetworkPolicy and volume claims, and in pod affinities and topology spread constraints, only labels that are named there already get the new value.',
+      'v0.1 also makes templates of pods and jobs where they are missing, and adds all labels to those other selectors.',
       'Local-config resources are left alone.',
       'The labels are the data of a ConfigMap, or `labels` of a SetLabels, which may name more mappings to set them in by `additionalLabelFields`: `path` (`spec/list[]/labels`), and `group`, `version`, `kind` of the resources, and `create` for a field that may be missing.',
     ].join('\n\n'),
@@ -22,19 +24,20 @@ export const setLabels: KrmFunction = {
     ],
     differences: [
       'Local-config resources are left alone, as since v0.2.0; v0.1 labels them.',
-      'Selectors that are not made are changed only for labels that they name, as since v0.2.0; v0.1 adds the labels to those that exist.',
       'Pod affinities are set too, which v0.2 means to do and does not.',
       '`additionalLabelFields` works as in v0.1; v0.2 has it no more.',
       'Deployments and the like are those of Kubernetes, not kinds of the same name in other groups.',
     ],
+    compared: 'v0.1.5 and v0.2.0, in part, by their sources',
   },
-  run(list) {
+  run(list, { version }) {
     const config = configOf(list, 'set-labels', [CONFIG_MAP, ...SET_LABELS]);
     const labels = sortedTexts(textsAt(config, [isOfKind(config, CONFIG_MAP) ? 'data' : 'labels']));
     const more = isOfKind(config, CONFIG_MAP)
       ? []
       : [...fieldSpecsAt(config, 'additionalLabelFields'), ...fieldSpecsAt(config, 'fieldSpecs')];
-    labelResources(list, labels, (resource) => setLabelsIn(resource, labels, more));
+    const options = { more, asKustomize: isBefore(version, '0.2.0') };
+    labelResources(list, labels, (resource) => setLabelsIn(resource, labels, options));
   },
 };
 

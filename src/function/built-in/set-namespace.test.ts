@@ -192,11 +192,53 @@ test.each(Object.entries(UNTOUCHED))('leaves %s alone', async (_, text) => {
   expect(messages).toEqual(['info: all matching namespaces are already "sea". no value changed', NOTHING_ELSE]);
 });
 
-test('a kind that nobody knows counts as namespaced', async () => {
-  const text = 'apiVersion: example.org/v1\nkind: Boat\nmetadata:\n  name: ship\n';
-  const { files, messages } = await runFunction(setNamespace, text, { namespace: 'sea' });
-  expect(files['resources.yaml']).toBe(`${text}  namespace: sea\n`);
+const PLAIN = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\n';
+const BOAT = 'apiVersion: example.org/v1\nkind: Boat\nmetadata:\n  name: ship\n';
+
+test.each(['v0.1', 'v0.1.3'])('%s moves a resource of an unknown kind that names no namespace', async (tag) => {
+  const { files, messages } = await runFunction(setNamespace, BOAT, { namespace: 'sea' }, tag);
+  expect(files['resources.yaml']).toBe(`${BOAT}  namespace: sea\n`);
   expect(messages).toEqual(['info: namespace [default] updated to "sea", 1 value(s) changed', NOTHING_ELSE]);
+});
+
+test.each(['v0.2.0', 'v0.4.1', 'v0.4.5', 'latest'])(
+  '%s moves one of an unknown kind only if it names one',
+  async (tag) => {
+    const config = { namespace: 'sea' };
+    expect((await runFunction(setNamespace, BOAT, config, tag)).files['resources.yaml']).toBe(BOAT);
+    const placed = `${BOAT}  namespace: harbour\n`;
+    const { files } = await runFunction(setNamespace, placed, config, tag);
+    expect(files['resources.yaml']).toBe(`${BOAT}  namespace: sea\n`);
+  },
+);
+
+test('the namespace `default` is written where there is none', async () => {
+  const text = PLAIN;
+  const { files, messages } = await runFunction(setNamespace, text, { namespace: 'default' });
+  expect(files['resources.yaml']).toBe(`${text}  namespace: default\n`);
+  expect(messages[0]).toBe('info: namespace [default] updated to "default", 1 value(s) changed');
+  const again = await runFunction(setNamespace, files['resources.yaml'] ?? '', { namespace: 'default' });
+  expect(again.files).toEqual(files);
+});
+
+test('with a matcher for another namespace, `default` is not written', async () => {
+  const text = PLAIN;
+  const config = { namespace: 'default', namespaceMatcher: 'other' };
+  expect((await runFunction(setNamespace, text, config)).files['resources.yaml']).toBe(text);
+});
+
+test.each(['v0.4.2', 'v0.4.5', 'v0.4'])('%s reports a configuration without a namespace and passes', async (tag) => {
+  for (const config of [undefined, {}]) {
+    const { messages, errorsPass, files } = await runFunction(setNamespace, BOAT, config, tag);
+    expect(messages).toEqual([expect.stringMatching(/^error: .*(configuration|namespace)/)]);
+    expect(errorsPass).toBe(true);
+    expect(files['resources.yaml']).toBe(BOAT);
+  }
+});
+
+test.each(['v0.1.3', 'v0.4.1', 'latest'])('%s fails of a configuration without a namespace', async (tag) => {
+  await expect(runFunction(setNamespace, BOAT, undefined, tag)).rejects.toThrow('set-namespace needs a configuration');
+  await expect(runFunction(setNamespace, BOAT, {}, tag)).rejects.toThrow('`data.namespace` should not be empty');
 });
 
 test('goes by the definitions of the package for custom resources', async () => {

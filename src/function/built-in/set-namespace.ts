@@ -1,5 +1,7 @@
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { KrmFunction, ResourceList } from '../function.ts';
 import type { FunctionResult } from '../function-result.ts';
+import { type FunctionVersion, isBefore } from '../function-version.ts';
 import type { FieldPath, Resource } from '../resource-list/resource.ts';
 import { changeDependencies } from './support/depends-on.ts';
 import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
@@ -25,9 +27,10 @@ export const setNamespace: KrmFunction = {
     summary: 'Puts the resources of a package into a namespace.',
     description: [
       'Sets `metadata.namespace` of every resource that lives in a namespace, and everything else that names that namespace: the name of `Namespace` objects, the subjects of role bindings that are service accounts with a namespace, `spec.conversion.webhook.clientConfig.service` of CustomResourceDefinitions, `spec.service` of APIServices, and references to resources of the package in `config.kubernetes.io/depends-on`. Webhook configurations are left alone.',
-      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind gets the namespace too, as custom resources that are bound to the whole cluster are few; a definition in the package, or `selectors` of the pipeline entry, keep it away from those.',
+      'Whether a kind lives in a namespace is known for the kinds of Kubernetes and for those that a CustomResourceDefinition of the package defines. A resource of any other kind is moved if it names a namespace, and left alone if it names none; v0.1 gives it the namespace even then.',
       'Local-config resources and Kptfiles are left alone.',
       'The namespace is `data.namespace` of a ConfigMap, `namespace` of a SetNamespace, or, with package-context.yaml as the configuration, the name of the package (`data.name` of the ConfigMap `kptfile.kpt.dev`). With `namespaceMatcher` beside it, only what is in that namespace, or came from it upstream, is moved.',
+      'A configuration that is missing, or names no namespace, is an error. v0.4.2 to v0.4.5 report it and exit with 0, so the pipeline goes on; all others end it.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: set-namespace:v0.4.1\n      configMap:\n        namespace: backend\n',
@@ -37,22 +40,27 @@ export const setNamespace: KrmFunction = {
     differences: [
       'A CustomResourceDefinition or APIService that names no service is not given one.',
       'Kinds of all Kubernetes versions are known, whatever version a resource is written for, and so are kinds that the package defines itself.',
-      'A custom resource that names no namespace, and whose kind nothing in the package defines, is given the namespace, as the images up to v0.4.1 do; v0.4.2 to v0.4.5 leave it alone.',
       'Resources that came from several namespaces upstream are all moved, as since v0.4.2; older images refuse them.',
       'With `namespaceMatcher`, a resource without a namespace that does not match is not given the namespace `default`.',
       'A list of references in `config.kubernetes.io/depends-on` is updated, too.',
       'Kptfiles are left alone even if they are not marked as local configuration.',
+      'Comments stay where they are.',
     ],
+    compared: 'v0.4.1, by `npm run test:go`; newer ones by their source',
   },
-  run(list) {
-    const settings = settingsOf(list);
+  run(list, { version }) {
+    const settings = passableSettings(list, version);
+    if (settings === undefined) return;
     const items = list.items.filter((item) => !item.isLocalConfig && item.kind !== 'Kptfile');
-    const scopes = new KindScopes(list.items);
+    const kinds = new KindScopes(list.items);
+    const movesUnknown = isBefore(version, '0.2.0');
+    const isNamespaced = (item: Resource): boolean =>
+      (kinds.scopeOf(item) ?? (movesUnknown || item.namespace ? 'Namespaced' : 'Cluster')) === 'Namespaced';
     const known = new Set<string>();
-    for (const item of items) if (scopes.isNamespaced(item)) known.add(keyOf(item, namespaceOf(item)));
+    for (const item of items) if (isNamespaced(item)) known.add(keyOf(item, namespaceOf(item)));
 
     const values = new Changes(settings);
-    for (const item of items) setIn(item, values, scopes);
+    for (const item of items) setIn(item, values, isNamespaced(item));
     const references = new Changes(settings);
     for (const item of items)
       changeDependencies(item, (dependency) => {
@@ -69,6 +77,19 @@ export const setNamespace: KrmFunction = {
     );
   },
 };
+
+/** Undefined if they are wrong and the version that is pinned reports that and exits with 0. Throws InvalidInput in all other versions. */
+function passableSettings(list: ResourceList, version: FunctionVersion | undefined): Settings | undefined {
+  try {
+    return settingsOf(list);
+  } catch (error) {
+    const passes = version !== undefined && !isBefore(version, '0.4.2') && isBefore(version, '0.5.0');
+    if (!passes || !isSluiceError(error, 'InvalidInput')) throw error;
+    list.results.push({ message: error.message, severity: 'error' });
+    list.errorsPass = true;
+    return undefined;
+  }
+}
 
 function settingsOf(list: ResourceList): Settings {
   const config = configOf(list, 'set-namespace', [CONFIG_MAP, SET_NAMESPACE]);
@@ -93,18 +114,22 @@ class Changes {
     this.#settings = settings;
   }
 
-  /** True if a field with this namespace is to be changed; `origin` is the namespace that the resource has upstream. */
-  accepts(current: string, origin?: string): boolean {
+  /**
+   * True if a field is to be changed. `current` is its namespace, undefined for a field that is missing; `origin` is the namespace that
+   * the resource has upstream.
+   */
+  accepts(current: string | undefined, origin?: string): boolean {
     const { namespace, matcher } = this.#settings;
-    if (current === namespace || (matcher !== undefined && matcher !== current && matcher !== origin)) return false;
-    this.#old.add(current);
+    const effective = current ?? DEFAULT_NAMESPACE;
+    if (current === namespace || (matcher !== undefined && matcher !== effective && matcher !== origin)) return false;
+    this.#old.add(effective);
     this.#count++;
     return true;
   }
 
   /** Sets a field that holds the name of a namespace, or may hold it. */
   set(resource: Resource, path: FieldPath, origin?: string): void {
-    const current = textAt(resource, path) || DEFAULT_NAMESPACE;
+    const current = textAt(resource, path) || undefined;
     if (this.accepts(current, origin)) resource.set(path, this.#settings.namespace);
   }
 
@@ -114,14 +139,14 @@ class Changes {
   }
 }
 
-function setIn(item: Resource, changes: Changes, scopes: KindScopes): void {
+function setIn(item: Resource, changes: Changes, isNamespaced: boolean): void {
   const [, , namespace, name] = (item.annotation(ORIGIN) ?? '').split('|');
   const service = serviceOf(item);
   if (item.kind === 'Namespace' && item.group === '') changes.set(item, ['metadata', 'name'], name);
   else if (service !== undefined && item.node(service) !== undefined) changes.set(item, [...service, 'namespace']);
   if (item.group === 'rbac.authorization.k8s.io' && (item.kind === 'ClusterRoleBinding' || item.kind === 'RoleBinding'))
     setInSubjects(item, changes);
-  if (scopes.isNamespaced(item)) changes.set(item, ['metadata', 'namespace'], namespace);
+  if (isNamespaced) changes.set(item, ['metadata', 'namespace'], namespace);
 }
 
 /** The field that names a service in a namespace, if resources of the kind have one. */

@@ -113,26 +113,28 @@ describe('what a script reads', () => {
     const source = `spec = ctx.resource_list["items"][0]["spec"]
 print(spec["template"]["spec"]["containers"], ctx.resource_list["items"][1]["data"])
 print(ctx.resource_list["kind"], ctx.resource_list["apiVersion"], ctx.environment, dir(ctx))`;
-    expect((await runFunction(starlark, files, script(source))).messages).toEqual([
-      'info: [{"name": "app", "image": "app:1", "mode": 420}, {"name": "proxy", "ratio": 1.0, "serial": 9007199254740993}] {"yes": "yes"}',
-      'info: ResourceList config.kubernetes.io/v1 {} ["environment", "resource_list"]',
+    expect((await runFunction(starlark, files, script(source))).stderr?.split('\n')).toEqual([
+      '[{"name": "app", "image": "app:1", "mode": 420}, {"name": "proxy", "ratio": 1.0, "serial": 9007199254740993}] {"yes": "yes"}',
+      'ResourceList config.kubernetes.io/v1 {} ["environment", "resource_list"]',
+      '',
     ]);
   });
 
   test('has its configuration and the places of the resources', async () => {
     const source = `print(ctx.resource_list["functionConfig"]["params"])
 print(ctx.resource_list["items"][0]["metadata"]["annotations"])`;
-    const { messages } = await runFunction(starlark, { 'a.yaml': settings }, script(source, 'params: {a: [1, x]}\n'));
-    expect(messages[0]).toBe('info: {"a": [1, "x"]}');
-    expect(messages[1]).toContain('"config.kubernetes.io/path": "a.yaml"');
-    expect(messages[1]).toContain('"internal.config.kubernetes.io/index": "0"');
+    const { stderr } = await runFunction(starlark, { 'a.yaml': settings }, script(source, 'params: {a: [1, x]}\n'));
+    const [params, annotations] = (stderr ?? '').split('\n');
+    expect(params).toBe('{"a": [1, "x"]}');
+    expect(annotations).toContain('"config.kubernetes.io/path": "a.yaml"');
+    expect(annotations).toContain('"internal.config.kubernetes.io/index": "0"');
   });
 
   test('may stand in a ConfigMap', async () => {
     const source =
       'data = ctx.resource_list["functionConfig"]["data"]\nprint(data["replicas"], type(data["replicas"]))';
-    const { messages } = await runFunction(starlark, files, { replicas: '5', source });
-    expect(messages).toEqual(['info: 5 string']);
+    const { stderr } = await runFunction(starlark, files, { replicas: '5', source });
+    expect(stderr).toBe('5 string\n');
   });
 });
 
@@ -154,11 +156,19 @@ describe('what a script says', () => {
     ]);
   });
 
-  test('is told to a bound', async () => {
-    const { messages } = await runFunction(starlark, files, script('for i in range(1000): print("x" * 5000)'));
-    expect(messages).toHaveLength(100);
-    expect(messages[0]).toBe(`info: ${'x'.repeat(2000)}…`);
-    expect(messages[99]).toBe('info: the script printed more than 100 lines; the rest is left out');
+  test('by printing is no finding, and is kept up to a limit', async () => {
+    const { messages, stderr } = await runFunction(starlark, files, script('for i in range(1000): print("x" * 5000)'));
+    expect(messages).toEqual([]);
+    const lines = (stderr ?? '').split('\n');
+    expect(lines).toHaveLength(101);
+    expect(lines[0]).toBe(`${'x'.repeat(2000)}…`);
+    expect(lines[99]).toBe('the script printed more than 100 lines; the rest is left out');
+  });
+
+  test('by printing is kept if the script fails', async () => {
+    const { messages, stderr } = await runFunction(starlark, files, script('print("look")\nfail("no")'));
+    expect(messages).toEqual(['error: fail: no']);
+    expect(stderr).toBe('look\n');
   });
 
   test('names the place of an error in it', async () => {

@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { canonicalJson } from '../../package/canonical-json.ts';
 import type { FunctionPack, KrmFunction } from '../function.ts';
+import { type FunctionVersion, parseVersion } from '../function-version.ts';
 import type { FunctionRule, FunctionRules } from './function-rules.ts';
 import { completeImage, parseImageName, pinnedImage } from './image-name.ts';
 
 /** What runs for a function of a pipeline. */
 export type ResolvedFunction =
-  | { readonly type: 'builtIn'; readonly fn: KrmFunction }
+  | { readonly type: 'builtIn'; readonly fn: KrmFunction; readonly version?: FunctionVersion }
   /** A program: as `exec` of a Kptfile has it, or a file in the folder that is allowed for programs. */
   | { readonly type: 'exec'; readonly path: string }
   /** Complete, with registry and tag or digest. */
@@ -33,12 +34,16 @@ export class Catalog {
     if (image === '') return { type: 'exec', path: exec };
     const complete = completeImage(image, tag);
     const rule = rules.find((each) => matches(each, image, complete));
-    const { name } = parseImageName(complete);
+    const { name, tag: completeTag = '' } = parseImageName(complete);
     const action = rule?.action ?? (this.#functions.has(name) ? { type: 'builtIn', name } : { type: 'container' });
     switch (action.type) {
       case 'builtIn': {
         const fn = this.#functions.get(action.name);
-        if (fn !== undefined) return { type: 'builtIn', fn };
+        if (fn !== undefined) {
+          // An image of another name has versions of its own.
+          const version = action.name === name ? parseVersion(completeTag) : undefined;
+          return { type: 'builtIn', fn, ...(version === undefined ? {} : { version }) };
+        }
         const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is none; correct the policy`;
         return { type: 'forbidden', message };
       }

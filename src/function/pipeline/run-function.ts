@@ -45,7 +45,7 @@ async function attempt(fn: ResolvedFunction, input: Input, context: RunContext):
     case 'forbidden':
       return { results: [], exitCode: 1, stderr: `it is not allowed here: ${fn.message}` };
     case 'builtIn':
-      return runBuiltIn(fn.fn, input, context);
+      return runBuiltIn(fn, input, context);
     case 'exec':
       return runExternal({ exec: fn.path }, input, context);
     case 'container': {
@@ -61,20 +61,23 @@ async function attempt(fn: ResolvedFunction, input: Input, context: RunContext):
 }
 
 async function runBuiltIn(
-  fn: Extract<ResolvedFunction, { type: 'builtIn' }>['fn'],
+  { fn, version }: Extract<ResolvedFunction, { type: 'builtIn' }>,
   { items, config }: Input,
   { limits, signal, byHand = false }: RunContext,
 ): Promise<FunctionRun> {
   const list: ResourceList = { items: [...items], config, results: [] };
   try {
-    await fn.run(list, { signal: AbortSignal.any([signal, AbortSignal.timeout(limits.time)]), byHand });
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(limits.time)]);
+    await fn.run(list, { signal: bounded, byHand, ...(version === undefined ? {} : { version }) });
   } catch (error) {
     const { results } = list;
     if (isSluiceError(error, 'InvalidInput') || isSluiceError(error, 'LimitExceeded'))
       return { results, exitCode: 1, stderr: error.message };
     return { results, exitCode: 1, executionError: `it broke down: ${messageOf(error)}` };
   }
-  return judged(list.items, list.results);
+  const { items: output, results, errorsPass = false, stderr = '' } = list;
+  const run = errorsPass ? { items: output, results, exitCode: 0 } : judged(output, results);
+  return stderr === '' ? run : { ...run, stderr };
 }
 
 async function runExternal(

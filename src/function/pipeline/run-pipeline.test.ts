@@ -266,3 +266,20 @@ test('the same package gives the same again, and rendering what came out changes
   const texts = Object.fromEntries([...first.edits].map(([path, text]) => [path, text ?? '']));
   expect((await render({ ...files, ...texts }, { packs })).edits.size).toBe(0);
 });
+
+test('a built-in function learns the version that is pinned, prints to stderr, and may pass with errors', async () => {
+  const versions: unknown[] = [];
+  const pinned = testFunction('pinned', (list, { version }) => {
+    versions.push(version);
+    list.stderr = 'printed\n';
+    list.results.push({ severity: 'error', message: 'reported' });
+    list.errorsPass = true;
+  });
+  const packs = [...[testPack], { name: 'pinned', functions: [pinned] }];
+  const pipeline =
+    '  mutators:\n    - image: pinned:v0.1.1\n    - image: pinned\n    - image: pinned:v9.9.9\n      tag: v0.3.0\n';
+  const { failure, steps } = await render({ Kptfile: kptfile(pipeline) }, { packs });
+  expect(failure).toBeUndefined();
+  expect(versions).toEqual([{ major: 0, minor: 1, patch: 1 }, undefined, { major: 0, minor: 3, patch: 0 }]);
+  expect(steps[0]?.result).toMatchObject({ exitCode: 0, stderr: 'printed\n', errorResults: [{ message: 'reported' }] });
+});

@@ -1,6 +1,7 @@
 import { type Document, isMap, isScalar, parseDocument, type Tags, type YAMLMap } from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { CheckedTree } from './checked-tree.ts';
+import { markOwnLineComments } from './own-line-comment.ts';
 
 /** Beside texts, only null is told apart. */
 const NULL_TAG: Tags = ['null'];
@@ -56,6 +57,7 @@ export function parseResourceText(text: string, { file, line = 1 }: TextOrigin):
     const at = line + text.slice(0, offset).split('\n').length - 1;
     return new SluiceError('InvalidInput', `${file}:${at}: ${why}`);
   });
+  markOwnLineComments(contents, text);
   return { document: document as Document & { contents: YAMLMap }, entangled };
 }
 

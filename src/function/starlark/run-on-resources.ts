@@ -27,8 +27,8 @@ import { plainFrom, valueFrom } from './yaml-values.ts';
 const STARLARK_RUN = { apiVersion: KPT_FUNCTIONS, kind: 'StarlarkRun' };
 const API_VERSION = 'config.kubernetes.io/v1';
 
-/** Lines that a script prints, and characters of each, that are told. */
-const PRINTED = { lines: 100, characters: 2000 };
+/** What is kept of what a script prints: lines, and characters of each. */
+const MAX_PRINTED = { lines: 100, characters: 2000 };
 
 /** Runs the script of the configuration on the resources. Throws InvalidInput for a configuration without one. */
 export function runOnResources(list: ResourceList): void {
@@ -36,13 +36,15 @@ export function runOnResources(list: ResourceList): void {
   const source = textAt(config, isOfKind(config, CONFIG_MAP) ? ['data', 'source'] : ['source']);
   if (source === undefined || source === '')
     throw invalidConfig(config, `it has no script: ${config.kind === 'ConfigMap' ? 'data.source' : 'source'} is empty`);
-  const output: FunctionResult[] = [];
+  const lines: string[] = [];
   try {
-    const { items, results } = runScript(source, config, list, (text) => printed(output, text));
+    const { items, results } = runScript(source, config, list, (text) => printed(lines, text));
     list.items = items;
-    list.results.push(...output, ...results);
+    list.results.push(...results);
   } catch (error) {
-    list.results.push(...output, ...failureOf(error, config));
+    list.results.push(...failureOf(error, config));
+  } finally {
+    if (lines.length > 0) list.stderr = lines.map((line) => `${line}\n`).join('');
   }
 }
 
@@ -106,17 +108,11 @@ function treeOf(machine: Machine, list: Dict): YAMLMap {
   return createNode(fields) as YAMLMap;
 }
 
-function printed(output: FunctionResult[], text: string): void {
-  if (output.length >= PRINTED.lines) return;
-  if (output.length === PRINTED.lines - 1)
-    output.push({
-      severity: 'info',
-      message: `the script printed more than ${PRINTED.lines} lines; the rest is left out`,
-    });
-  else {
-    const { characters } = PRINTED;
-    output.push({ severity: 'info', message: text.length > characters ? `${text.slice(0, characters)}…` : text });
-  }
+function printed(lines: string[], text: string): void {
+  const { lines: most, characters } = MAX_PRINTED;
+  if (lines.length >= most) return;
+  if (lines.length === most - 1) lines.push(`the script printed more than ${most} lines; the rest is left out`);
+  else lines.push(text.length > characters ? `${text.slice(0, characters)}…` : text);
 }
 
 /** What a script says of a package by failing. Throws what is no word about the package. */

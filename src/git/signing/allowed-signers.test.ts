@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { isInstalled } from '../../../test/support/git/signing-keys.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { allowsSigning, parseAllowedSigners } from './allowed-signers.ts';
 import { sshSigner, sshSigningKey } from './ssh-signer.ts';
@@ -58,7 +59,7 @@ test.each(CASES)('the options %s let sign: %s', (options, allowed) => {
   expect(signer && allowsSigning(signer, NAMESPACE, AT)).toBe(allowed);
 });
 
-describe.skipIf(!isInstalled('ssh-keygen'))('ssh-keygen', () => {
+describe('ssh-keygen', skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'), () => {
   const folder = temporaryFolder();
   afterAll(() => folder.remove());
 

@@ -6,6 +6,8 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { isInstalled } from '../../../test/support/git/signing-keys.ts';
+import { runs } from '../../../test/support/runs.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { describePublicKey, parseSshPublicKey } from './ssh-public-key.ts';
 import { parseSshSignature, verifySshSignature } from './ssh-signature.ts';
@@ -26,7 +28,7 @@ function check(text: string, payload: Uint8Array | string): Promise<boolean> {
   return verifySshSignature(parseSshSignature(text), payload, NAMESPACE);
 }
 
-describe.skipIf(!isInstalled('ssh-keygen'))('signatures and ssh-keygen', () => {
+describe('signatures and ssh-keygen', skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'), () => {
   describe.each([
     ['ed25519', []],
     ['ecdsa', ['-b', '256']],
@@ -153,7 +155,7 @@ test('hostile texts are refused and nothing else', async () => {
       if (valid.some((signature) => signature.equals(data))) return;
       expect(await outcome(data.toString('base64'), 'payload')).not.toBe(true);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   );
   fc.assert(
     fc.property(

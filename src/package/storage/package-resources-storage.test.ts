@@ -64,6 +64,22 @@ describe('files of a package', () => {
     );
   });
 
+  test('the response to a write has what the functions did, as in Porch; later it is where the Kptfile keeps it', async () => {
+    await using scratch = await scratchRepository();
+    const image = 'ghcr.io/kptdev/krm-functions-catalog/check:v1';
+    const renderStatus = { validationSteps: [{ image, exitCode: 1 }], errorSummary: 'no' };
+    const renderer = { render: async () => ({ kptfile: [], renderStatus }) };
+    const { client, store } = await packageKinds(scratch, { renderer });
+    await draft(store);
+    const pipeline = 'pipeline:\n  validators:\n    - image: check:v1\n';
+    const object = await client.get(kind, { name });
+    const resources = { ...object.spec.resources, Kptfile: `${object.spec.resources?.Kptfile}${pipeline}` };
+    const after = await client.update(kind, { ...object, spec: { ...object.spec, resources } });
+    const result = { exitCode: 1, items: [{ image, exitCode: 1 }] };
+    expect(after.status).toEqual({ renderStatus: { result, error: 'no' } });
+    expect((await client.get(kind, { name })).status).toEqual({ renderStatus: {} });
+  });
+
   test('a patch touches the files that it names', async () => {
     await using scratch = await scratchRepository();
     const { client } = await shop(scratch);

@@ -1,3 +1,4 @@
+import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { mapLimited } from '../../git/map-limited.ts';
 import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
@@ -13,6 +14,7 @@ import { askedBefore } from '../asked-before.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
+import type { RevisionChange } from '../write/change.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import { notSupported } from './not-supported.ts';
 import type { PackageRevisionStorage } from './package-revision-storage.ts';
@@ -105,11 +107,18 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#warnOfIgnored(context, stored, object);
     const texts = new Map(Object.entries(spec.resources ?? {}));
     // Without a word about rendering the files are written as they are; the revision controller renders them in its own time.
-    const change = { texts, ...(spec.disableRender === true ? { rendering: { kptfile: [] } } : {}) };
+    let rendered: RenderStatus | undefined;
+    const change: RevisionChange = {
+      texts,
+      ...(spec.disableRender === true ? { rendering: { kptfile: [] } } : {}),
+      onRendered: (status) => {
+        rendered = status;
+      },
+    };
     const { revision } = entry;
     // Whoever applies the same files again and again does not take away what controllers made of them, nor ask for an edit of what
     // is published.
-    if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, change.texts))) {
+    if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, texts))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
       );
@@ -120,7 +129,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
     );
     if (metadata.managedFields !== undefined && context.dryRun !== true)
       this.#owners.set(revision.uid, metadata.managedFields.length === 0 ? undefined : metadata.managedFields);
-    return this.#read(after ?? entry);
+    // As in Porch, what the functions did is in the response; later it is where the Kptfile keeps it.
+    return this.#read(after ?? entry, rendered);
   }
 
   async updateSubResource(_context: RequestContext, name: string): Promise<never> {
@@ -137,10 +147,11 @@ export class PackageResourcesStorage implements Storage<Resources> {
     return found;
   }
 
-  async #read(entry: RevisionEntry): Promise<Stored<Resources>> {
+  async #read(entry: RevisionEntry, rendered?: RenderStatus): Promise<Stored<Resources>> {
     const { revision, repository } = entry;
     const owners = this.#owners.get(revision.uid);
-    return resourcesObject(entry.object, await repository.content(revision), revision.kptfile, owners);
+    const status = rendered ?? revision.kptfile?.status?.renderStatus;
+    return resourcesObject(entry.object, await repository.content(revision), status, owners);
   }
 
   /** What cannot be read says why, and stands in no other's way. */

@@ -1,4 +1,4 @@
-import type { Kptfile, PipelineStepResult, RenderStatus, ResultItem } from '../../../kptfile-schema/index.ts';
+import type { PipelineStepResult, RenderStatus, ResultItem } from '../../../kptfile-schema/index.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 
@@ -6,9 +6,8 @@ type Status = NonNullable<NonNullable<ObjectOf<typeof packageRevisionResourcesKi
 type FunctionResult = NonNullable<NonNullable<Status['result']>['items']>[number];
 type Finding = NonNullable<FunctionResult['results']>[number];
 
-/** What the last render wrote into a Kptfile, in the terms of Porch's API; empty if no function has run. */
-export function renderStatusOf(kptfile: Kptfile | undefined): Status {
-  const status: RenderStatus | undefined = kptfile?.status?.renderStatus;
+/** What a render came to, in the terms of Porch's API; empty if no function has run. */
+export function renderStatusOf(status: RenderStatus | undefined): Status {
   if (status === undefined) return {};
   const steps = [...(status.mutationSteps ?? []), ...(status.validationSteps ?? [])];
   const failed = steps.find((step) => (step.exitCode ?? 0) !== 0 || step.executionError !== undefined);

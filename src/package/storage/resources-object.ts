@@ -1,4 +1,4 @@
-import type { Kptfile } from '../../../kptfile-schema/index.ts';
+import type { RenderStatus } from '../../../kptfile-schema/index.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import type { PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
@@ -15,18 +15,18 @@ export const BINARY_FILES_ANNOTATION = 'sluice.dev/binary-files';
 /** An annotation is no place for thousands of names. */
 const MOST_NAMES = 100;
 
-/** The files of a revision as an object. */
+/** The files of a revision as an object; `status` says what the last render did. */
 export function resourcesObject(
   revision: Stored<RevisionObject>,
   content: PackageContent,
-  kptfile: Kptfile | undefined,
+  status: RenderStatus | undefined,
   managedFields: readonly ManagedFieldsEntry[] | undefined,
 ): Stored<Resources> {
   const { texts, binary } = textsOf(content);
   const more = binary.length - MOST_NAMES;
   const names = [...binary.slice(0, MOST_NAMES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
   const annotations = binary.length === 0 ? undefined : { [BINARY_FILES_ANNOTATION]: names };
-  return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(kptfile) });
+  return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(status) });
 }
 
 /** An object without files that says why. */

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { isInstalled } from '../../../test/support/git/signing-keys.ts';
+import { skipFor } from '../../../test/support/skip.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
@@ -50,8 +51,9 @@ test('the first start makes a key, and later ones have the same', async () => {
   second.ledger.close();
 });
 
-test.skipIf(!isInstalled('ssh-keygen'))(
+test(
   'ssh-keygen reads keys that are made, and Sluice those of ssh-keygen',
+  skipFor(!isInstalled('ssh-keygen') && 'ssh-keygen is not installed'),
   async () => {
     for (const comment of ['', 'a', 'ab', 'sluice@localhost', 'x'.repeat(200)]) {
       const path = join(folder, `key-${comment.length}`);

@@ -1,4 +1,10 @@
-import { conditionsOf, type Kptfile, type KptfileEdit, readKptfile } from '../../../kptfile-schema/index.ts';
+import {
+  conditionsOf,
+  type Kptfile,
+  type KptfileEdit,
+  type RenderStatus,
+  readKptfile,
+} from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
@@ -32,6 +38,8 @@ export interface RevisionChange {
   readonly withdraw?: readonly string[];
   /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
+  /** Called with what each function did, if the files are rendered as they are written. */
+  readonly onRendered?: (status: RenderStatus) => void;
   /** Says that pipeline and resolvers came to rest at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
@@ -220,6 +228,7 @@ async function renderingOf(
     }
     rendering = await renderFiles(files, bench, policy, context);
     if (rendering === undefined) return undefined;
+    if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
   const permitted = permittedRendering(rendering, policy);
   for (const sentence of permitted.refused) context.warn?.(sentence);

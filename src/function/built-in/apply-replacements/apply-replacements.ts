@@ -12,6 +12,7 @@ import {
   type ReplacementTarget,
   replacementsOf,
 } from './replacement-config.ts';
+import { type ReplacementRules, rulesOf } from './replacement-rules.ts';
 import { describeSelector, sourcesIn, targetsIn } from './resource-selector.ts';
 
 const DEFAULT_FIELD_PATH = 'metadata.name';
@@ -24,11 +25,11 @@ export const applyReplacements: KrmFunction = {
     summary: 'Copies fields of one resource into fields of others.',
     description: [
       'The configuration is an ApplyReplacements with a list `replacements`, which are done one after the other, as kustomize does them. Each copies the field `fieldPath` of its `source`, or the value `sourceValue`, into the fields `fieldPaths` of all resources that one of its `targets` selects with `select` and does not reject with `reject`. Without a path it is `metadata.name`.',
-      'A source is one resource: `group`, `version`, `kind`, `name` and `namespace` are compared as they are, and no namespace is the namespace `default`. Those of a target may be regular expressions (RE2) for the whole text; `labelSelector` and `annotationSelector` select by labels and annotations. What kustomize notes as earlier names of a resource counts as well.',
-      'A path has dots between its keys. A dot in a key is written `\\.`, or the key stands in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` stands for the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is looked for anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only.',
+      'A source is one resource: `group`, `version`, `kind`, `name` and `namespace` are compared as they are, and no namespace is the namespace `default`. Those of a target may be regular expressions (RE2) for the whole text (exact texts up to v0.1.2); `labelSelector` and `annotationSelector` select by labels and annotations. What kustomize notes as earlier names of a resource counts as well.',
+      'A path has dots between its keys. A dot in a key is written `\\.`, or the key stands in brackets: `metadata.annotations.[example.org/owner]`. A number is a place in a list, `[name=web]` stands for the items of a list with that field, and in targets `*` for all of them. In targets the text behind `=` is a regular expression that is looked for anywhere in the field, so `[name=web]` also finds `web-admin`; write `[name=^web$]` for that one only. Up to v0.1.1 it is an exact text, and the first such item counts.',
       'With `options.delimiter` a text is split, and only the part at `options.index` (from 0) is read or written; an index below 0 writes before the first part, one beyond the end behind the last. `options.create` makes fields and list items that are missing in a target, an item behind the last one at most.',
-      'A text is written as a text, in quotes if it looks like a number. A number or truth value becomes a text where a text was. Mappings and lists are copied whole.',
-      'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set. A target that selects nothing is none.',
+      'A value takes the type of the field that it replaces: over a number the text "3" becomes a number, over a text the number 3 becomes a text. Up to v0.1.1 it keeps its own type. Mappings and lists are copied whole.',
+      'It is an error if a source selects none or several resources, if its field is missing or empty, or if a target that is selected does not have the field and `options.create` is not set; up to v0.1.1 such a target is skipped without a message. A target that selects nothing is none.',
     ].join('\n\n'),
     examples: [
       'pipeline:\n  mutators:\n    - image: ghcr.io/kptdev/krm-functions-catalog/apply-replacements:v0.1\n      configPath: update-host.yaml\n',
@@ -59,7 +60,6 @@ replacements:
 `,
     ],
     differences: [
-      'A target field that is missing is an error, as in the images since v0.1.5; older ones leave it out without a word.',
       'All errors are told, not only the first one, each with the resource and the field.',
       'Fields that the configuration does not know are an error.',
       'A resource is rejected if it meets all of a `reject`; the published function also rejects it if only the labels match.',
@@ -67,11 +67,12 @@ replacements:
       'Comments and quotes of the target stay as they are.',
       '`options.encoding` has no effect, as in the published function, but is warned of.',
     ],
+    compared: 'v0.1.1, and the filters of kustomize that v0.1.2 and v0.1.5 call, by `npm run test:go`',
   },
-  run(list) {
+  run(list, { version }) {
     const config = configOf(list, 'apply-replacements', [{ apiVersion: KPT_FUNCTIONS, kind: 'ApplyReplacements' }]);
     for (const [at, replacement] of replacementsOf(config).entries())
-      new ReplacementRun(list, config, at).run(replacement);
+      new ReplacementRun(list, config, { index: at, rules: rulesOf(version) }).run(replacement);
   },
 };
 
@@ -81,11 +82,13 @@ class ReplacementRun {
   readonly #config: Resource;
   readonly #where: string;
   readonly #index: number;
+  readonly #rules: ReplacementRules;
 
-  constructor(list: ResourceList, config: Resource, index: number) {
+  constructor(list: ResourceList, config: Resource, { index, rules }: { index: number; rules: ReplacementRules }) {
     this.#list = list;
     this.#config = config;
     this.#index = index;
+    this.#rules = rules;
     this.#where = `replacements[${index}]`;
   }
 
@@ -140,11 +143,12 @@ class ReplacementRun {
     this.#checkEncoding(options?.encoding, where);
     const paths = fieldPaths.length === 0 ? [DEFAULT_FIELD_PATH] : fieldPaths;
     const steps = paths.map(parseFieldPath);
-    for (const resource of targetsIn(this.#list.items, target, `${this.#config.describe()}: ${where}`)) {
+    const selecting = { where: `${this.#config.describe()}: ${where}`, literal: this.#rules.literalSelects };
+    for (const resource of targetsIn(this.#list.items, target, selecting)) {
       for (const [at, path] of paths.entries()) {
         const create = options?.create === true;
-        const { slots, why } = findTargets(resource, steps[at] ?? [], create);
-        if (slots.length === 0) {
+        const { slots, why } = findTargets(resource, steps[at] ?? [], { create, exactItems: this.#rules.exactItems });
+        if (slots.length === 0 && !(this.#rules.skipsMissing && !create)) {
           const verb = create ? 'find or create' : 'find';
           const reason = why === undefined ? '' : `: ${why}`;
           this.#fail(
@@ -154,7 +158,8 @@ class ReplacementRun {
           );
         }
         for (const slot of slots) {
-          const problem = writeValue(slot, value, options);
+          const { keepsSourceType } = this.#rules;
+          const problem = writeValue(slot, value, { ...options, keepsSourceType });
           if (problem !== undefined)
             this.#fail(`${problem}, of ${where} in ${this.#config.describe()}`, resource, path);
         }

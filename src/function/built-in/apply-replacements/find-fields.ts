@@ -33,11 +33,18 @@ export function findSource(resource: Resource, steps: readonly Step[]): Node | u
 export function findTargets(
   resource: Resource,
   steps: readonly Step[],
-  create: boolean,
+  options: SearchOptions,
 ): { readonly slots: readonly Slot[]; readonly why?: string } {
-  const search = new TargetSearch(steps, create);
+  const search = new TargetSearch(steps, options);
   search.from(resource.root, 0);
   return search.slots.length > 0 || search.why === undefined ? search : { slots: [], why: search.why };
+}
+
+interface SearchOptions {
+  /** Makes what is missing on the way. */
+  readonly create: boolean;
+  /** `[name=web]` is the first item with exactly that text, as for a source. */
+  readonly exactItems: boolean;
 }
 
 class TargetSearch {
@@ -45,10 +52,12 @@ class TargetSearch {
   why?: string;
   readonly #steps: readonly Step[];
   readonly #create: boolean;
+  readonly #exactItems: boolean;
 
-  constructor(steps: readonly Step[], create: boolean) {
+  constructor(steps: readonly Step[], { create, exactItems }: SearchOptions) {
     this.#steps = steps;
     this.#create = create;
+    this.#exactItems = exactItems;
   }
 
   from(node: Node, depth: number): void {
@@ -91,15 +100,16 @@ class TargetSearch {
     } else this.why = `index ${key} specified but only ${length} elements found`;
   }
 
-  /** As kustomize does, the value is looked for anywhere in the text of the field, and may be a regular expression. */
+  /** As newer versions of kustomize do, the value is looked for anywhere in the text of the field, and may be a regular expression. */
   #matching(list: YAMLSeq, { field, value, search }: ItemStep, depth: number): void {
     const { length } = list.items;
     let any = false;
     for (let at = 0; at < length; at++) {
       const text = fieldOf(list.items[at] as Node, field);
-      if (text === undefined || !search(text)) continue;
+      if (text === undefined || !(this.#exactItems ? text === value : search(text))) continue;
       any = true;
       this.#item(list, at, depth);
+      if (this.#exactItems) break;
     }
     if (any || !this.#create) return;
     append(list, createNode(field === '' ? value : { [field]: value }));

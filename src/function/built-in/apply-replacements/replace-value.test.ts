@@ -61,7 +61,7 @@ const CASES: Case[] = [
     to: 'b: 80\n',
     field: 'a',
     paths: ['b'],
-    expected: 'b: "8080"\n',
+    expected: 'b: 8080\n',
   },
   {
     what: 'a text of digits into nothing',

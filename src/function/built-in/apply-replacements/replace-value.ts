@@ -1,7 +1,7 @@
 import { isMap, isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import { samePart } from '../../../package/merge/yaml-document.ts';
 import { lineComment, putLineComment } from '../support/line-comment.ts';
-import { isText, scalarText, writeScalar, writeText } from '../support/scalar-text.ts';
+import { isText, readsAsText, scalarText, writeScalar, writeText } from '../support/scalar-text.ts';
 import type { Slot } from './find-fields.ts';
 import type { ReplacementOptions } from './replacement-config.ts';
 
@@ -35,29 +35,39 @@ export function copiedValue(node: Node, { delimiter, index = 0 }: ReplacementOpt
 }
 
 /** Writes a value into a place. A text that says what is wrong if it cannot be written there. */
-export function writeValue(slot: Slot, value: CopiedValue, options: ReplacementOptions = {}): string | undefined {
-  const { delimiter, index = 0 } = options;
+export function writeValue(
+  slot: Slot,
+  value: CopiedValue,
+  options: ReplacementOptions & { readonly keepsSourceType?: boolean } = {},
+): string | undefined {
+  const { delimiter, index = 0, keepsSourceType = false } = options;
   const { node } = slot;
   if (delimiter) {
     if (!isScalar(node) || value.text === undefined) return SCALARS_ONLY;
-    writeOver(node, joined(scalarText(node), value.text, delimiter, index), value);
+    const text = joined(scalarText(node), value.text, delimiter, index);
+    writeOver(node, text, value.isText || isText(node));
   } else if (value.text === undefined) {
     if (!samePart(value.node, node)) slot.put(copyOf(value.node, node));
-  } else if (isScalar(node)) writeOver(node, value.text, value);
-  else {
+  } else if (isScalar(node)) {
+    const isTyped = keepsSourceType || node.value === null;
+    writeOver(node, value.text, isTyped ? value.isText : isText(node) || readsAsText(value.text));
+  } else {
     const made = copyOf(value.node, node) as Scalar;
-    writeOver(made, value.text, value);
+    writeOver(made, value.text, value.isText);
     slot.put(made);
   }
   return undefined;
 }
 
-/** A text stays a text, on both sides; a number or truth value over another one is what it is. */
-function writeOver(node: Scalar, text: string, value: CopiedValue): void {
-  const asText = value.isText || isText(node);
+/** What is no text is written as what it looks like. */
+function writeOver(node: Scalar, text: string, asText: boolean): void {
   if (node.value !== null && text === scalarText(node) && asText === isText(node)) return;
   if (asText) writeText(node, text);
-  else writeScalar(node, text);
+  else {
+    // In quotes it would be a text.
+    if (isText(node)) node.type = 'PLAIN';
+    writeScalar(node, text);
+  }
 }
 
 function joined(before: string, text: string, delimiter: string, index: number): string {

@@ -19,12 +19,23 @@ export function sourcesIn(items: readonly Resource[], source: ReplacementSource)
   return items.filter((item) => matches(item, idsOf(item)));
 }
 
+export interface Selecting {
+  /** The target, for messages. */
+  readonly where: string;
+  /** True if the fields of a selector are exact texts and not patterns. */
+  readonly literal: boolean;
+}
+
 /** The resources that a target selects and does not reject. Throws InvalidInput, which names `where`, for a bad pattern. */
-export function targetsIn(items: readonly Resource[], target: ReplacementTarget, where: string): Resource[] {
-  const selects = selectorTest(target.select, `${where}.select`);
+export function targetsIn(
+  items: readonly Resource[],
+  target: ReplacementTarget,
+  { where, literal }: Selecting,
+): Resource[] {
+  const selects = selectorTest(target.select, { where: `${where}.select`, literal });
   const rejects = (target.reject ?? [])
     .filter((reject) => Object.values(reject).some((text) => text !== ''))
-    .map((reject, at) => selectorTest(reject, `${where}.reject[${at}]`));
+    .map((reject, at) => selectorTest(reject, { where: `${where}.reject[${at}]`, literal }));
   return items.filter((item) => {
     const ids = idsOf(item);
     return selects(item, ids) && !rejects.some((test) => test(item, ids));
@@ -37,8 +48,10 @@ export function describeSelector(selector: ReplacementSource): string {
   return given.length === 0 ? 'any resource' : given.join(', ');
 }
 
-function selectorTest(selector: TargetSelector, where: string): Test {
-  const id = idTest(selector, (pattern, field) => patternTest(pattern, `${where}.${field}`));
+function selectorTest(selector: TargetSelector, { where, literal }: Selecting): Test {
+  const id = idTest(selector, (pattern, field) =>
+    literal ? (text) => text === pattern : patternTest(pattern, `${where}.${field}`),
+  );
   const labels = requirementsOf(selector.labelSelector, `${where}.labelSelector`);
   const annotations = requirementsOf(selector.annotationSelector, `${where}.annotationSelector`);
   return (resource, ids) =>

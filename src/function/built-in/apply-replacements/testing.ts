@@ -7,8 +7,8 @@ export function config(replacements: string): string {
 }
 
 /** Runs it with replacements of which only the list is given. */
-export function run(resources: string, replacements: string): Promise<TestRun> {
-  return runFunction(applyReplacements, resources, config(replacements));
+export function run(resources: string, replacements: string, tag?: string): Promise<TestRun> {
+  return runFunction(applyReplacements, resources, config(replacements), tag);
 }
 
 export function thing(name: string, rest: string): string {

@@ -33,6 +33,7 @@ export const searchReplace: KrmFunction = {
       'One of `by-value`, `by-value-regex` and `by-path` must be given, as in the images up to v0.2.1.',
       'With `by-value` or `by-value-regex`, a list as a whole is not found.',
       '`put-comment` is written where `put-value` sets a field by its path, too.',
+      'The annotations that say where a resource stands are no fields: the published function finds their values, too.',
     ],
   },
   run(list) {

@@ -66,9 +66,9 @@ export class KindScopes {
     }
   }
 
-  /** A kind that nobody knows counts as namespaced, as most are; a server takes the namespace off again where it is not. */
-  isNamespaced({ group, kind }: Resource): boolean {
+  /** Undefined for a kind that is neither one of Kubernetes nor defined in the package. */
+  scopeOf({ group, kind }: Resource): Scope | undefined {
     const key = `${group}/${kind}`;
-    return (KNOWN.get(key) ?? this.#defined.get(key)) !== 'Cluster';
+    return KNOWN.get(key) ?? this.#defined.get(key);
   }
 }

@@ -1,4 +1,4 @@
-import { isScalar, type Node, type Scalar } from 'yaml';
+import { isScalar, type Node, Scalar } from 'yaml';
 import { createNode, plainValue } from '../../resource-list/node-value.ts';
 
 /** What a reader takes for nothing, if it stands without quotes. */
@@ -7,6 +7,11 @@ const NOTHING = /^(?:~|null|Null|NULL|)$/;
 /** The text of a scalar as it is written; empty for nothing. */
 export function scalarText(node: Scalar): string {
   return node.value === null ? '' : String(node.value);
+}
+
+/** True for what is read as a text if it stands without quotes. */
+export function readsAsText(text: string): boolean {
+  return isText(Object.assign(new Scalar(text), { type: 'PLAIN' as const }));
 }
 
 /** True for a scalar that is a text, and not a number, a truth value or nothing. */

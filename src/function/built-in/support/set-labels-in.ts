@@ -34,11 +34,19 @@ const POD_SELECTORS: readonly (readonly string[])[] = [
   ]),
 ];
 
-/** What a resource makes, other than pods. As in the published function, all but claims is made where it is missing. */
-const TEMPLATES: readonly FieldSpec[] = [
-  { group: 'batch', kind: 'CronJob', path: ['spec', 'jobTemplate'], create: true },
-  { group: 'apps', kind: 'StatefulSet', path: ['spec', 'volumeClaimTemplates'] },
-];
+/** What a resource makes, other than pods. */
+const JOBS: FieldSpec = { group: 'batch', kind: 'CronJob', path: ['spec', 'jobTemplate'] };
+const CLAIMS: FieldSpec = { group: 'apps', kind: 'StatefulSet', path: ['spec', 'volumeClaimTemplates'] };
+
+export interface LabelOptions {
+  /** More fields that get the labels. */
+  readonly more?: readonly FieldSpec[];
+  /**
+   * As v0.1 of set-labels, which goes by the field specs of kustomize: makes templates of pods and jobs where they are missing, and adds
+   * labels to every selector that is there.
+   */
+  readonly asKustomize?: boolean;
+}
 
 /**
  * Sets labels in the metadata of a resource, of the templates in it, and in its selectors; and in more fields, if some are named. Returns
@@ -47,24 +55,28 @@ const TEMPLATES: readonly FieldSpec[] = [
 export function setLabelsIn(
   resource: Resource,
   labels: ReadonlyMap<string, string>,
-  more: readonly FieldSpec[] = [],
+  { more = [], asKustomize = false }: LabelOptions = {},
 ): number {
   let count = setEntries(resource, ['metadata', 'labels'], labels, true);
   for (const spec of SELECTORS) {
     if (!selects(spec, resource)) continue;
     for (const place of placesOf(resource, spec.path, spec.create)) {
-      count += setEntries(resource, place, labels, spec.create === true);
+      count += setEntries(resource, place, labels, asKustomize || spec.create === true);
     }
   }
   const template = podTemplateOf(resource);
-  const pods = template === undefined ? [] : [{ path: template, create: true }];
-  for (const { path, create } of [...TEMPLATES.filter((spec) => selects(spec, resource)), ...pods]) {
+  const templates = [
+    ...(selects(CLAIMS, resource) ? [CLAIMS] : []),
+    ...(selects(JOBS, resource) ? [{ ...JOBS, create: asKustomize }] : []),
+    ...(template === undefined ? [] : [{ path: template, create: asKustomize }]),
+  ];
+  for (const { path, create } of templates) {
     for (const place of placesOf(resource, path, create))
       count += setEntries(resource, [...place, 'metadata', 'labels'], labels, true);
   }
   for (const path of template === undefined ? [] : POD_SELECTORS) {
     for (const place of placesOf(resource, [...(template ?? []), 'spec', ...path]))
-      count += setEntries(resource, place, labels, false);
+      count += setEntries(resource, place, labels, asKustomize);
   }
   for (const spec of more) {
     if (!selects(spec, resource)) continue;

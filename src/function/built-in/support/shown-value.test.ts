@@ -21,3 +21,8 @@ test('everything in a Secret is hidden', () => {
   const secret = Resource.from({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' } });
   expect(shownValue('x', ['data.a'], secret)).toBe('(hidden)');
 });
+
+test('what stands before @ is hidden behind :// only', () => {
+  expect(shownValue('https://anna:pw@example.org/a', [])).toBe('"https://***@example.org/a"');
+  expect(shownValue('nginx:1.25@sha256:0123', [])).toBe('"nginx:1.25@sha256:0123"');
+});

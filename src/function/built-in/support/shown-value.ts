@@ -22,5 +22,5 @@ export function isSecret(value: string, names: readonly string[], resource?: Res
 
 /** A value for the message of a result, which is kept and shown: in quotes and short, or `(hidden)` in place of a secret. */
 export function shownValue(value: string, names: readonly string[], resource?: Resource): string {
-  return isSecret(value, names, resource) ? '(hidden)' : showValue(value);
+  return isSecret(value, names, resource) ? '(hidden)' : showValue(value, { urlsOnly: true });
 }

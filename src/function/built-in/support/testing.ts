@@ -1,5 +1,6 @@
 import type { KrmFunction, ResourceList } from '../../function.ts';
 import type { FunctionResult } from '../../function-result.ts';
+import { parseVersion } from '../../function-version.ts';
 import { Resource } from '../../resource-list/resource.ts';
 
 export interface TestRun {
@@ -8,13 +9,18 @@ export interface TestRun {
   readonly results: readonly FunctionResult[];
   /** `severity: message` of every result. */
   readonly messages: readonly string[];
+  /** What it prints for people. */
+  readonly stderr: string | undefined;
+  /** True if errors among the results do not end the pipeline. */
+  readonly errorsPass: boolean;
 }
 
-/** Runs a function on YAML texts by file. `config` is YAML, or the data of a ConfigMap. */
+/** Runs a function on YAML texts by file. `config` is YAML, or the data of a ConfigMap; `tag` pins a version, the newest if absent. */
 export async function runFunction(
   { run }: KrmFunction,
   files: string | Readonly<Record<string, string>>,
   config?: string | Readonly<Record<string, unknown>>,
+  tag = 'latest',
 ): Promise<TestRun> {
   const all = typeof files === 'string' ? { 'resources.yaml': files } : files;
   const list: ResourceList = {
@@ -24,7 +30,9 @@ export async function runFunction(
     config: configFrom(config),
     results: [],
   };
-  await run(list, { signal: new AbortController().signal });
+  const version = parseVersion(tag);
+  const { signal } = new AbortController();
+  await run(list, { signal, ...(version === undefined ? {} : { version }) });
   const texts: Record<string, string[]> = {};
   for (const item of list.items) {
     texts[item.file] ??= [];
@@ -34,6 +42,8 @@ export async function runFunction(
     files: Object.fromEntries(Object.entries(texts).map(([file, documents]) => [file, documents.join('---\n')])),
     results: list.results,
     messages: list.results.map(({ severity, message }) => `${severity}: ${message}`),
+    stderr: list.stderr,
+    errorsPass: list.errorsPass === true,
   };
 }
 

@@ -13,7 +13,7 @@ import { giveVerdict, withdrawVerdict } from '../../verdict.ts';
 import { decide } from '../decide.ts';
 import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../types.ts';
 import { atTip } from './at-tip.ts';
-import { inputsOf, PACKAGE, PATH, type PackageData, proposerOf, REPOSITORY, treeOf, without } from './package-data.ts';
+import { inputsOf, PACKAGE, type PackageData, proposerOf, REPOSITORY, treeOf, without } from './package-data.ts';
 import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
 import { Records, scope, signedBy } from './records.ts';
 import { Refs } from './refs.ts';

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
+import { runs } from '../../../../test/support/runs.ts';
 import { ManualClock } from '../../../foundation/manual-clock.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../trust-ledger.conformance.ts';
 import type { Mark } from '../trust-ledger.ts';
@@ -225,6 +226,6 @@ test('marks of two processes never go down, whatever they do, and end at the hig
       expect(new Set(orders).size).toBe(orders.length);
       end.close();
     }),
-    { numRuns: 20 },
+    { numRuns: runs(20) },
   );
 });
