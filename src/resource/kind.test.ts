@@ -118,8 +118,9 @@ describe('the kinds', () => {
     ['http://[::1]:80/x', true],
     ['file:///srv/x', true],
     ['/srv/x', true],
-    ['http://example.org/x', false],
-    ['http://127.0.0.1.example.org/x', false],
+    // Whether a host may be reached without encryption is the operator's to say.
+    ['http://example.org/x', true],
+    ['http://127.0.0.1.example.org/x', true],
     ['http://localhost@example.org/x', false],
     ['https://user@example.org/x', false],
     ['https://example.org/x?token=secret', false],
@@ -185,7 +186,8 @@ describe('the kinds', () => {
       pushMayGive: true,
       pushDenied: [],
       autoPropose: false,
-      approval: { forbidSelfApproval: false },
+      approval: { forbidSelfApproval: false, breakGlass: [] },
+      validFor: [],
       commitBudgetPerHour: 50,
       gateDeadlines: [],
     });

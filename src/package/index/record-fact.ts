@@ -8,6 +8,8 @@ export class RecordFact {
   readonly signed: SignedStatement<RecordStatement> | undefined;
   /** A memo of what the signature says, which never changes; undefined until it was checked. */
   signer: Signer;
+  /** True for a record that this process signed, also before its write is carried out: it is what will be the last one. */
+  isOwn = false;
   #digest: string | undefined;
 
   constructor({ record, signed }: ReadRecord, signer?: Signer) {

@@ -27,7 +27,9 @@ export async function checkSignatures(
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;
-      fact.signer = ownSigners.get(item.oid) ?? (await trust.signerOf(signed));
+      const own = ownSigners.get(item.oid);
+      if (own !== undefined && 'fact' in item) item.fact.isOwn = true;
+      fact.signer = own ?? (await trust.signerOf(signed));
     }
   };
   await Promise.all(Array.from({ length: CHECKS_UNDER_WAY }, worker));

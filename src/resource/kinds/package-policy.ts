@@ -42,7 +42,7 @@ export const packagePolicyKind = defineKind({
       validFor: z
         .array(
           z.object({
-            conditionType: conditionPattern,
+            conditionType: conditionPattern.describe('Condition type, or the start of some followed by "*".'),
             duration: durationSchema.describe('Time from when the condition was set or affirmed, such as 24h.'),
           }),
         )
