@@ -5,7 +5,7 @@ import { Driver, type Step } from './testing/driver.ts';
 import { PACKAGE } from './testing/package-data.ts';
 import { ACTIONS, type Decision } from './types.ts';
 
-/** A hundred thousand where all property tests run in full, and as many as somebody wants to wait for. */
+/** `SLUICE_MODEL_SEQUENCES` names another number, for those who want to wait. */
 const SEQUENCES = Number(process.env.SLUICE_MODEL_SEQUENCES ?? runs(100_000));
 /** Every kind of attack that came about this often at least, for each 100,000 sequences. */
 const MIN_TIMES = 100;

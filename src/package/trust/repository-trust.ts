@@ -53,7 +53,7 @@ export interface RepositoryTrustOptions {
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
   /**
-   * The sequence of the first statement on a revision of which the ledger knows nothing, by default 1. Milliseconds since the epoch keep
+   * The lowest sequence of the next statement on a revision of which the ledger does not know the last one, by default 1. Milliseconds since the epoch keep
    * the statements of a lost ledger below those that are made afterwards.
    */
   readonly firstSequence?: () => number;
@@ -141,7 +141,8 @@ export class RepositoryTrust {
     current: StatementFact | undefined,
   ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
-    const first = mark === undefined ? (this.#options.firstSequence?.() ?? 1) : 1;
+    // Of a chain whose end is not known, older statements with higher sequences may turn up.
+    const first = mark?.proven === true ? 1 : (this.#options.firstSequence?.() ?? 1);
     const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0, first - 1);
     const previous =
       current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
