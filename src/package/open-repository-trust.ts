@@ -83,11 +83,12 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
 }
 
 function trustOf(
-  { server, trustedKeys, problems }: OpenTrustOptions,
+  { server, trustedKeys, problems, clock }: OpenTrustOptions,
   repository: string,
   makeId?: () => Promise<string>,
 ): RepositoryTrust {
-  return new RepositoryTrust({ ...server, repository, trustedKeys, problems, writeId: makeId });
+  const firstSequence = () => clock.now();
+  return new RepositoryTrust({ ...server, repository, trustedKeys, problems, writeId: makeId, firstSequence });
 }
 
 function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): void {

@@ -33,8 +33,8 @@ export async function currentRecord(
   let next = start;
   let known = before;
   let pusher = PUSH_ACTOR;
-  // Who changed a draft before its record was lost is not known any more.
-  if (revision.recordDistrust !== undefined)
+  // Who changed a draft before its record was lost is not known any more, and anyone can write that Sluice made a commit.
+  if (revision.recordDistrust !== undefined || !isWhole)
     next = contributed(next, contextOf(PUSH_ACTOR), revision.tip.time, revision.commit);
   // A signature says who made a commit. Who takes a branch back to a commit that somebody signed long ago is not known.
   const { people } = bench.policyFor(revision);
@@ -59,6 +59,9 @@ export async function currentRecord(
     const at = timestamp(revision.tip.time);
     next = withStep(next, { action: 'push', by: pusher, face: 'git', at, commit: revision.commit });
   }
+  // The gates that the proposal required went with the record.
+  if (revision.recordDistrust !== undefined && revision.lifecycle === 'Proposed')
+    next = { ...next, proposal: { gates: [], lost: true } };
   return { ...next, commit: revision.commit };
 }
 
@@ -118,7 +121,10 @@ interface Pushes {
  */
 async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes> {
   const { record } = revision;
-  const siblings = bench.index.ofPackage(revision.key.package).filter(({ revision: number }) => number > 0);
+  const siblings = bench.index.ofPackage(revision.key.package).filter(
+    // What others published is content of whoever pushed it.
+    ({ revision: number, outOfBand }) => number > 0 && outOfBand === undefined,
+  );
   const pushed: Point[] = [];
   let oid: Oid | undefined = revision.commit;
   while (oid !== undefined && pushed.length < MAX_WALK) {

@@ -3,7 +3,6 @@ import { inSlices } from '../../git/in-slices.ts';
 import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import { scopeOf } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import {
   type Candidate,
@@ -221,17 +220,16 @@ export class RevisionIndex {
     else this.#leftBehind = before;
   }
 
-  /** Statements that are new and count raise the marks. At a first look all do, since nobody knows whether they are the last ones. */
-  #raiseMarks({ records }: News): void {
+  /** Records that are new and count raise the marks of the revisions at whose place they are. */
+  #raiseMarks({ refs }: News): void {
     const marks: NewMark[] = [];
-    for (const oid of records.keys()) {
-      const statement = this.#cache.records.get(oid)?.statement;
-      if (statement === undefined || statement.head.repository !== this.#trust.repository) continue;
-      const scope = scopeOf(statement.head);
-      const { sequence } = statement.head;
-      if (sequence <= (this.#trust.mark(scope)?.sequence ?? 0)) continue;
-      if (!this.#isFirstLook && this.#trust.distrustOfRecord(statement, scope) !== undefined) continue;
-      marks.push({ scope, sequence, digest: statement.digest, proven: !this.#isFirstLook });
+    for (const { name, after } of refs) {
+      const meaning = after === undefined ? undefined : parseRef(this.#layout, name);
+      if (after === undefined || meaning?.kind !== 'record') continue;
+      const statement = this.#cache.records.get(after)?.statement;
+      const scope = { package: meaning.path, workspace: meaning.workspace };
+      const mark = statement && this.#trust.markOfFound(statement, scope, this.#isFirstLook);
+      if (mark !== undefined) marks.push(mark);
     }
     this.#trust.raise(marks, false);
   }

@@ -53,8 +53,8 @@ export interface RepositoryTrustOptions {
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
   /**
-   * The lowest sequence of the next statement on a revision of which the ledger does not know the last one, by default 1. Milliseconds since the epoch keep
-   * the statements of a lost ledger below those that are made afterwards.
+   * The lowest sequence of the next statement on a revision of which the ledger does not know the last one, by default 1. Milliseconds
+   * since the epoch keep the statements of a lost ledger below those that are made afterwards.
    */
   readonly firstSequence?: () => number;
   /** The keys that this repository trusts, by fingerprint; revoked ones included. Called when `ledger.keysVersion` changed. */
