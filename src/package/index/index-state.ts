@@ -262,7 +262,7 @@ export class IndexState {
     const recordDistrust = trust.distrustOfRecord(statement, scope);
     if (recordDistrust !== undefined || fact === undefined || statement === undefined)
       return { ...NO_RECORD, recordDistrust };
-    const record = fact.isOwn || trust.isProven(scope, statement) ? fact.record : unproven(fact.record);
+    const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
     return { record, statement, recordDistrust };
   }
 

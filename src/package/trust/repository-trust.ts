@@ -231,11 +231,13 @@ export class RepositoryTrust {
   /**
    * True for a record that is known to be the last one: this ledger knows the chain of statements that it ends. False for what was there
    * when the repository was first seen or after the ledger was lost, and for all that is found on top of that: an older record can be
-   * put there later too.
+   * put there later too. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
    */
-  isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact): boolean {
+  isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact, isOwn = false): boolean {
     const mark = this.mark(scope);
-    return mark?.proven === true && mark.sequence <= fact.head.sequence;
+    const { sequence } = fact.head;
+    if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
+    return mark?.proven === true && mark.sequence <= sequence;
   }
 
   /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */
