@@ -10,7 +10,7 @@ import { PackageRepository, type PackageRepositoryOptions } from '../../src/pack
 import { DEFAULT_POLICY } from '../../src/package/policy.ts';
 import { RevisionStore } from '../../src/package/revision-store.ts';
 import type { RequestContext } from '../../src/resource/request-context.ts';
-import { MAIN_LAYOUT, trustOf } from './trust.ts';
+import { MAIN_LAYOUT, serverTrust, trustOf } from './trust.ts';
 
 const run = promisify(execFile);
 
@@ -50,7 +50,7 @@ export async function scratchRepository(): Promise<Scratch> {
       const git = options.git ?? (await openRepository(path));
       const layout = options.layout ?? MAIN_LAYOUT;
       const repository = await PackageRepository.open({
-        ...(await trustOf(git, path, layout)),
+        ...(await trustOf(git, path, layout, serverTrust, undefined, clock)),
         name: 'packages',
         namespace: 'default',
         deployment: false,

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { systemClock } from '../../src/foundation/clock.ts';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import type { RepositoryLayout } from '../../src/package/layout.ts';
@@ -50,9 +50,10 @@ export function trustOf(
   layout: RepositoryLayout = MAIN_LAYOUT,
   server: ServerTrust = serverTrust,
   remote?: GitRemote,
+  clock: Clock = systemClock,
 ): Promise<OpenedTrust> {
   return openRepositoryTrust({
-    ...{ git, remote, layout, address, server, clock: systemClock },
+    ...{ git, remote, layout, address, server, clock },
     identity: { name: 'sluice', email: 'sluice@localhost' },
     trustedKeys: () => new Map(server.ledger.keys().map((key) => [key.fingerprint, key])),
     refetch: async () => {

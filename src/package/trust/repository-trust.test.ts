@@ -1,0 +1,183 @@
+import { describe, expect, test } from 'vitest';
+import { MemoryTrustLedger } from './memory-trust-ledger.ts';
+import type { RepositoryTrust, Signer, StatementFact } from './repository-trust.ts';
+import { payloadOf, STATEMENT_VERSION, type StatementHead, statementDigest } from './statement.ts';
+import { fakeKey, fakeSigned, fakeSigner, fakeTrust } from './testing/fake-signatures.ts';
+import { DELETED, type NewMark } from './trust-ledger.ts';
+
+const SCOPE = { package: 'net/upf', workspace: 'v1' };
+const T = '2026-01-01T00:00:00Z';
+
+function factOf(sequence: number, signer: Signer = 'own', overrides: object = {}): StatementFact {
+  const head = {
+    ...{ statement: STATEMENT_VERSION, kind: 'record', repository: 'id', ...SCOPE, sequence, previous: null },
+    ...overrides,
+  } as StatementHead;
+  return { head, digest: statementDigest(payloadOf(head)), signer };
+}
+
+function markOf({ head, digest }: StatementFact, proven = true): NewMark {
+  return { scope: { ...SCOPE, repository: 'id' }, sequence: head.sequence, digest, proven };
+}
+
+function setUp(firstSequence?: () => number) {
+  const ledger = new MemoryTrustLedger();
+  ledger.addKey(fakeKey('own'));
+  ledger.addKey(fakeKey('old'));
+  ledger.putRepository({ id: 'id', address: 'r', mainHead: 'm1' });
+  const trust = fakeTrust(ledger, 'id', firstSequence === undefined ? {} : { firstSequence });
+  return { ledger, trust, raise: (...marks: NewMark[]) => ledger.raise(marks) };
+}
+
+const reasonOf = (trust: RepositoryTrust, fact?: StatementFact) => trust.distrustOfRecord(fact, SCOPE)?.reason;
+
+describe('why a record does not count', () => {
+  test.each<[string, StatementFact | undefined, string | undefined]>([
+    ['one of a trusted key', factOf(3), undefined],
+    ['no statement', undefined, 'Unsigned'],
+    ['not checked yet', { ...factOf(3), signer: undefined }, 'Unverified'],
+    ['a bad signature', factOf(3, null), 'BadSignature'],
+    ['a key that is not trusted', factOf(3, 'foreign'), 'UntrustedKey'],
+    ['another repository', factOf(3, 'own', { repository: 'copy' }), 'OtherRepository'],
+    ['another package', factOf(3, 'own', { package: 'net/smf' }), 'OtherRevision'],
+    ['another workspace', factOf(3, 'own', { workspace: 'v2' }), 'OtherRevision'],
+    ['a foreign statement about another revision', factOf(3, 'foreign', { workspace: 'v2' }), 'OtherRevision'],
+  ])('%s', (_, fact, reason) => {
+    const { trust } = setUp();
+    expect(reasonOf(trust, fact)).toBe(reason);
+    if (reason !== undefined) expect(trust.distrustOfRecord(fact, SCOPE)?.message).toMatch(/^.{20,150}$/);
+  });
+
+  test('an older one than the last, or another one in its place, was rolled back', () => {
+    const { trust, raise } = setUp();
+    raise(markOf(factOf(5)));
+    expect(reasonOf(trust, factOf(5))).toBeUndefined();
+    expect(reasonOf(trust, factOf(6))).toBeUndefined();
+    expect(reasonOf(trust, factOf(4))).toBe('RolledBack');
+    expect(reasonOf(trust, factOf(5, 'own', { previous: 'other' }))).toBe('RolledBack');
+  });
+
+  test('nothing counts up to the deletion of a draft', () => {
+    const { trust, raise } = setUp();
+    raise({ ...markOf(factOf(6)), digest: DELETED });
+    expect([5, 6, 7].map((sequence) => reasonOf(trust, factOf(sequence)))).toEqual([
+      'RolledBack',
+      'RolledBack',
+      undefined,
+    ]);
+  });
+
+  test('after a key was revoked, what it signed counts if it was known before, whatever its date', () => {
+    const { trust, ledger, raise } = setUp();
+    const before = factOf(5, 'old');
+    raise(markOf(before));
+    ledger.revokeKey('old', T);
+    expect(reasonOf(trust, before)).toBeUndefined();
+    expect(reasonOf(trust, factOf(6, 'old'))).toBe('RevokedKey');
+    expect(reasonOf(trust, factOf(6))).toBeUndefined();
+    // Known only afterwards.
+    raise(markOf(factOf(7, 'old')));
+    expect(reasonOf(trust, factOf(7, 'old'))).toBe('RevokedKey');
+    const unknown = fakeTrust(ledger, 'id').distrustOfRecord(factOf(1, 'old', { workspace: 'v9' }), {
+      ...SCOPE,
+      workspace: 'v9',
+    });
+    expect(unknown).toMatchObject({ reason: 'RevokedKey', message: expect.stringContaining(T) });
+  });
+
+  test('a key that is added or revoked is noticed at once', () => {
+    const { trust, ledger } = setUp();
+    const { version } = trust;
+    expect(reasonOf(trust, factOf(1, 'new'))).toBe('UntrustedKey');
+    ledger.addKey(fakeKey('new'));
+    expect(trust.version).not.toBe(version);
+    expect(reasonOf(trust, factOf(1, 'new'))).toBeUndefined();
+  });
+});
+
+describe('which statement is known to be the last', () => {
+  const isProven = (trust: RepositoryTrust, fact: StatementFact, isOwn?: boolean) => trust.isProven(SCOPE, fact, isOwn);
+
+  test('one on a chain that this ledger knows', () => {
+    const { trust, raise } = setUp();
+    expect(isProven(trust, factOf(1))).toBe(false);
+    expect(isProven(trust, factOf(1), true)).toBe(true);
+    raise(markOf(factOf(5)));
+    expect([4, 5, 6].map((sequence) => isProven(trust, factOf(sequence)))).toEqual([false, true, true]);
+  });
+
+  test('none on top of what was there at a first look, but what this process signs', () => {
+    const { trust, raise } = setUp();
+    raise(markOf(factOf(3), false));
+    expect([3, 5].map((sequence) => isProven(trust, factOf(sequence)))).toEqual([false, false]);
+    expect([3, 4].map((sequence) => isProven(trust, factOf(sequence), true))).toEqual([false, true]);
+    raise(markOf(factOf(4)));
+    expect(isProven(trust, factOf(4))).toBe(true);
+  });
+
+  test.each<[string, StatementFact, readonly NewMark[], boolean, boolean | undefined]>([
+    ['at a first look', factOf(3), [], true, false],
+    ['later, of an unknown chain', factOf(3), [], false, false],
+    ['on top of what is known', factOf(6), [markOf(factOf(5))], false, true],
+    ['on top of what may be old', factOf(6), [markOf(factOf(5), false)], false, false],
+    ['what is known', factOf(5), [markOf(factOf(5))], false, undefined],
+    ['what is older', factOf(4), [markOf(factOf(5))], false, undefined],
+    ['a foreign one', factOf(6, 'foreign'), [markOf(factOf(5))], false, undefined],
+    ['a foreign one at a first look', factOf(6, 'foreign'), [], true, undefined],
+    ['one that was not checked yet', { ...factOf(6), signer: undefined }, [], true, undefined],
+    ['one about another revision', factOf(6, 'own', { workspace: 'v2' }), [], true, undefined],
+    ['one about another repository', factOf(6, 'own', { repository: 'x' }), [], true, undefined],
+  ])('the mark of a record that is found: %s', (_, fact, marks, isFirstLook, proven) => {
+    const { trust, raise } = setUp();
+    raise(...marks);
+    expect(trust.markOfFound(fact, SCOPE, isFirstLook)).toEqual(
+      proven === undefined ? undefined : markOf(fact, proven),
+    );
+  });
+});
+
+describe('the next statement', () => {
+  test('follows the one that counts, or the last one that was known', () => {
+    const { trust, raise } = setUp();
+    expect(trust.next(SCOPE, undefined)).toEqual({ sequence: 1, previous: null });
+    const [third, fourth] = [factOf(3), factOf(4)];
+    expect(trust.next(SCOPE, third)).toEqual({ sequence: 4, previous: third.digest });
+    raise(markOf(fourth));
+    expect(trust.next(SCOPE, fourth)).toEqual({ sequence: 5, previous: fourth.digest });
+    expect(trust.next(SCOPE, third)).toEqual({ sequence: 5, previous: fourth.digest });
+    expect(trust.next(SCOPE, undefined)).toEqual({ sequence: 5, previous: fourth.digest });
+  });
+
+  test('stands above everything of a chain whose end is not known', () => {
+    const { trust, raise } = setUp(() => 1000);
+    expect(trust.next(SCOPE, undefined)).toEqual({ sequence: 1000, previous: null });
+    raise(markOf(factOf(3), false));
+    expect(trust.next(SCOPE, factOf(3))).toEqual({ sequence: 1000, previous: factOf(3).digest });
+    raise(markOf(factOf(1000)));
+    expect(trust.next(SCOPE, factOf(1000))).toMatchObject({ sequence: 1001 });
+  });
+});
+
+test('what is signed is what a reader parses', async () => {
+  const { trust } = setUp();
+  const statement = { ...factOf(1).head, later: undefined, at: new Date(0) } as StatementHead;
+  const { signed, fact } = await trust.sign(statement);
+  expect(signed.statement).toEqual({ ...factOf(1).head, at: '1970-01-01T00:00:00.000Z' });
+  expect(fact).toEqual({ head: signed.statement, digest: statementDigest(payloadOf(signed.statement)), signer: 'own' });
+  expect(fakeSigner(payloadOf(signed.statement), signed.signature)).toBe('own');
+  expect(await trust.signerOf(signed)).toBe('own');
+  expect(await trust.signerOf({ ...signed, statement: { ...signed.statement, sequence: 2 } })).toBeNull();
+  expect(await trust.signerOf(fakeSigned(statement, 'foreign'))).toBe('foreign');
+});
+
+test('a revocation keeps the heads of main branches up to which publications count', () => {
+  const { trust, ledger } = setUp();
+  expect(trust.revocationOf('old')).toBeUndefined();
+  expect(trust.revokedHeads()).toEqual([]);
+  ledger.revokeKey('old', T);
+  expect(trust.revocationOf('old')).toMatchObject({ head: 'm1', key: { fingerprint: 'old' } });
+  expect(fakeTrust(ledger, 'other').revocationOf('old')).toMatchObject({ head: undefined });
+  expect(trust.revokedHeads()).toEqual(['m1']);
+  expect(trust.distrustOfSigner('old')).toBeUndefined();
+  for (const signer of [null, undefined, 'foreign', 'own']) expect(trust.revocationOf(signer)).toBeUndefined();
+});
