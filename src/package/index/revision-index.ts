@@ -192,6 +192,7 @@ export class RevisionIndex {
       for (let start = 0; start < unchecked.length; start += CHECKED_TOGETHER) {
         const slice = unchecked.slice(start, start + CHECKED_TOGETHER);
         await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
+        this.#raiseMarksOf(slice);
         yield new Set(slice.map((item) => item.package));
       }
     }
@@ -229,6 +230,20 @@ export class RevisionIndex {
       const statement = this.#cache.records.get(after)?.statement;
       const scope = { package: meaning.path, workspace: meaning.workspace };
       const mark = statement && this.#trust.markOfFound(statement, scope, this.#isFirstLook);
+      if (mark !== undefined) marks.push(mark);
+    }
+    this.#trust.raise(marks, false);
+  }
+
+  /** The same for records that were checked later, and still are where they were. */
+  #raiseMarksOf(checked: readonly Unchecked[]): void {
+    const marks: NewMark[] = [];
+    for (const item of checked) {
+      const statement = 'fact' in item ? item.fact.statement : undefined;
+      if (statement === undefined) continue;
+      const { package: path, workspace } = statement.head;
+      if (this.#state.refs.get(recordRef(this.#layout, path, workspace)) !== item.oid) continue;
+      const mark = this.#trust.markOfFound(statement, { package: path, workspace }, false);
       if (mark !== undefined) marks.push(mark);
     }
     this.#trust.raise(marks, false);
