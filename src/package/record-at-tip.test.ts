@@ -5,6 +5,7 @@ import { DEFAULT_POLICY } from './policy.ts';
 import type { RevisionStore } from './revision-store.ts';
 
 const NAME = 'packages.shop.v1';
+const KPTFILE_WITHOUT_GATES = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
 const BRANCH = { branch: 'drafts/shop/v1', from: 'refs/heads/main' };
 
 function kptfile(status?: string, message = ''): string {
@@ -190,6 +191,44 @@ test('what a tag that came by a push says about its verdicts does not come along
   const source = { type: 'copy', source: NAME } as const;
   await at.store.create('packages', { package: 'shop', workspace: 'v2', source }, anna);
   expect(await at.gate('packages.shop.v2')).toEqual(['NotAllowed', 'push']);
+});
+
+describe('who changed a pushed draft is not known', () => {
+  const bob = { actor: { name: 'bob' }, face: 'cli' } as const;
+
+  test.each([
+    ['its commit claims to be one of Sluice', 'x\n\nSluice-Action: edit\nSluice-Actor: anna\n', false],
+    ['somebody tagged the same as published', 'pushed\n', true],
+  ])('also where %s', async (_, message, isTagged) => {
+    await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
+    await at.push({ 'shop/Kptfile': KPTFILE_WITHOUT_GATES }, { ...BRANCH, message });
+    if (isTagged) await at.scratch.git('tag', 'shop/v9', 'drafts/shop/v1');
+    await at.repository.refresh();
+    await at.store.transition(NAME, { action: 'propose' }, anna);
+    expect(await at.store.transition(NAME, { action: 'approve' }, bob)).toMatchObject({ lifecycle: 'Proposed' });
+    const judgement = await at.store.judge(NAME);
+    expect(judgement.record.contributors?.map(({ name }) => name)).toEqual(['push']);
+  });
+});
+
+test('a proposal whose record was removed cannot be approved, whatever the Kptfile says since, until it is proposed again', async () => {
+  await using at = await setUp();
+  await draft(at.store);
+  await at.store.transition(NAME, { action: 'propose' }, anna);
+  await at.push({ 'shop/Kptfile': KPTFILE_WITHOUT_GATES }, { branch: 'proposed/shop/v1', from: '' });
+  await at.repository.refresh();
+  // The gate of the proposal stays, although the Kptfile does not name it any more.
+  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow('gate tested is closed');
+  await loseRecord(at.scratch, at.store);
+  await at.repository.refresh();
+  const lost = 'the record of the proposal of packages.shop.v1 was removed or replaced';
+  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
+  // What is written since does not hide it.
+  await at.store.change(NAME, { metadata: { labels: { a: 'b' } } }, anna);
+  await expect(at.store.transition(NAME, { action: 'approve' }, anna)).rejects.toThrow(lost);
+  await at.store.transition(NAME, { action: 'reject' }, anna);
+  await at.store.transition(NAME, { action: 'propose' }, anna);
+  expect(await at.store.transition(NAME, { action: 'approve' }, anna)).toMatchObject({ lifecycle: 'Published' });
 });
 
 function recordOf(store: RevisionStore): string {
