@@ -3,9 +3,10 @@ import type { PackagePolicy } from '../resource/kinds/package-policy.ts';
 import type { Repository } from '../resource/kinds/repository.ts';
 import { labelSelector, matchesLabels } from '../resource/label-selector.ts';
 import type { DeepReadonly } from '../resource/object.ts';
+import { sameValue } from '../resource/same-value.ts';
 import type { PackageRevision } from './package-revision.ts';
 import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from './people.ts';
-import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from './policy.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';
@@ -50,6 +51,9 @@ export function effectivePolicy(
         policy.spec.validatorConditions.map((rule) => [rule.function, rule.conditionType] as const),
       ),
     ),
+    pinnedValidators: selecting.flatMap((policy) =>
+      policy.spec.validatorConditions.flatMap(({ image, ...rule }) => (image === undefined ? [] : { ...rule, image })),
+    ),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     people,
@@ -78,6 +82,12 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     givers: [...own.givers, ...named(other.givers)],
     pushDenied: [...own.pushDenied, ...other.pushDenied],
     validatorConditions: new Map([...other.validatorConditions, ...own.validatorConditions]),
+    // Who gives a type is restricted by both, so both have to vouch for a validator.
+    pinnedValidators: own.pinnedValidators.filter(
+      (pin) =>
+        other.pinnedValidators.some((same) => sameValue(pin, same)) ||
+        !other.givers.some(({ conditionType }) => matchesPattern(conditionType, pin.conditionType)),
+    ),
     validFor: [...own.validFor, ...other.validFor],
     autoPropose: own.autoPropose,
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,

@@ -15,6 +15,8 @@ export interface EffectivePolicy {
   readonly pushDenied: readonly string[];
   /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
   readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
+  readonly pinnedValidators: readonly PinnedValidator[];
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
@@ -26,6 +28,17 @@ export interface EffectivePolicy {
   readonly commitBudgetPerHour: number;
   /** Condition type to the milliseconds after which a closed gate is overdue. */
   readonly gateDeadlines: Readonly<Record<string, number>>;
+}
+
+export interface PinnedValidator {
+  /** Name, or short image name, of the pipeline entry. */
+  readonly function: string;
+  readonly conditionType: string;
+  /** With a tag or a digest. */
+  readonly image: string;
+  /** The `configMap` that the entry must have, or its configuration as an object. Without either it must have none. */
+  readonly configMap?: Readonly<Record<string, string>> | undefined;
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
 export interface RequiredGate {
@@ -51,6 +64,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   validFor: [],
   pushDenied: [],
   validatorConditions: new Map(),
+  pinnedValidators: [],
   autoPropose: false,
   forbidSelfApproval: false,
   breakGlass: [],

@@ -17,6 +17,32 @@ export interface GivenCondition extends Condition {
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
   readonly external?: readonly ExternalFact[];
+  /** A policy pins the functions of the package that say it. */
+  readonly pinned?: boolean;
+}
+
+export type Issuer = NonNullable<Verdict['issuers']>[number];
+
+export interface VerdictOptions {
+  /** Sets the time of the verdict anew although nothing else differs. */
+  readonly renew?: boolean;
+  /** On behalf of whom the actor says it, where that is not the actor. */
+  readonly issuers?: readonly Issuer[];
+  readonly pinned?: boolean;
+}
+
+/** Gives the conditions that come out of rendering. */
+export const RENDER_ACTOR = 'controller:render';
+/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and nobody's opinion. */
+export const RENDERED_TYPE = 'Rendered';
+
+/** The condition as a Kptfile holds it. */
+export function plainCondition({ type, status, reason, message }: GivenCondition): Condition {
+  return {
+    ...{ type, status },
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
 }
 
 /** The actor under which conditions are kept that arrive by a plain push. */
@@ -33,10 +59,10 @@ export function giveVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
-  renew = false,
+  options: VerdictOptions = {},
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
-  const verdict = givenVerdict(before, given, inputs, context, at, renew);
+  const verdict = givenVerdict(before, given, inputs, context, at, options);
   if (verdict === before) return record;
   return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
@@ -48,7 +74,7 @@ function givenVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
-  renew = false,
+  { renew = false, issuers, pinned }: VerdictOptions = {},
 ): Verdict {
   // A verdict for nothing could never become stale.
   const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
@@ -57,7 +83,8 @@ function givenVerdict(
     before !== undefined &&
     sameCondition(before, given) &&
     sameInputs(before.inputs, bound) &&
-    canonicalJson(before.external ?? []) === canonicalJson(given.external ?? []);
+    canonicalJson([before.external ?? [], before.issuers ?? [], before.pinned ?? false]) ===
+      canonicalJson([given.external ?? [], issuers ?? [], pinned ?? false]);
   if (affirmed && !renew && sameGiver(before, context)) return before;
   return {
     type: given.type,
@@ -67,6 +94,8 @@ function givenVerdict(
     inputs: bound,
     ...(given.external === undefined || given.external.length === 0 ? {} : { external: [...given.external] }),
     by: context.actor.name,
+    ...(issuers === undefined ? {} : { issuers: [...issuers] }),
+    ...(pinned === true ? { pinned } : {}),
     ...(context.actor.groups === undefined ? {} : { groups: [...context.actor.groups] }),
     face: context.face,
     at,

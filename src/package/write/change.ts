@@ -14,10 +14,10 @@ import { derivePackage, type PackageContent } from '../content.ts';
 import { needsRenewal } from '../gates.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import { type RevisionRecord, withContributor } from '../record.ts';
+import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
-import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../verdict.ts';
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
 import { changedConditions, checkGiver } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
@@ -69,8 +69,12 @@ export async function planChange(
   const content = await bench.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const before = await currentRecord(bench, revision, content);
+  const known = before.contributors ?? [];
   const rendering =
-    revision.lifecycle === 'Draft' ? await renderingOf(bench, content, change, edits, policy, context) : undefined;
+    revision.lifecycle === 'Draft'
+      ? await renderingOf(bench, content, change, edits, policy, context, known)
+      : undefined;
   if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   // Who writes a condition into the text gives it as well.
@@ -84,8 +88,11 @@ export async function planChange(
     written.filter((type) => !byRendering.has(type)),
     context,
   );
-  const before = await currentRecord(bench, revision, content);
   let record = before;
+  if (next.content !== content.content && draft) {
+    const contributors = withContributor(known, context, at, revision.commit);
+    if (contributors.length > known.length) record = { ...record, contributors };
+  }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
   if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at });
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
@@ -93,10 +100,6 @@ export async function planChange(
   }
   if (change.metadata !== undefined) record = { ...record, ...change.metadata };
 
-  if (next.content !== content.content && draft) {
-    const contributors = withContributor(record.contributors ?? [], context, at, revision.commit);
-    if (contributors.length > (record.contributors?.length ?? 0)) record = { ...record, contributors };
-  }
   const contentChanged = next.tree !== content.tree;
   if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
   const updates: RefUpdate[] = [];
@@ -186,9 +189,7 @@ function fileEdits(
   const kptfileEdits: KptfileEdit[] = [
     ...(change.kptfile ?? []),
     ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
-    ...(change.conditions ?? []).map(
-      ({ inputs: _inputs, external: _external, ...condition }) => ({ op: 'setCondition', condition }) as const,
-    ),
+    ...(change.conditions ?? []).map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const),
   ];
   if (edits.has('Kptfile') && edits.get('Kptfile') === null) {
     throw new SluiceError(
@@ -215,6 +216,7 @@ async function renderingOf(
   edits: ReadonlyMap<string, Uint8Array | null>,
   policy: EffectivePolicy,
   context: RequestContext,
+  known: readonly Contributor[],
 ): Promise<Rendering | undefined> {
   let { rendering } = change;
   if (rendering === undefined) {
@@ -230,7 +232,8 @@ async function renderingOf(
     if (rendering === undefined) return undefined;
     if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
-  const permitted = permittedRendering(rendering, policy);
+  // Who changes the package now may change its functions.
+  const permitted = permittedRendering(rendering, policy, withContributor(known, context, '', ''));
   for (const sentence of permitted.refused) context.warn?.(sentence);
   return permitted.rendering;
 }
@@ -282,7 +285,8 @@ function updateVerdicts(
   if (after === undefined) return record;
   let next = record;
   for (const given of change.conditions ?? []) {
-    next = giveVerdict(next, given, inputs, context, at, needsRenewal(policy, next, given.type, context.face, at));
+    const renew = needsRenewal(policy, next, given.type, context.face, at);
+    next = giveVerdict(next, given, inputs, context, at, { renew });
   }
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
   const written = { conditions: conditionsOf(after), known: before === undefined ? undefined : conditionsOf(before) };

@@ -58,6 +58,23 @@ export const packagePolicyKind = defineKind({
               .min(1)
               .describe('Name of the pipeline entry, or of its image without registry and tag.'),
             conditionType: z.string().min(1).describe('The condition that its findings become.'),
+            image: z
+              .string()
+              .regex(/[:@][^/]+$/, 'must have a tag or a digest')
+              .optional()
+              .describe(
+                'Pins the function: its findings count as those of controller:render, whoever may change the package, if the pipeline has exactly this image with this configuration. Without it they count as given by the contributors of the package.',
+              ),
+            configMap: z
+              .record(z.string(), z.string())
+              .optional()
+              .describe('With image: the configMap that the pipeline entry must have.'),
+            config: z
+              .record(z.string(), z.unknown())
+              .optional()
+              .describe(
+                'With image: the configuration object that the pipeline entry must have (configPath, configRef).',
+              ),
           }),
         )
         .default([])
