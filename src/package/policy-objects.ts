@@ -54,6 +54,7 @@ export function effectivePolicy(
     pinnedValidators: selecting.flatMap((policy) =>
       policy.spec.validatorConditions.flatMap(({ image, ...rule }) => (image === undefined ? [] : { ...rule, image })),
     ),
+    kptfileApprovals: selecting.some((policy) => policy.spec.kptfileApprovals),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     people,
@@ -89,6 +90,8 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
         !other.givers.some(({ conditionType }) => matchesPattern(conditionType, pin.conditionType)),
     ),
     validFor: [...own.validFor, ...other.validFor],
+    // As with broken glass.
+    kptfileApprovals: own.kptfileApprovals && other.kptfileApprovals,
     autoPropose: own.autoPropose,
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
     // Gates of both are passed, so both have to allow it.

@@ -17,6 +17,8 @@ export interface EffectivePolicy {
   readonly validatorConditions: ReadonlyMap<string, string>;
   /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
   readonly pinnedValidators: readonly PinnedValidator[];
+  /** Whether annotations of the Kptfile ask for automatic steps; whoever may push can write them. */
+  readonly kptfileApprovals: boolean;
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
@@ -65,6 +67,7 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   pushDenied: [],
   validatorConditions: new Map(),
   pinnedValidators: [],
+  kptfileApprovals: false,
   autoPropose: false,
   forbidSelfApproval: false,
   breakGlass: [],

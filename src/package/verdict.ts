@@ -131,6 +131,8 @@ export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
   readonly known?: ReadonlyMap<string, Condition> | undefined;
+  /** The writer has no right to give conditions: what differs is proven by nothing. */
+  readonly unproven?: boolean;
 }
 
 /**
@@ -139,7 +141,7 @@ export interface WrittenConditions {
  */
 export function syncVerdicts(
   record: RevisionRecord,
-  { conditions, known }: WrittenConditions,
+  { conditions, known, unproven = false }: WrittenConditions,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -152,7 +154,8 @@ export function syncVerdicts(
     if (old !== undefined && sameCondition(old, condition)) continue;
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
-    next.set(type, givenVerdict(before, condition, inputs, context, at));
+    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at));
+    else if (!next.delete(type)) continue;
     changed = true;
   }
   return changed ? withVerdicts(record, [...next.values()]) : record;

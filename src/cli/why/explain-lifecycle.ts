@@ -7,7 +7,7 @@ import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { annotationOf, approvalOutlook } from './explain-approval.ts';
+import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-approval.ts';
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
@@ -49,6 +49,11 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
       reason: 'BeingDeleted',
       message: `it is being deleted since ${record.deletionTimestamp} and waits for the finalizers ${finalizers}`,
     });
+  }
+  const ignored = ['Draft', 'Proposed'].includes(revision.lifecycle) ? ignoredAnnotations(facts.judgement) : [];
+  if (ignored.length > 0) {
+    const message = `${ignored.join(' and ')} in the Kptfile has no effect: no policy enables it (spec.kptfileApprovals)`;
+    account.reasons.push({ reason: 'NotEnabled', message });
   }
   if (isPlaceholder(revision)) explainPlaceholder(facts, account, around);
   else if (revision.lifecycle === 'Draft') explainDraft(facts, account, around);

@@ -19,7 +19,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../verdict.ts';
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver } from './giver-rights.ts';
+import { changedConditions, checkGiver, warnOfUnproven } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
 import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
@@ -83,18 +83,18 @@ export async function planChange(
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),
   ]);
-  checkGiver(
-    policy,
-    written.filter((type) => !byRendering.has(type)),
-    context,
-  );
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isGivenBy(change, type));
+  // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
+  const mayGive = byWriter.length === 0 || context.mayWriteStatus?.() !== false;
+  if (mayGive) checkGiver(policy, byWriter, context);
+  else warnOfUnproven(context, byWriter);
   let record = before;
   if (next.content !== content.content && draft) {
     const contributors = withContributor(known, context, at, revision.commit);
     if (contributors.length > known.length) record = { ...record, contributors };
   }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
-  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at });
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayGive });
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
@@ -279,7 +279,7 @@ function updateVerdicts(
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  { policy, context, at }: { readonly policy: EffectivePolicy; readonly context: RequestContext; readonly at: string },
+  { policy, context, at, mayGive }: Giving,
 ): RevisionRecord {
   // A Kptfile that cannot be read says nothing about conditions.
   if (after === undefined) return record;
@@ -289,8 +289,22 @@ function updateVerdicts(
     next = giveVerdict(next, given, inputs, context, at, { renew });
   }
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
-  const written = { conditions: conditionsOf(after), known: before === undefined ? undefined : conditionsOf(before) };
+  const known = before === undefined ? undefined : conditionsOf(before);
+  const written = { conditions: conditionsOf(after), known, unproven: !mayGive };
   return syncVerdicts(next, written, inputs, context, at);
+}
+
+interface Giving {
+  readonly policy: EffectivePolicy;
+  readonly context: RequestContext;
+  readonly at: string;
+  /** False if the caller may write files and give no conditions. */
+  readonly mayGive: boolean;
+}
+
+/** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
+function isGivenBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+  return conditions.some((given) => given.type === type) || withdraw.includes(type);
 }
 
 function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {

@@ -10,6 +10,7 @@ import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { type Contributor, emptyRecord, type RevisionRecord, type Verdict, withContributor } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
+import { warnOfUnproven } from './giver-rights.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { NewRevision, RevisionSource } from './revision-source.ts';
@@ -118,6 +119,10 @@ async function givenIn(
   const result = blob === undefined ? undefined : readKptfile(blob.data);
   const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
   if (result?.ok !== true || conditions.size === 0) return [];
+  if (context.mayWriteStatus?.() === false) {
+    warnOfUnproven(context, [...conditions.keys()]);
+    return [];
+  }
   const content = await readPackage(bench.git, specification, result.kptfile);
   return syncVerdicts(emptyRecord(''), { conditions }, content, context, at).verdicts;
 }

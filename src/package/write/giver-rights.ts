@@ -12,6 +12,14 @@ export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { a
   }
 }
 
+/** Tells the caller that conditions in a Kptfile were kept and count for nothing. */
+export function warnOfUnproven({ actor, warn }: RequestContext, types: readonly string[]): void {
+  const named = types.length <= 5 ? types.join(', ') : `${types.slice(0, 5).join(', ')} and ${types.length - 5} more`;
+  warn?.(
+    `conditions in the Kptfile are kept and open no gate, since ${actor.name} may not update packagerevisions/status: ${named}`,
+  );
+}
+
 /** The types of conditions that differ between two Kptfiles. A Kptfile that is missing or cannot be read has none. */
 export function changedConditions(before: Kptfile | undefined, after: Kptfile | undefined): string[] {
   const old = before === undefined ? new Map<string, unknown>() : conditionsOf(before);

@@ -79,6 +79,12 @@ export const packagePolicyKind = defineKind({
         )
         .default([])
         .describe('Validators whose findings become a condition of their own, which a gate can wait for.'),
+      kptfileApprovals: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether annotations in the Kptfile can ask for automatic proposal and approval, as those of the object can.',
+        ),
       autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
       approval: z
         .object({
