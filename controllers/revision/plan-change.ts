@@ -1,7 +1,7 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/clock.ts';
 import { needsRenewal } from '../../src/package/gates.ts';
-import { type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
+import { bindsContent, type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
 import { verdictOf } from '../../src/package/record.ts';
 import type { Rendering } from '../../src/package/renderer.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
@@ -155,7 +155,9 @@ function needsGiving(
   const face = verdict.face as Face;
   const isRefused = refuseGiver(policy, given.type, giver, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
-  return giveVerdict(record, given, outcome.package.inputs, { actor: giver, face }, timestamp(now)) !== record;
+  const wholeContent = bindsContent(policy, given.type);
+  const context = { actor: giver, face };
+  return giveVerdict(record, given, outcome.package.inputs, context, timestamp(now), { wholeContent }) !== record;
 }
 
 function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readonly string[]) {

@@ -1,8 +1,8 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../foundation/clock.ts';
 import type { Face } from '../resource/request-context.ts';
-import { changedInputs, type PackageInputs } from './inputs.ts';
-import { type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
+import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
@@ -107,6 +107,12 @@ function judge(
     const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
     if (refused !== undefined)
       return { state: 'NotAllowed', explanation: `given by ${verdict.by}${functions}: ${refused}` };
+  }
+  if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
+    return {
+      state: 'Unproven',
+      explanation: `given by ${verdict.by} for an object only, and a policy asks for the whole content; give the condition again`,
+    };
   }
   if (changed.length > 0) {
     return {

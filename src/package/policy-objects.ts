@@ -33,6 +33,7 @@ export function effectivePolicy(
       policy.spec.requiredGates.map((gate) => ({
         conditionType: gate.conditionType,
         approveOnly: gate.approveOnly ?? false,
+        ...(gate.boundTo === undefined ? {} : { boundTo: gate.boundTo }),
         policy: policy.metadata.name,
       })),
     ),

@@ -1,4 +1,5 @@
 import type { Actor, Face } from '../resource/request-context.ts';
+import { parseConditionType } from './condition-type.ts';
 import { NO_PEOPLE, type People } from './people.ts';
 
 /** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
@@ -47,6 +48,8 @@ export interface RequiredGate {
   readonly conditionType: string;
   /** Asked for at approval, not at proposal. */
   readonly approveOnly: boolean;
+  /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
+  readonly boundTo?: 'content' | 'object' | undefined;
   /** Name of the policy. */
   readonly policy: string;
 }
@@ -99,6 +102,17 @@ export function refuseGiver(
     }
   }
   return undefined;
+}
+
+/**
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: whoever
+ * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
+ */
+export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {
+  return (
+    parseConditionType(type) !== undefined &&
+    requiredGates.some(({ conditionType, boundTo }) => conditionType === type && boundTo !== 'object')
+  );
 }
 
 /** `group:<name>` matches the members of a group, anything else the actor of that name. */

@@ -1,7 +1,7 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { bindInputs, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
+import { bindInputs, CONTENT_INPUT, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
 import {
   type ExternalFact,
   emptyRecord,
@@ -29,6 +29,8 @@ export interface VerdictOptions {
   /** On behalf of whom the actor says it, where that is not the actor. */
   readonly issuers?: readonly Issuer[];
   readonly pinned?: boolean;
+  /** A policy binds the type to all of the package. */
+  readonly wholeContent?: boolean;
 }
 
 /** Gives the conditions that come out of rendering. */
@@ -74,10 +76,11 @@ function givenVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
-  { renew = false, issuers, pinned }: VerdictOptions = {},
+  { renew = false, issuers, pinned, wholeContent = false }: VerdictOptions = {},
 ): Verdict {
   // A verdict for nothing could never become stale.
-  const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
+  const named = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs, wholeContent);
+  const references = wholeContent ? [...named, CONTENT_INPUT] : named;
   const bound = bindInputs(references, inputs);
   const affirmed =
     before !== undefined &&
@@ -133,6 +136,8 @@ export interface WrittenConditions {
   readonly known?: ReadonlyMap<string, Condition> | undefined;
   /** The writer has no right to give conditions: what differs is proven by nothing. */
   readonly unproven?: boolean;
+  /** The types that policies bind to all of the package. */
+  readonly bindsContent?: (type: string) => boolean;
 }
 
 /**
@@ -141,7 +146,7 @@ export interface WrittenConditions {
  */
 export function syncVerdicts(
   record: RevisionRecord,
-  { conditions, known, unproven = false }: WrittenConditions,
+  { conditions, known, unproven = false, bindsContent = () => false }: WrittenConditions,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -154,7 +159,8 @@ export function syncVerdicts(
     if (old !== undefined && sameCondition(old, condition)) continue;
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
-    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at));
+    const wholeContent = bindsContent(type);
+    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at, { wholeContent }));
     else if (!next.delete(type)) continue;
     changed = true;
   }

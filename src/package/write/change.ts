@@ -13,7 +13,7 @@ import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { needsRenewal } from '../gates.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import type { EffectivePolicy } from '../policy.ts';
+import { bindsContent, type EffectivePolicy } from '../policy.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
@@ -286,11 +286,13 @@ function updateVerdicts(
   let next = record;
   for (const given of change.conditions ?? []) {
     const renew = needsRenewal(policy, next, given.type, context.face, at);
-    next = giveVerdict(next, given, inputs, context, at, { renew });
+    const wholeContent = bindsContent(policy, given.type);
+    next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
   }
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
   const known = before === undefined ? undefined : conditionsOf(before);
-  const written = { conditions: conditionsOf(after), known, unproven: !mayGive };
+  const binds = (type: string) => bindsContent(policy, type);
+  const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
   return syncVerdicts(next, written, inputs, context, at);
 }
 

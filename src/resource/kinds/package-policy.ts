@@ -26,6 +26,12 @@ export const packagePolicyKind = defineKind({
           z.object({
             conditionType: z.string().min(1).describe('The condition that must be True.'),
             approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
+            boundTo: z
+              .enum(['content', 'object'])
+              .optional()
+              .describe(
+                'For a type <group>/<version>.<Kind>.<name>: whether it is given for the whole content (the default) or for that object.',
+              ),
           }),
         )
         .default([])
