@@ -1,5 +1,6 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../foundation/clock.ts';
+import { lookalikeProblem } from '../resource/lookalike.ts';
 import type { Face } from '../resource/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
@@ -91,6 +92,10 @@ function judge(
   policy: EffectivePolicy,
   now: string,
 ): Pick<Gate, 'state' | 'explanation' | 'expires'> {
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) {
+    return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
+  }
   if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
   if (condition.status !== 'True') {
     const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');

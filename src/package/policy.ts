@@ -115,6 +115,14 @@ export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredG
   );
 }
 
+/** The condition types that policies name; others must not resemble them. */
+export function typesOf(policy: EffectivePolicy): Set<string> {
+  const { requiredGates, givers, validFor, pushDenied, validatorConditions, gateDeadlines } = policy;
+  const named = [...requiredGates, ...givers, ...validFor].map(({ conditionType }) => conditionType);
+  const all = [...named, ...pushDenied, ...validatorConditions.values(), ...Object.keys(gateDeadlines)];
+  return new Set(all.filter((type) => !type.endsWith('*')));
+}
+
 /** `group:<name>` matches the members of a group, anything else the actor of that name. */
 export function isActor(pattern: string, actor: Actor): boolean {
   if (pattern.startsWith('group:')) return actor.groups?.includes(pattern.slice('group:'.length)) ?? false;

@@ -1,5 +1,6 @@
 import {
   conditionsOf,
+  gatesOf,
   type Kptfile,
   type KptfileEdit,
   type RenderStatus,
@@ -19,7 +20,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
 import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../verdict.ts';
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver, warnOfUnproven } from './giver-rights.ts';
+import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
 import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
@@ -77,8 +78,10 @@ export async function planChange(
       : undefined;
   if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
-  // Who writes a condition into the text gives it as well.
+  const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
+  checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
+  // Who writes a condition into the text gives it as well.
   const byRendering = new Set([
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),

@@ -2,6 +2,7 @@ import { conditionsOf, type KptfileEdit, readKptfile } from '../../../kptfile-sc
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import { lookalikeProblem } from '../../resource/lookalike.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
@@ -30,6 +31,7 @@ export async function planCreate(
   context: RequestContext,
 ): Promise<WritePlan> {
   const key = checkPlace(bench, wanted);
+  for (const edit of wanted.kptfile ?? []) if (edit.op === 'addGate') checkType(edit.conditionType);
   const head = bench.index.mainHead;
   if (head === undefined) {
     throw new SluiceError(
@@ -73,6 +75,11 @@ export async function planCreate(
   const { update, mark } = await writeRecord(bench, subject, record, note, context);
   const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
   return { updates, name, marks: [mark], takesBack: false };
+}
+
+function checkType(type: string): void {
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
 }
 
 /** A copy holds what was published; everything else is content that its creator brings. */
