@@ -57,7 +57,11 @@ export class ObjectDigests {
         return typeof value === 'string' ? value : undefined;
       };
       const namespace = text('metadata', 'namespace');
-      const head = { apiVersion: text('apiVersion') ?? '', kind: text('kind') ?? '', name: text('metadata', 'name') ?? '' };
+      const head = {
+        apiVersion: text('apiVersion') ?? '',
+        kind: text('kind') ?? '',
+        name: text('metadata', 'name') ?? '',
+      };
       const name = nameOf({ ...head, namespace });
       byName.set(name, byName.has(name) ? undefined : document);
     }

@@ -7,9 +7,9 @@ import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
-import { knownTypes } from '../../package/policy.ts';
+import { typesOf } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { lookalikeProblem } from '../../resource/lookalike.ts';
+import { knownTypes, lookalikeProblem } from '../../resource/lookalike.ts';
 import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-approval.ts';
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
@@ -71,7 +71,7 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
 function lookalikes({ revision: { kptfile }, policy }: Judgement): Reason[] {
   if (kptfile === undefined) return [];
   const types = new Set([...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
-  const known = new Set([...knownTypes(policy), ...types]);
+  const known = knownTypes([...typesOf(policy), ...types]);
   return [...types].flatMap((type) => {
     const message = lookalikeProblem(type, known);
     return message === undefined ? [] : [{ reason: 'Lookalike', message: `${message}; look at it closely` }];

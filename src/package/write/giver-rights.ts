@@ -1,9 +1,9 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { lookalikeProblem } from '../../resource/lookalike.ts';
+import { knownTypes, lookalikeProblem } from '../../resource/lookalike.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
-import { type EffectivePolicy, knownTypes, refuseGiver } from '../policy.ts';
+import { type EffectivePolicy, refuseGiver, typesOf } from '../policy.ts';
 
 /** Throws Refused if a policy does not let whoever asks give or withdraw conditions of one of the types. */
 export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
@@ -15,18 +15,13 @@ export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { a
 
 /** Throws InvalidInput for a new condition type that people could take for another one of the package or its policies. */
 export function checkTypes(policy: EffectivePolicy, kptfile: Kptfile | undefined, types: Iterable<string>): void {
-  const known = knownTypes(policy);
-  for (const type of kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()])
-    known.add(type);
+  const there = new Set(kptfile === undefined ? [] : [...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
+  const known = knownTypes([...typesOf(policy), ...there]);
   for (const type of types) {
-    if (kptfile !== undefined && isThere(kptfile, type)) continue;
+    if (there.has(type)) continue;
     const problem = lookalikeProblem(type, known);
     if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
   }
-}
-
-function isThere(kptfile: Kptfile, type: string): boolean {
-  return gatesOf(kptfile).includes(type) || conditionsOf(kptfile).has(type);
 }
 
 /** Tells the caller that conditions in a Kptfile were kept and count for nothing. */
