@@ -10,8 +10,8 @@ export const OBJECT_DIGEST_PREFIX = 'o2:';
  * A longer file counts as a whole, and so does each file of a package with more YAML than that: to read it with its scalars as they are
  * written takes too long.
  */
-const MAX_FILE_BYTES = 32 * 1024;
-const MAX_PACKAGE_BYTES = 256 * 1024;
+const MAX_FILE_BYTES = 16 * 1024;
+const MAX_PACKAGE_BYTES = 64 * 1024;
 const MAX_NODES = 100_000;
 const MAX_DEPTH = 200;
 /**
