@@ -82,7 +82,7 @@ describe('approval controller', () => {
     expect(world.store.get(name)).toMatchObject({ lifecycle: 'Published', revision: 2 });
   });
 
-  test('the annotation in the Kptfile counts as well', async () => {
+  test('the annotation in the Kptfile counts where a policy enables it', async () => {
     const name = await draft({});
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
@@ -92,6 +92,12 @@ describe('approval controller', () => {
       ANNA,
     );
     await world.settle(name);
+    await reconcile(name);
+    await reconcile(name);
+    expect(lifecycle(name)).toBe('Draft');
+    expect((await world.events(name)).at(-1)).toContain('in the Kptfile has no effect');
+    await world.client.create(packagePolicyKind, { metadata: { name: 'lax' }, spec: { kptfileApprovals: true } });
+    await settle();
     await reconcile(name);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Published');

@@ -34,12 +34,17 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
   return controller(reconcile);
 
   async function reconcile(object: Stored<PackageRevision>): Promise<ReconcileResult | undefined> {
-    const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION);
-    if (policy === undefined) return undefined;
+    if (annotationOf(object, APPROVAL_POLICY_ANNOTATION, { kptfileApprovals: true }) === undefined) return undefined;
     try {
       // Whatever changes after the object was read, the write below is a conflict and the judgement is made anew.
       const judgement = await store.judge(keyText(keyOf(object)));
       if (store.repositoryOf(judgement.revision).follows) return undefined;
+      const policy = annotationOf(object, APPROVAL_POLICY_ANNOTATION, judgement.policy);
+      if (policy === undefined) {
+        const message = `${APPROVAL_POLICY_ANNOTATION} in the Kptfile has no effect; set it on the PackageRevision, or have a policy enable it (spec.kptfileApprovals)`;
+        events.tell(object, 'Normal', 'NotApproved', message);
+        return undefined;
+      }
       const plan = planFor(object, policy, judgement);
       const expiry = nextExpiry(judgement.gates);
       const expiresAfter = expiry === undefined ? Number.POSITIVE_INFINITY : expiry - clock.now();
@@ -64,7 +69,7 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       const message = `annotation ${APPROVAL_POLICY_ANNOTATION} is ${JSON.stringify(policy)}; use initial or always`;
       return { tell: { type: 'Warning', reason: 'InvalidPolicy', message } };
     }
-    const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION) ?? '0';
+    const text = annotationOf(object, APPROVAL_DELAY_ANNOTATION, judgement.policy) ?? '0';
     const delay = parseDuration(text);
     if (delay === undefined) {
       const message = `annotation ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;

@@ -35,6 +35,8 @@ describe('proposal controller', () => {
     const controller = proposalController({ client, store, clock, recorder: world.recorder('controller:proposal') });
     reconcile = (name) =>
       controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+    await world.client.create(packagePolicyKind, { metadata: { name: 'lax' }, spec: { kptfileApprovals: true } });
+    await settle();
   });
   afterEach(() => world[Symbol.asyncDispose]());
 
@@ -238,6 +240,7 @@ test('under a manager: the report of the resolvers wakes it, and so does a new p
   await using world = await fixture();
   await world.register('apps');
   const { client, store, clock, manager } = world;
+  await client.create(packagePolicyKind, { metadata: { name: 'lax' }, spec: { kptfileApprovals: true } });
   manager.addController(proposalController({ client, store, clock }));
   await manager.start();
   const marked = await world.draft('apps/one/w1', { Kptfile: kptfile([], MARKED.annotations) });

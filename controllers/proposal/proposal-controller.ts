@@ -91,7 +91,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
 }
 
 function isMarked(object: PackageRevision, { policy }: Judgement): boolean {
-  return policy.autoPropose || annotationOf(object, AUTO_LIFECYCLE_ANNOTATION) === 'true';
+  return policy.autoPropose || annotationOf(object, AUTO_LIFECYCLE_ANNOTATION, policy) === 'true';
 }
 
 /** Since when a gate is closed, as far as that is known: a verdict that became stale did so with the last commit at the latest. */

@@ -1,4 +1,5 @@
 import type { Gate } from '../../src/package/gates.ts';
+import { lifecycleAnnotation } from '../../src/package/lifecycle-annotations.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
 
@@ -55,11 +56,13 @@ export function obstacleTo(
   return { reason: 'GatesClosed', message: `closed gates: ${list.join('; ')}` };
 }
 
-/** An annotation of the revision object, else of its Kptfile. */
-export function annotationOf(object: PackageRevision, key: string): string | undefined {
-  for (const annotations of [object.metadata.annotations, object.spec.packageMetadata?.annotations])
-    if (annotations !== undefined && Object.hasOwn(annotations, key)) return annotations[key];
-  return undefined;
+/** An annotation of the revision object, else, where a policy enables those, of its Kptfile. */
+export function annotationOf(
+  { metadata, spec }: PackageRevision,
+  key: string,
+  policy: { readonly kptfileApprovals: boolean },
+): string | undefined {
+  return lifecycleAnnotation(key, { own: metadata.annotations, kptfile: spec.packageMetadata?.annotations }, policy);
 }
 
 /** Drafts and proposed revisions that are not being deleted. */

@@ -1,13 +1,13 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../../src/foundation/clock.ts';
 import { needsRenewal } from '../../src/package/gates.ts';
-import { type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
+import { bindsContent, type EffectivePolicy, refuseGiver } from '../../src/package/policy.ts';
 import { verdictOf } from '../../src/package/record.ts';
 import type { Rendering } from '../../src/package/renderer.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import { type GivenCondition, giveVerdict } from '../../src/package/verdict.ts';
 import type { RevisionChange } from '../../src/package/write/change.ts';
-import { RENDER_ACTOR } from '../../src/package/write/render.ts';
+import { giveRendered } from '../../src/package/write/render.ts';
 import type { Face } from '../../src/resource/request-context.ts';
 import type { RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
@@ -149,13 +149,15 @@ function needsGiving(
   const verdict = verdictOf(record, given.type);
   if (verdict === undefined) return true;
   if (needsRenewal(policy, record, given.type, 'controller', timestamp(now))) return true;
-  if (by === RENDERER ? verdict.by !== RENDER_ACTOR : ![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by))
-    return true;
+  if (by === RENDERER) return giveRendered(record, given, outcome.package.inputs, timestamp(now), policy) !== record;
+  if (![resolverActor(by), CONTROLLER_ACTOR].includes(verdict.by)) return true;
   const giver = { name: verdict.by, ...(verdict.groups === undefined ? {} : { groups: verdict.groups }) };
   const face = verdict.face as Face;
-  const isRefused = by !== RENDERER && refuseGiver(policy, given.type, giver, face) !== undefined;
+  const isRefused = refuseGiver(policy, given.type, giver, face) !== undefined;
   if (face !== 'controller' || isRefused) return true;
-  return giveVerdict(record, given, outcome.package.inputs, { actor: giver, face }, timestamp(now)) !== record;
+  const wholeContent = bindsContent(policy, given.type);
+  const context = { actor: giver, face };
+  return giveVerdict(record, given, outcome.package.inputs, context, timestamp(now), { wholeContent }) !== record;
 }
 
 function chooseActor(policy: EffectivePolicy, parts: Parts, contributors: readonly string[]) {

@@ -115,6 +115,7 @@ describe('revision controller', () => {
     });
     await world.draft('apps/third/w1');
     await at.policy({ selector: { packages: ['third'] }, autoPropose: true });
+    await at.policy({ selector: { packages: ['other'] }, kptfileApprovals: true });
     for (const name of ['apps.other.w1', 'apps.third.w1']) {
       await reconcile(name);
       expect(at.revision(name).record?.settled?.resolvers).toEqual([]);

@@ -167,12 +167,12 @@ class Run {
     const { policy } = this.#judgement;
     try {
       const { files } = this.state.package.subject;
-      const { validatorConditions } = policy;
-      const request = { files, namespace, validatorConditions, signal };
+      const { validatorConditions, pinnedValidators } = policy;
+      const request = { files, namespace, validatorConditions, pinnedValidators, signal };
       const said = (await renderer.render(request)) ?? this.#withoutFunctions();
       this.rendered = said !== undefined;
       if (said === undefined) return true;
-      const { rendering, refused } = permittedRendering(said, policy);
+      const { rendering, refused } = permittedRendering(said, policy, this.#judgement.record.contributors ?? []);
       const answer = { ...rendering, conditions: (rendering.conditions ?? []).map(forContent) };
       checkResolution(RENDERER, ['*'], answer, this.state.package.inputs);
       this.state = takeAnswer(this.state, RENDERER, answer);

@@ -1,7 +1,7 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
 import type { Resolution } from '../../src/package/resolver.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
-import type { GivenCondition } from '../../src/package/verdict.ts';
+import { type GivenCondition, plainCondition } from '../../src/package/verdict.ts';
 import { WorkingPackage } from './working-package.ts';
 
 /** The name under which the renderer appears. */
@@ -46,7 +46,7 @@ export function takeAnswer(state: RunState, by: string, answer: Answer): RunStat
   const kptfileEdits: KptfileEdit[] = [
     ...kptfile,
     ...withdraw.map((type) => ({ op: 'removeCondition', type }) as const),
-    ...conditions.map(({ inputs: _inputs, ...condition }) => ({ op: 'setCondition', condition }) as const),
+    ...conditions.map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const),
     ...gates.map((conditionType) => ({ op: 'addGate', conditionType }) as const),
   ];
   const before = state.package.subject.files;

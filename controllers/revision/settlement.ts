@@ -1,4 +1,8 @@
-import { APPROVAL_POLICY_ANNOTATION, AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
+import {
+  APPROVAL_POLICY_ANNOTATION,
+  AUTO_LIFECYCLE_ANNOTATION,
+  lifecycleAnnotation,
+} from '../../src/package/lifecycle-annotations.ts';
 import { verdictOf } from '../../src/package/record.ts';
 import type { Judgement } from '../../src/package/revision-store.ts';
 import type { GivenCondition } from '../../src/package/verdict.ts';
@@ -16,11 +20,11 @@ const LONGEST_LIST = 500;
 
 /** True if somebody waits to hear that nothing is left to resolve, whether or not any resolver applies. */
 export function isMarked({ record, policy, revision }: Judgement): boolean {
-  const annotations = { ...revision.kptfile?.metadata?.annotations, ...record.annotations };
+  const places = { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations };
   return (
     policy.autoPropose ||
-    annotations[AUTO_LIFECYCLE_ANNOTATION] === 'true' ||
-    annotations[APPROVAL_POLICY_ANNOTATION] !== undefined
+    lifecycleAnnotation(AUTO_LIFECYCLE_ANNOTATION, places, policy) === 'true' ||
+    lifecycleAnnotation(APPROVAL_POLICY_ANNOTATION, places, policy) !== undefined
   );
 }
 

@@ -38,10 +38,17 @@ export class FunctionRenderer implements Renderer {
     this.#options = options;
   }
 
-  async render({ files, namespace, validatorConditions, signal }: RenderRequest): Promise<Rendering | undefined> {
+  async render({
+    files,
+    namespace,
+    validatorConditions,
+    pinnedValidators = [],
+    signal,
+  }: RenderRequest): Promise<Rendering | undefined> {
     if (namesFunctions(files) === false) return undefined;
     const { runner } = this.#options;
-    const input: PipelineInput = { files: textsOf(files), rules: this.#options.rules(namespace), validatorConditions };
+    const rules = this.#options.rules(namespace);
+    const input: PipelineInput = { files: textsOf(files), rules, validatorConditions, pinnedValidators };
     const key = this.#keyOf(input);
     let found = this.#recall(key);
     if (found === undefined) {
@@ -52,13 +59,13 @@ export class FunctionRenderer implements Renderer {
     return withRenderStatus(found, input.files.get('Kptfile') ?? '', { isKept });
   }
 
-  #keyOf({ files, rules, validatorConditions }: PipelineInput): string {
+  #keyOf({ files, rules, validatorConditions, pinnedValidators }: PipelineInput): string {
     const { catalog } = this.#options;
     const hash = createHash('sha256');
     const add = (...texts: string[]) => {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
-    add(catalog.functionsDigest(rules), canonicalJson([...validatorConditions].sort()));
+    add(catalog.functionsDigest(rules), canonicalJson([[...validatorConditions].sort(), pinnedValidators]));
     const withStatus = readsStatus(files, catalog, rules);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';

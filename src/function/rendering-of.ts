@@ -93,10 +93,13 @@ function renderedCondition(failure: string | undefined): GivenCondition {
 
 /** One condition for each type that validators were asked to give. */
 function validatorConditions(steps: readonly PipelineStep[], failure: string | undefined): GivenCondition[] {
+  // What a mutator changes afterwards the validator has not seen.
+  const isLastWord = (step: PipelineStep) =>
+    step.pinned === true && !steps.slice(steps.indexOf(step)).some(({ list }) => list === 'mutators');
   const byType = Map.groupBy(steps, ({ conditionType }) => conditionType);
   return [...byType].flatMap(([type, given]) => {
     if (type === undefined) return [];
-    const condition = validatorCondition(type, given);
+    const condition = { ...validatorCondition(type, given), ...(given.some(isLastWord) ? { pinned: true } : {}) };
     if (failure === undefined || condition.status !== 'True') return [condition];
     // What was validated is not what is kept, and other validators of this type may not have run.
     return [{ type, status: 'Unknown', reason: CHECK_FAILED, message: 'the package could not be rendered' }];

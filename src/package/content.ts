@@ -7,6 +7,7 @@ import { formatConditionType, parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
 import { prepareKrmFiles } from './krm-reader.ts';
+import { ObjectDigests } from './object-digest.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
 export const MAX_FILES = 10_000;
@@ -117,6 +118,7 @@ class Content implements PackageContent {
   readonly content: string;
   #objects: readonly KrmObject[] | undefined;
   #byType: ReadonlyMap<string, readonly KrmObject[]> | undefined;
+  #written: ObjectDigests | undefined;
   #digests = new Map<string, string | undefined>();
 
   constructor(tree: Oid, files: ReadonlyMap<string, Buffer>, skipped: readonly string[], content: string) {
@@ -141,8 +143,15 @@ class Content implements PackageContent {
   #objectDigest(conditionType: string): string | undefined {
     const subject = parseConditionType(conditionType);
     if (subject === undefined) return undefined;
-    // The namespace is not part of a condition type, so all objects of that kind and name are its subject.
     const found = this.#objectsOf(formatConditionType(subject));
+    if (found.length === 0) return undefined;
+    this.#written ??= new ObjectDigests(this.files);
+    return this.#written.of(found);
+  }
+
+  formerObject(conditionType: string): string | undefined {
+    const subject = parseConditionType(conditionType);
+    const found = subject === undefined ? [] : this.#objectsOf(formatConditionType(subject));
     if (found.length === 0) return undefined;
     const withoutStatus = found.map(({ value }) => {
       const { status: _status, ...rest } = value;
@@ -151,7 +160,7 @@ class Content implements PackageContent {
     return digest(withoutStatus.sort().join('\n'));
   }
 
-  /** By the condition type that names them; found once for all, as there may be many of both. */
+  /** By the condition type that names them, in any namespace, which is no part of it; found once for all, as there may be many of both. */
   #objectsOf(conditionType: string): readonly KrmObject[] {
     this.#byType ??= Map.groupBy(this.objects(), formatConditionType);
     return this.#byType.get(conditionType) ?? [];

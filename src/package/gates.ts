@@ -1,9 +1,11 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../foundation/clock.ts';
+import { lookalikeProblem } from '../resource/lookalike.ts';
 import type { Face } from '../resource/request-context.ts';
-import { changedInputs, type PackageInputs } from './inputs.ts';
-import { type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
+import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
+import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**
  * - `Open`: True, by somebody who may say so, for the inputs at hand;
@@ -90,6 +92,10 @@ function judge(
   policy: EffectivePolicy,
   now: string,
 ): Pick<Gate, 'state' | 'explanation' | 'expires'> {
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) {
+    return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
+  }
   if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
   if (condition.status !== 'True') {
     const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
@@ -101,9 +107,18 @@ function judge(
       explanation: 'the Kptfile says True, but no record tells for which content; give the condition again',
     };
   }
-  const giver = { name: verdict.by, groups: verdict.groups ?? [] };
-  const refused = refuseGiver(policy, type, giver, verdict.face as Face);
-  if (refused !== undefined) return { state: 'NotAllowed', explanation: `given by ${verdict.by}: ${refused}` };
+  for (const { name, groups = [], face } of issuersOf(verdict)) {
+    const refused = refuseGiver(policy, type, { name, groups }, face as Face);
+    const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
+    if (refused !== undefined)
+      return { state: 'NotAllowed', explanation: `given by ${verdict.by}${functions}: ${refused}` };
+  }
+  if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
+    return {
+      state: 'Unproven',
+      explanation: `given by ${verdict.by} for an object only, and a policy asks for the whole content; give the condition again`,
+    };
+  }
   if (changed.length > 0) {
     return {
       state: 'Stale',
@@ -120,6 +135,14 @@ function judge(
     return { state: 'Expired', explanation: `${said}, which counted until ${timestamp(end)}` };
   }
   return { state: 'Open', explanation: `${said}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
+}
+
+/** Who answers for a verdict: who gave it, or all who may have changed the functions that said it. */
+function issuersOf({ type, by, face, groups, issuers, pinned }: Verdict): readonly Issuer[] {
+  const own = { name: by, face, ...(groups === undefined ? {} : { groups }) };
+  if (by !== RENDER_ACTOR || type === RENDERED_TYPE || pinned === true) return [own];
+  // Whose functions they are is not known; that is an unknown person.
+  return issuers === undefined || issuers.length === 0 ? [{ name: PUSH_ACTOR, face: 'git' }] : issuers;
 }
 
 /** When a verdict stops counting, in milliseconds since the epoch; undefined if no policy limits it. */

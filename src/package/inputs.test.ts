@@ -62,3 +62,12 @@ describe('bindInputs and changedInputs', () => {
     expect(bound).toEqual({ 'file:__proto__': 'absent', 'file:constructor': 'absent' });
   });
 });
+
+test('a digest of the form of earlier versions still counts while the object has it', () => {
+  const now = { ...inputs('c1', { [CLAIM]: 'o2:new' }), formerObject: () => 'old' };
+  const reference = `object:${CLAIM}`;
+  expect(changedInputs({ [reference]: 'old' }, now)).toEqual([]);
+  expect(changedInputs({ [reference]: 'other' }, now)).toEqual([reference]);
+  // A digest of the new form is never compared with the old one.
+  expect(changedInputs({ [reference]: 'o2:other' }, { ...now, formerObject: () => 'o2:other' })).toEqual([reference]);
+});

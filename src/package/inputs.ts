@@ -1,5 +1,6 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { parseConditionType } from './condition-type.ts';
+import { OBJECT_DIGEST_PREFIX } from './object-digest.ts';
 
 /**
  * A verdict belongs to its inputs. An input reference says what part of a package a condition was given for, so that anyone can
@@ -17,14 +18,20 @@ export interface PackageInputs {
   readonly content: string;
   /** Digest of the object that a condition type names, without status; undefined if the package has none. */
   object(conditionType: string): string | undefined;
+  /** The same as earlier versions made it, for verdicts from then. */
+  formerObject?(conditionType: string): string | undefined;
   file(path: string): string | undefined;
 }
 
 /** Of a package that cannot be read. What is bound to it holds for nothing. */
 export const UNKNOWN_INPUTS: PackageInputs = { content: 'unknown', object: () => undefined, file: () => undefined };
 
-/** What a condition of this type is given for if nobody says otherwise. */
-export function defaultInputs(conditionType: string, inputs: PackageInputs): InputReference[] {
+/**
+ * What a condition of this type is given for if nobody says otherwise. `wholeContent`: a policy binds the type to all of the package,
+ * whatever object its name resembles.
+ */
+export function defaultInputs(conditionType: string, inputs: PackageInputs, wholeContent = false): InputReference[] {
+  if (wholeContent) return [CONTENT_INPUT];
   if (parseConditionType(conditionType) !== undefined && inputs.object(conditionType) !== undefined) {
     return [`object:${conditionType}`];
   }
@@ -58,7 +65,16 @@ export function changedInputs(
   bound: Readonly<Record<InputReference, string>>,
   inputs: PackageInputs,
 ): InputReference[] {
-  return Object.keys(bound).filter((reference) => digestOf(reference, inputs) !== bound[reference]);
+  return Object.keys(bound).filter((reference) => {
+    const before = bound[reference];
+    return digestOf(reference, inputs) !== before && !isFormer(reference, before, inputs);
+  });
+}
+
+/** True for a digest of an earlier version's form that the object still has. Such a verdict gets a new one when it is affirmed. */
+function isFormer(reference: InputReference, before: string | undefined, inputs: PackageInputs): boolean {
+  if (!reference.startsWith('object:') || before === undefined || before.startsWith(OBJECT_DIGEST_PREFIX)) return false;
+  return inputs.formerObject?.(reference.slice('object:'.length)) === before;
 }
 
 function digestOf(reference: InputReference, inputs: PackageInputs): string | undefined {

@@ -4,3 +4,19 @@ export const AUTO_LIFECYCLE_ANNOTATION = 'config.porch.kpt.dev/auto-lifecycle-mg
 export const APPROVAL_POLICY_ANNOTATION = 'approval.nephio.org/policy';
 /** Nephio's: a Go duration, counted from the creation of the revision. */
 export const APPROVAL_DELAY_ANNOTATION = 'approval.nephio.org/delay';
+
+/** Those that ask for an approval. */
+export const APPROVAL_ANNOTATIONS: readonly string[] = [APPROVAL_POLICY_ANNOTATION, APPROVAL_DELAY_ANNOTATION];
+
+type Annotations = Readonly<Record<string, string>> | undefined;
+
+/** An annotation of a revision that asks for automatic steps: its object's own, else, where a policy enables those, its Kptfile's. */
+export function lifecycleAnnotation(
+  key: string,
+  { own, kptfile }: { readonly own: Annotations; readonly kptfile: Annotations },
+  { kptfileApprovals }: { readonly kptfileApprovals: boolean },
+): string | undefined {
+  for (const annotations of kptfileApprovals ? [own, kptfile] : [own])
+    if (annotations !== undefined && Object.hasOwn(annotations, key)) return annotations[key];
+  return undefined;
+}

@@ -3,9 +3,10 @@ import type { PackagePolicy } from '../resource/kinds/package-policy.ts';
 import type { Repository } from '../resource/kinds/repository.ts';
 import { labelSelector, matchesLabels } from '../resource/label-selector.ts';
 import type { DeepReadonly } from '../resource/object.ts';
+import { sameValue } from '../resource/same-value.ts';
 import type { PackageRevision } from './package-revision.ts';
 import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from './people.ts';
-import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement } from './policy.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from './policy.ts';
 
 /** Annotation of a Repository: how far gates are enforced in it. */
 export const GATES_ANNOTATION = 'sluice.dev/gates';
@@ -32,6 +33,7 @@ export function effectivePolicy(
       policy.spec.requiredGates.map((gate) => ({
         conditionType: gate.conditionType,
         approveOnly: gate.approveOnly ?? false,
+        ...(gate.boundTo === undefined ? {} : { boundTo: gate.boundTo }),
         policy: policy.metadata.name,
       })),
     ),
@@ -50,6 +52,10 @@ export function effectivePolicy(
         policy.spec.validatorConditions.map((rule) => [rule.function, rule.conditionType] as const),
       ),
     ),
+    pinnedValidators: selecting.flatMap((policy) =>
+      policy.spec.validatorConditions.flatMap(({ image, ...rule }) => (image === undefined ? [] : { ...rule, image })),
+    ),
+    kptfileApprovals: selecting.some((policy) => policy.spec.kptfileApprovals),
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     people,
@@ -78,7 +84,15 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     givers: [...own.givers, ...named(other.givers)],
     pushDenied: [...own.pushDenied, ...other.pushDenied],
     validatorConditions: new Map([...other.validatorConditions, ...own.validatorConditions]),
+    // Who gives a type is restricted by both, so both have to vouch for a validator.
+    pinnedValidators: own.pinnedValidators.filter(
+      (pin) =>
+        other.pinnedValidators.some((same) => sameValue(pin, same)) ||
+        !other.givers.some(({ conditionType }) => matchesPattern(conditionType, pin.conditionType)),
+    ),
     validFor: [...own.validFor, ...other.validFor],
+    // As with broken glass.
+    kptfileApprovals: own.kptfileApprovals && other.kptfileApprovals,
     autoPropose: own.autoPropose,
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
     // Gates of both are passed, so both have to allow it.

@@ -1,4 +1,5 @@
 import type { Actor, Face } from '../resource/request-context.ts';
+import { parseConditionType } from './condition-type.ts';
 import { NO_PEOPLE, type People } from './people.ts';
 
 /** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
@@ -15,6 +16,10 @@ export interface EffectivePolicy {
   readonly pushDenied: readonly string[];
   /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
   readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
+  readonly pinnedValidators: readonly PinnedValidator[];
+  /** Whether annotations of the Kptfile ask for automatic steps; whoever may push can write them. */
+  readonly kptfileApprovals: boolean;
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
   readonly forbidSelfApproval: boolean;
@@ -28,10 +33,23 @@ export interface EffectivePolicy {
   readonly gateDeadlines: Readonly<Record<string, number>>;
 }
 
+export interface PinnedValidator {
+  /** Name, or short image name, of the pipeline entry. */
+  readonly function: string;
+  readonly conditionType: string;
+  /** With a tag or a digest. */
+  readonly image: string;
+  /** The `configMap` that the entry must have, or its configuration as an object. Without either it must have none. */
+  readonly configMap?: Readonly<Record<string, string>> | undefined;
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
+}
+
 export interface RequiredGate {
   readonly conditionType: string;
   /** Asked for at approval, not at proposal. */
   readonly approveOnly: boolean;
+  /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
+  readonly boundTo?: 'content' | 'object' | undefined;
   /** Name of the policy. */
   readonly policy: string;
 }
@@ -51,6 +69,8 @@ export const DEFAULT_POLICY: EffectivePolicy = {
   validFor: [],
   pushDenied: [],
   validatorConditions: new Map(),
+  pinnedValidators: [],
+  kptfileApprovals: false,
   autoPropose: false,
   forbidSelfApproval: false,
   breakGlass: [],
@@ -82,6 +102,25 @@ export function refuseGiver(
     }
   }
   return undefined;
+}
+
+/**
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: whoever
+ * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
+ */
+export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {
+  return (
+    parseConditionType(type) !== undefined &&
+    requiredGates.some(({ conditionType, boundTo }) => conditionType === type && boundTo !== 'object')
+  );
+}
+
+/** The condition types that policies name; others must not resemble them. */
+export function typesOf(policy: EffectivePolicy): Set<string> {
+  const { requiredGates, givers, validFor, pushDenied, validatorConditions, gateDeadlines } = policy;
+  const named = [...requiredGates, ...givers, ...validFor].map(({ conditionType }) => conditionType);
+  const all = [...named, ...pushDenied, ...validatorConditions.values(), ...Object.keys(gateDeadlines)];
+  return new Set(all.filter((type) => !type.endsWith('*')));
 }
 
 /** `group:<name>` matches the members of a group, anything else the actor of that name. */

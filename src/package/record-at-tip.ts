@@ -8,6 +8,7 @@ import type { PackageContent } from './content.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from './inputs.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
 import { signerOf } from './people.ts';
+import { bindsContent } from './policy.ts';
 import { emptyRecord, type RevisionRecord, withContributor, withStep } from './record.ts';
 import { PUSH_ACTOR, recordAtTip, syncVerdicts } from './verdict.ts';
 import type { Workbench } from './write/workbench.ts';
@@ -37,7 +38,9 @@ export async function currentRecord(
   if (revision.recordDistrust !== undefined || !isWhole)
     next = contributed(next, contextOf(PUSH_ACTOR), revision.tip.time, revision.commit);
   // A signature says who made a commit. Who takes a branch back to a commit that somebody signed long ago is not known.
-  const { people } = bench.policyFor(revision);
+  const policy = bench.policyFor(revision);
+  const { people } = policy;
+  const binds = (type: string) => bindsContent(policy, type);
   const isAttributable = isWhole && revision.recordDistrust === undefined;
   for (const point of pushed) {
     const commit = { oid: point.commit, time: point.time };
@@ -51,7 +54,13 @@ export async function currentRecord(
     if (point.kptfile === undefined) continue;
     const conditions = conditionsOf(point.kptfile);
     const inputs = point.commit === revision.commit ? content : await inputsAt(bench, earlier(revision, point));
-    next = syncVerdicts(next, { conditions, known }, inputs ?? UNKNOWN_INPUTS, giver, timestamp(point.time));
+    next = syncVerdicts(
+      next,
+      { conditions, known, bindsContent: binds },
+      inputs ?? UNKNOWN_INPUTS,
+      giver,
+      timestamp(point.time),
+    );
     known = conditions;
   }
   if (next.steps.at(-1)?.action === 'propose') {

@@ -37,6 +37,10 @@ export const verdictSchema = z.object({
   /** The facts from outside that it rests on; they do not close its gate when they change. */
   external: z.array(externalFactSchema).optional(),
   by: z.string(),
+  /** Set for what functions of the package said: it counts as said by all of these, who may have changed the functions. */
+  issuers: z.array(z.object({ name: z.string(), groups: z.array(z.string()).optional(), face: z.string() })).optional(),
+  /** Set for what functions said that a policy pins: then `by` said it, whoever may change the package. */
+  pinned: z.boolean().optional(),
   /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
   groups: z.array(z.string()).optional(),
   face: z.string(),
@@ -62,6 +66,7 @@ export const stepSchema = z.object({
 export const contributorSchema = z.object({
   /** The actor; `push` for a push by an unknown person. */
   name: z.string(),
+  groups: z.array(z.string()).optional(),
   face: z.string(),
   /** RFC 3339. */
   since: z.string(),
@@ -203,7 +208,8 @@ export function withContributor(
   commit: string,
 ): Contributor[] {
   if (face === 'controller' || contributors.some(({ name }) => name === actor.name)) return [...contributors];
-  return [...contributors, { name: actor.name, face, since, commit }];
+  const groups = actor.groups === undefined ? {} : { groups: [...actor.groups] };
+  return [...contributors, { name: actor.name, ...groups, face, since, commit }];
 }
 
 /** The verdict on a type; a record has at most one for each. */

@@ -1,4 +1,5 @@
 import type { KptfileEdit, RenderStatus } from '../../kptfile-schema/index.ts';
+import type { PinnedValidator } from './policy.ts';
 import type { Resolution } from './resolver.ts';
 
 /** A package, as it is to be rendered. */
@@ -9,6 +10,8 @@ export interface RenderRequest {
   readonly namespace: string;
   /** Condition types by the name or the short image name of a validator, as policies ask for them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Validators whose findings are not the package's own opinion. */
+  readonly pinnedValidators?: readonly PinnedValidator[];
   readonly signal: AbortSignal;
 }
 

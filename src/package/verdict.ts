@@ -1,7 +1,7 @@
 import type { Condition } from '../../kptfile-schema/index.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import { canonicalJson } from './canonical-json.ts';
-import { bindInputs, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
+import { bindInputs, CONTENT_INPUT, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
 import {
   type ExternalFact,
   emptyRecord,
@@ -17,6 +17,34 @@ export interface GivenCondition extends Condition {
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
   readonly external?: readonly ExternalFact[];
+  /** A policy pins the functions of the package that say it. */
+  readonly pinned?: boolean;
+}
+
+export type Issuer = NonNullable<Verdict['issuers']>[number];
+
+export interface VerdictOptions {
+  /** Sets the time of the verdict anew although nothing else differs. */
+  readonly renew?: boolean;
+  /** On behalf of whom the actor says it, where that is not the actor. */
+  readonly issuers?: readonly Issuer[];
+  readonly pinned?: boolean;
+  /** A policy binds the type to all of the package. */
+  readonly wholeContent?: boolean;
+}
+
+/** Gives the conditions that come out of rendering. */
+export const RENDER_ACTOR = 'controller:render';
+/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and nobody's opinion. */
+export const RENDERED_TYPE = 'Rendered';
+
+/** The condition as a Kptfile holds it. */
+export function plainCondition({ type, status, reason, message }: GivenCondition): Condition {
+  return {
+    ...{ type, status },
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
 }
 
 /** The actor under which conditions are kept that arrive by a plain push. */
@@ -33,10 +61,10 @@ export function giveVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
-  renew = false,
+  options: VerdictOptions = {},
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
-  const verdict = givenVerdict(before, given, inputs, context, at, renew);
+  const verdict = givenVerdict(before, given, inputs, context, at, options);
   if (verdict === before) return record;
   return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
@@ -48,16 +76,18 @@ function givenVerdict(
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
-  renew = false,
+  { renew = false, issuers, pinned, wholeContent = false }: VerdictOptions = {},
 ): Verdict {
   // A verdict for nothing could never become stale.
-  const references = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs);
+  const named = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs, wholeContent);
+  const references = wholeContent ? [...named, CONTENT_INPUT] : named;
   const bound = bindInputs(references, inputs);
   const affirmed =
     before !== undefined &&
     sameCondition(before, given) &&
     sameInputs(before.inputs, bound) &&
-    canonicalJson(before.external ?? []) === canonicalJson(given.external ?? []);
+    canonicalJson([before.external ?? [], before.issuers ?? [], before.pinned ?? false]) ===
+      canonicalJson([given.external ?? [], issuers ?? [], pinned ?? false]);
   if (affirmed && !renew && sameGiver(before, context)) return before;
   return {
     type: given.type,
@@ -67,6 +97,8 @@ function givenVerdict(
     inputs: bound,
     ...(given.external === undefined || given.external.length === 0 ? {} : { external: [...given.external] }),
     by: context.actor.name,
+    ...(issuers === undefined ? {} : { issuers: [...issuers] }),
+    ...(pinned === true ? { pinned } : {}),
     ...(context.actor.groups === undefined ? {} : { groups: [...context.actor.groups] }),
     face: context.face,
     at,
@@ -102,6 +134,10 @@ export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
   readonly known?: ReadonlyMap<string, Condition> | undefined;
+  /** The writer has no right to give conditions: what differs is proven by nothing. */
+  readonly unproven?: boolean;
+  /** The types that policies bind to all of the package. */
+  readonly bindsContent?: (type: string) => boolean;
 }
 
 /**
@@ -110,7 +146,7 @@ export interface WrittenConditions {
  */
 export function syncVerdicts(
   record: RevisionRecord,
-  { conditions, known }: WrittenConditions,
+  { conditions, known, unproven = false, bindsContent = () => false }: WrittenConditions,
   inputs: PackageInputs,
   context: RequestContext,
   at: string,
@@ -123,7 +159,9 @@ export function syncVerdicts(
     if (old !== undefined && sameCondition(old, condition)) continue;
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
-    next.set(type, givenVerdict(before, condition, inputs, context, at));
+    const wholeContent = bindsContent(type);
+    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at, { wholeContent }));
+    else if (!next.delete(type)) continue;
     changed = true;
   }
   return changed ? withVerdicts(record, [...next.values()]) : record;

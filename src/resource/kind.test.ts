@@ -183,11 +183,12 @@ describe('the kinds', () => {
       requiredGates: [],
       validatorConditions: [],
       givers: [],
+      validFor: [],
+      kptfileApprovals: false,
       pushMayGive: true,
       pushDenied: [],
       autoPropose: false,
       approval: { forbidSelfApproval: false, breakGlass: [] },
-      validFor: [],
       commitBudgetPerHour: 50,
       gateDeadlines: [],
     });

@@ -18,6 +18,10 @@ export interface RequestContext {
   readonly dryRun?: boolean;
   /** Whether who asks may read a Secret, where that is known; whoever may read one may also have it used. */
   readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => boolean;
+  /** Whether the caller may write the status of the object at hand; undefined where nobody is kept from it. */
+  readonly mayWriteStatus?: () => boolean;
+  /** Whether the caller may approve the object at hand; undefined where nobody is kept from it. */
+  readonly mayApprove?: () => boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
   /** Told what was taken otherwise than it was asked for, as a sentence for a person. */

@@ -20,6 +20,13 @@ const GET_SECRET = {
   resource: 'secrets',
   subResource: '',
 } as const;
+const REVISION = {
+  isResource: true,
+  path: '',
+  group: 'porch.kpt.dev',
+  version: 'v1alpha1',
+  resource: 'packagerevisions',
+} as const;
 const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 512;
 
@@ -44,6 +51,13 @@ export function resourceCall(
   const warn = (text: string) => {
     if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
   };
+  // Of package revisions, also where their files are what is written.
+  const mayUpdate = (subResource: string) =>
+    ['update', 'patch'].some(
+      (verb) =>
+        authorizer.authorize({ ...REVISION, verb, subResource, user, namespace: info.namespace, name: info.name })
+          .allowed,
+    );
   const { deprecation } = resource.kind;
   if (deprecation !== undefined) warn(deprecation);
   return {
@@ -52,6 +66,8 @@ export function resourceCall(
     context: {
       ...{ actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal, warn },
       ...reasonOf(request.headers[REASON_HEADER]),
+      mayWriteStatus: () => mayUpdate('status'),
+      mayApprove: () => mayUpdate('approval'),
       mayReadSecret: (secret) => authorizer.authorize({ ...GET_SECRET, ...secret, user }).allowed,
     },
     representation: negotiate(request.headers.accept),

@@ -79,7 +79,7 @@ describe('where nobody may approve what they changed', () => {
   test.each(['on the revision', 'in the Kptfile'])(
     'nor by the annotation of the automatic lifecycle %s',
     async (where) => {
-      await policy({ approval: { forbidSelfApproval: true } });
+      await policy({ approval: { forbidSelfApproval: true }, kptfileApprovals: true });
       const annotations = { [AUTO_LIFECYCLE_ANNOTATION]: 'true', 'approval.nephio.org/policy': 'always' };
       const lines = Object.entries(annotations).map(([key, value]) => `    ${key}: "${value}"\n`);
       const kptfile = where === 'in the Kptfile' ? `${KPTFILE}  annotations:\n${lines.join('')}` : KPTFILE;

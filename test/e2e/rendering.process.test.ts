@@ -26,6 +26,7 @@ async function worldOf(scratch: Scratch, ...objects: string[]) {
     [
       `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: { name: packages }\nspec: { type: git, git: { repo: "file://${scratch.path}" } }\n`,
       `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: { name: edge }\nspec: { selector: { repositories: [packages] }, allowSecrets: true, git: { repo: "file://${scratch.folder}/edge.git", createBranch: true } }\n`,
+      'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: { name: kptfile-approvals }\nspec: { kptfileApprovals: true }\n',
       ...objects,
     ].join('---\n'),
   );

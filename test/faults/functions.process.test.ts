@@ -88,7 +88,7 @@ test('sluice up: every hostile package says in one line what is wrong with it, a
   const config = join(scratch.folder, 'repository.yaml');
   await writeFile(
     config,
-    `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: { name: packages }\nspec: { type: git, git: { repo: "file://${scratch.path}" } }\n`,
+    `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: { name: packages }\nspec: { type: git, git: { repo: "file://${scratch.path}" } }\n---\napiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: { name: kptfile-approvals }\nspec: { kptfileApprovals: true }\n`,
   );
   const words = ['--data', join(scratch.folder, 'data'), '--config', config, '--function-programs', programs];
   const ran = await sluice(['up', ...words, '--until-idle']);

@@ -44,6 +44,11 @@ metadata: { name: packages }
 spec: { git: { repo: "${folder}/packages.git" } }
 ---
 apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: { name: kptfile-approvals }
+spec: { kptfileApprovals: true }
+---
+apiVersion: sluice.dev/v1alpha1
 kind: DeliveryTarget
 metadata: { name: edge }
 spec: { selector: { repositories: [packages] }, git: { repo: "${folder}/edge.git", createBranch: true } }

@@ -1,6 +1,11 @@
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { timestamp } from '../../foundation/clock.ts';
-import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../package/lifecycle-annotations.ts';
+import {
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+  AUTO_LIFECYCLE_ANNOTATION,
+  lifecycleAnnotation,
+} from '../../package/lifecycle-annotations.ts';
 import { isPublished, type PackageRevision } from '../../package/package-revision.ts';
 import type { Judgement } from '../../package/revision-store.ts';
 import { parseDuration } from '../../resource/duration.ts';
@@ -53,7 +58,20 @@ export function approvalOutlook(
   return { acts: true, named, when: around.running ? 'about now' : 'as soon as "sluice up" runs' };
 }
 
-/** An annotation of the revision, else of its Kptfile. */
-export function annotationOf({ record, revision }: Judgement, key: string): string | undefined {
-  return record.annotations?.[key] ?? revision.kptfile?.metadata?.annotations?.[key];
+/** An annotation of the revision, else, where a policy enables those, of its Kptfile. */
+export function annotationOf({ record, revision, policy }: Judgement, key: string): string | undefined {
+  return lifecycleAnnotation(
+    key,
+    { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations },
+    policy,
+  );
+}
+
+/** Annotations of the Kptfile that have no effect because no policy enables them. */
+export function ignoredAnnotations({ record, revision, policy }: Judgement): string[] {
+  const { annotations = {} } = revision.kptfile?.metadata ?? {};
+  if (policy.kptfileApprovals) return [];
+  return [AUTO_LIFECYCLE_ANNOTATION, APPROVAL_POLICY_ANNOTATION].filter(
+    (key) => Object.hasOwn(annotations, key) && record.annotations?.[key] === undefined,
+  );
 }

@@ -4,7 +4,8 @@ import { timestamp } from '../../foundation/clock.ts';
 import type { Gate } from '../../package/gates.ts';
 import { matchesPattern } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { RENDER_ACTOR, RENDERED } from '../../package/write/render.ts';
+import { RENDER_ACTOR } from '../../package/verdict.ts';
+import { RENDERED } from '../../package/write/render.ts';
 import type { GateExplanation } from './explanation.ts';
 
 /** What is known about who runs, for the question who can settle a gate. */

@@ -1,13 +1,16 @@
 import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
+import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
+import { typesOf } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { annotationOf, approvalOutlook } from './explain-approval.ts';
+import { knownTypes, lookalikeProblem } from '../../resource/lookalike.ts';
+import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-approval.ts';
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
@@ -50,12 +53,29 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
       message: `it is being deleted since ${record.deletionTimestamp} and waits for the finalizers ${finalizers}`,
     });
   }
+  account.reasons.push(...lookalikes(facts.judgement));
+  const ignored = ['Draft', 'Proposed'].includes(revision.lifecycle) ? ignoredAnnotations(facts.judgement) : [];
+  if (ignored.length > 0) {
+    const message = `${ignored.join(' and ')} in the Kptfile has no effect: no policy enables it (spec.kptfileApprovals)`;
+    account.reasons.push({ reason: 'NotEnabled', message });
+  }
   if (isPlaceholder(revision)) explainPlaceholder(facts, account, around);
   else if (revision.lifecycle === 'Draft') explainDraft(facts, account, around);
   else if (revision.lifecycle === 'Proposed') explainProposed(facts, account, around);
   else explainApproved(facts.judgement, account);
   if (revision.lifecycle === 'DeletionProposed') explainDeletion(facts, account, around);
   return account;
+}
+
+/** Conditions and gates that a push brought and that people could take for others. They open nothing. */
+function lookalikes({ revision: { kptfile }, policy }: Judgement): Reason[] {
+  if (kptfile === undefined) return [];
+  const types = new Set([...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
+  const known = knownTypes([...typesOf(policy), ...types]);
+  return [...types].flatMap((type) => {
+    const message = lookalikeProblem(type, known);
+    return message === undefined ? [] : [{ reason: 'Lookalike', message: `${message}; look at it closely` }];
+  });
 }
 
 /** How it was published, where that is worth a word. */

@@ -7,6 +7,9 @@ let cli: CliFixture;
 beforeEach(async () => {
   cli = await cliFixture();
   expect((await cli.run('repo', 'reg', cli.bare('packages.git'))).code).toBe(0);
+  await register(
+    'apiVersion: sluice.dev/v1alpha1\nkind: PackagePolicy\nmetadata: {name: lax}\nspec: {kptfileApprovals: true}\n',
+  );
 });
 afterEach(() => cli[Symbol.asyncDispose]());
 

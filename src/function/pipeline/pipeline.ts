@@ -1,4 +1,5 @@
 import type { KptFunction, PipelineStepResult } from '../../../kptfile-schema/index.ts';
+import type { PinnedValidator } from '../../package/policy.ts';
 import type { FunctionRules } from '../catalog/function-rules.ts';
 
 /** A package to be rendered: plain data, so that it can go to another thread. */
@@ -8,6 +9,7 @@ export interface PipelineInput {
   readonly rules: FunctionRules;
   /** Condition types by the name or the short image name of a validator, as policies ask for them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
+  readonly pinnedValidators?: readonly PinnedValidator[];
   /** Runs this one function on all resources, in place of the pipelines of the Kptfiles, of which there may be none. */
   readonly only?: SingleFunction;
 }
@@ -29,6 +31,8 @@ export interface PipelineStep {
   readonly result: PipelineStepResult;
   /** The condition type that its findings are to become, if the package or a policy asks for one. Validators only. */
   readonly conditionType?: string;
+  /** True for a validator that a policy pins and that saw the whole package. */
+  readonly pinned?: boolean;
   /** True if the function could not even be tried here, so its failure says nothing about the package. */
   readonly unavailable?: boolean;
 }

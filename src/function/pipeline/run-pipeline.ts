@@ -12,6 +12,7 @@ import { failureText } from './failure-text.ts';
 import { askedCondition, functionConfig } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
 import { type PackageTree, type PipelinePackage, readPackages, singlePackage } from './packages.ts';
+import { isPinned } from './pinned-validator.ts';
 import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from './pipeline.ts';
 import { type Entry, stepOf } from './pipeline-step.ts';
 import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
@@ -122,13 +123,16 @@ class PipelineRun {
     const chosen = isSelective(fn) ? { selected: selected.length } : {};
     onEvent?.({ type: 'started', step: stepOf(entry, undefined), ...chosen });
     const resolved = catalog.resolve(fn, this.#input.rules);
-    const asked: { conditionType?: string } = {};
+    const asked: { conditionType?: string; pinned?: boolean } = {};
     let run: FunctionRun;
     try {
       const config = this.#config(entry, members);
       if (list === 'validators') {
         const type = askedCondition(config) ?? this.#wantedCondition(fn);
         if (type !== undefined) asked.conditionType = type;
+        const { pinnedValidators = [] } = this.#input;
+        if (pinnedValidators.some((rule) => rule.conditionType === type && isPinned(rule, entry, config)))
+          asked.pinned = true;
       }
       run = (await this.#isSkipped(fn, selected))
         ? { results: [{ severity: 'info', message: 'skipped: its condition `when` is false' }], exitCode: 0 }

@@ -9,6 +9,7 @@ import type { Stored } from '../../resource/object.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import type { Action, Lifecycle } from '../kernel/types.ts';
+import { APPROVAL_ANNOTATIONS } from '../lifecycle-annotations.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
 import { BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
@@ -135,6 +136,31 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
 
 /** Earlier versions put it on revisions; objects that a client kept may still carry it. It is in the status now. */
 const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
+
+/**
+ * The object as it is wanted, with the annotations that ask for an approval as they were unless the caller may approve: what a
+ * controller approves because of them is approved by who set them.
+ */
+export function withApprovalRights<T extends RevisionObject>(
+  context: RequestContext,
+  stored: RevisionObject | undefined,
+  object: T,
+): T {
+  const before = stored?.metadata.annotations ?? {};
+  const wanted = object.metadata.annotations ?? {};
+  const changed = APPROVAL_ANNOTATIONS.filter((key) => before[key] !== wanted[key]);
+  if (changed.length === 0 || context.mayApprove?.() !== false) return object;
+  context.warn?.(
+    `${changed.join(' and ')} was left as it was, since ${context.actor.name} may not update packagerevisions/approval`,
+  );
+  const annotations = { ...wanted };
+  for (const key of changed) {
+    const old = before[key];
+    if (old === undefined) delete annotations[key];
+    else annotations[key] = old;
+  }
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
 
 /** Metadata without what the server itself puts there. */
 export function ownMetadata(object: RevisionObject) {

@@ -36,6 +36,7 @@ import {
   stepByApproval,
   stepByUpdate,
   warnOfIgnored,
+  withApprovalRights,
 } from './asked-changes.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import type { RevisionEntry } from './revision-entry.ts';
@@ -109,7 +110,8 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return this.#log.follow<RevisionObject>(REVISION_TOPIC, { resourceVersion, signal, selects, indexKey });
   }
 
-  async create(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
+  async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+    const object = withApprovalRights(context, undefined, asked);
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
       throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
@@ -138,9 +140,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   }
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
-  async update(context: RequestContext, object: RevisionObject): Promise<Stored<RevisionObject>> {
-    const entry = this.#current(object);
+  async update(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
+    const entry = this.#current(asked);
     const stored = entry.object;
+    const object = withApprovalRights(context, stored, asked);
     refuseOtherIdentity(stored, object);
     refuseManagedLabel(stored, object);
     refuseLateFinalizer(stored, object);

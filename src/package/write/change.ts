@@ -1,5 +1,6 @@
 import {
   conditionsOf,
+  gatesOf,
   type Kptfile,
   type KptfileEdit,
   type RenderStatus,
@@ -13,13 +14,13 @@ import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { needsRenewal } from '../gates.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
-import type { EffectivePolicy } from '../policy.ts';
-import { type RevisionRecord, withContributor } from '../record.ts';
+import { bindsContent, type EffectivePolicy } from '../policy.ts';
+import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
-import { type GivenCondition, giveVerdict, syncVerdicts } from '../verdict.ts';
+import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../verdict.ts';
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver } from './giver-rights.ts';
+import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
 import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
@@ -69,34 +70,39 @@ export async function planChange(
   const content = await bench.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const before = await currentRecord(bench, revision, content);
+  const known = before.contributors ?? [];
   const rendering =
-    revision.lifecycle === 'Draft' ? await renderingOf(bench, content, change, edits, policy, context) : undefined;
+    revision.lifecycle === 'Draft'
+      ? await renderingOf(bench, content, change, edits, policy, context, known)
+      : undefined;
   if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
-  // Who writes a condition into the text gives it as well.
+  const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
+  checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
+  // Who writes a condition into the text gives it as well.
   const byRendering = new Set([
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),
   ]);
-  checkGiver(
-    policy,
-    written.filter((type) => !byRendering.has(type)),
-    context,
-  );
-  const before = await currentRecord(bench, revision, content);
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isGivenBy(change, type));
+  // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
+  const mayGive = byWriter.length === 0 || context.mayWriteStatus?.() !== false;
+  if (mayGive) checkGiver(policy, byWriter, context);
+  else warnOfUnproven(context, byWriter);
   let record = before;
+  if (next.content !== content.content && draft) {
+    const contributors = withContributor(known, context, at, revision.commit);
+    if (contributors.length > known.length) record = { ...record, contributors };
+  }
   if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
-  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at });
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayGive });
   if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
     record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
   }
   if (change.metadata !== undefined) record = { ...record, ...change.metadata };
 
-  if (next.content !== content.content && draft) {
-    const contributors = withContributor(record.contributors ?? [], context, at, revision.commit);
-    if (contributors.length > (record.contributors?.length ?? 0)) record = { ...record, contributors };
-  }
   const contentChanged = next.tree !== content.tree;
   if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
   const updates: RefUpdate[] = [];
@@ -186,9 +192,7 @@ function fileEdits(
   const kptfileEdits: KptfileEdit[] = [
     ...(change.kptfile ?? []),
     ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
-    ...(change.conditions ?? []).map(
-      ({ inputs: _inputs, external: _external, ...condition }) => ({ op: 'setCondition', condition }) as const,
-    ),
+    ...(change.conditions ?? []).map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const),
   ];
   if (edits.has('Kptfile') && edits.get('Kptfile') === null) {
     throw new SluiceError(
@@ -215,6 +219,7 @@ async function renderingOf(
   edits: ReadonlyMap<string, Uint8Array | null>,
   policy: EffectivePolicy,
   context: RequestContext,
+  known: readonly Contributor[],
 ): Promise<Rendering | undefined> {
   let { rendering } = change;
   if (rendering === undefined) {
@@ -230,7 +235,8 @@ async function renderingOf(
     if (rendering === undefined) return undefined;
     if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
-  const permitted = permittedRendering(rendering, policy);
+  // Who changes the package now may change its functions.
+  const permitted = permittedRendering(rendering, policy, withContributor(known, context, '', ''));
   for (const sentence of permitted.refused) context.warn?.(sentence);
   return permitted.rendering;
 }
@@ -276,17 +282,34 @@ function updateVerdicts(
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  { policy, context, at }: { readonly policy: EffectivePolicy; readonly context: RequestContext; readonly at: string },
+  { policy, context, at, mayGive }: Giving,
 ): RevisionRecord {
   // A Kptfile that cannot be read says nothing about conditions.
   if (after === undefined) return record;
   let next = record;
   for (const given of change.conditions ?? []) {
-    next = giveVerdict(next, given, inputs, context, at, needsRenewal(policy, next, given.type, context.face, at));
+    const renew = needsRenewal(policy, next, given.type, context.face, at);
+    const wholeContent = bindsContent(policy, given.type);
+    next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
   }
   // What was written into the Kptfile text itself counts as given by whoever wrote it.
-  const written = { conditions: conditionsOf(after), known: before === undefined ? undefined : conditionsOf(before) };
+  const known = before === undefined ? undefined : conditionsOf(before);
+  const binds = (type: string) => bindsContent(policy, type);
+  const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
   return syncVerdicts(next, written, inputs, context, at);
+}
+
+interface Giving {
+  readonly policy: EffectivePolicy;
+  readonly context: RequestContext;
+  readonly at: string;
+  /** False if the caller may write files and give no conditions. */
+  readonly mayGive: boolean;
+}
+
+/** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
+function isGivenBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+  return conditions.some((given) => given.type === type) || withdraw.includes(type);
 }
 
 function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {

@@ -2,6 +2,7 @@ import { conditionsOf, type KptfileEdit, readKptfile } from '../../../kptfile-sc
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import { lookalikeProblem } from '../../resource/lookalike.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { readPackage } from '../content.ts';
@@ -10,6 +11,7 @@ import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { type Contributor, emptyRecord, type RevisionRecord, type Verdict, withContributor } from '../record.ts';
 import { syncVerdicts } from '../verdict.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
+import { warnOfUnproven } from './giver-rights.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
 import type { NewRevision, RevisionSource } from './revision-source.ts';
@@ -29,6 +31,7 @@ export async function planCreate(
   context: RequestContext,
 ): Promise<WritePlan> {
   const key = checkPlace(bench, wanted);
+  for (const edit of wanted.kptfile ?? []) if (edit.op === 'addGate') checkType(edit.conditionType);
   const head = bench.index.mainHead;
   if (head === undefined) {
     throw new SluiceError(
@@ -72,6 +75,11 @@ export async function planCreate(
   const { update, mark } = await writeRecord(bench, subject, record, note, context);
   const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
   return { updates, name, marks: [mark], takesBack: false };
+}
+
+function checkType(type: string): void {
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
 }
 
 /** A copy holds what was published; everything else is content that its creator brings. */
@@ -118,6 +126,10 @@ async function givenIn(
   const result = blob === undefined ? undefined : readKptfile(blob.data);
   const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
   if (result?.ok !== true || conditions.size === 0) return [];
+  if (context.mayWriteStatus?.() === false) {
+    warnOfUnproven(context, [...conditions.keys()]);
+    return [];
+  }
   const content = await readPackage(bench.git, specification, result.kptfile);
   return syncVerdicts(emptyRecord(''), { conditions }, content, context, at).verdicts;
 }

@@ -6,21 +6,27 @@ import {
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { RequestContext } from '../../resource/request-context.ts';
+import type { Face, RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import { needsRenewal } from '../gates.ts';
 import { CONTENT_INPUT, type PackageInputs } from '../inputs.ts';
 import { isKptfilePath } from '../merge/package-files.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, refuseGiver } from '../policy.ts';
-import type { RevisionRecord } from '../record.ts';
+import type { Contributor, RevisionRecord } from '../record.ts';
 import type { Renderer, Rendering } from '../renderer.ts';
-import { type GivenCondition, giveVerdict, withdrawVerdict } from '../verdict.ts';
+import {
+  type GivenCondition,
+  giveVerdict,
+  type Issuer,
+  PUSH_ACTOR,
+  plainCondition,
+  RENDER_ACTOR,
+  RENDERED_TYPE,
+  withdrawVerdict,
+} from '../verdict.ts';
 
 /** What kpt writes into the Kptfile of a package whose pipeline came through. */
-export const RENDERED: Condition = { type: 'Rendered', status: 'True', reason: 'RenderSuccess' };
-
-/** Gives the conditions that come out of rendering, which are nobody's opinion. */
-export const RENDER_ACTOR = 'controller:render';
+export const RENDERED: Condition = { type: RENDERED_TYPE, status: 'True', reason: 'RenderSuccess' };
 
 const NO_SIGNAL = new AbortController().signal;
 
@@ -53,14 +59,14 @@ export function namesFunctions(files: PackageTexts): boolean | undefined {
 export async function renderFiles(
   files: PackageTexts,
   { renderer, namespace }: { readonly renderer?: Renderer | undefined; readonly namespace: string },
-  policy: Pick<EffectivePolicy, 'validatorConditions'>,
+  { validatorConditions, pinnedValidators }: Pick<EffectivePolicy, 'validatorConditions' | 'pinnedValidators'>,
   { signal = NO_SIGNAL, warn }: RequestContext,
 ): Promise<Rendering | undefined> {
   const pipeline = namesFunctions(files);
   if (pipeline === undefined) return undefined;
   if (!pipeline) return { kptfile: [], conditions: [RENDERED] };
   try {
-    return await renderer?.render({ files, namespace, validatorConditions: policy.validatorConditions, signal });
+    return await renderer?.render({ files, namespace, validatorConditions, pinnedValidators, signal });
   } catch (error) {
     if (!isSluiceError(error, 'Unavailable')) throw error;
     warn?.(`not rendered yet: ${error.message}`);
@@ -68,29 +74,49 @@ export async function renderFiles(
   }
 }
 
-/** A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. */
+/**
+ * A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. Functions
+ * are part of the package, so what they say counts as said by all who changed it, save where a policy pins the function.
+ */
 export function permittedRendering(
   rendering: Rendering,
   policy: EffectivePolicy,
+  contributors: readonly Contributor[],
 ): { readonly rendering: Rendering; readonly refused: readonly string[] } {
   const refused: string[] = [];
-  const permitted = (type: string): boolean => {
+  const permitted = (type: string, pinned = false): boolean => {
     // Whether the package was rendered is a fact and not a verdict of the package's own functions.
     if (type === RENDERED.type) return true;
     // What Sluice says of a package itself is not for the package to say.
     const why = type.startsWith('sluice.dev/')
       ? `only Sluice itself gives ${type}; let the function give another type`
-      : refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+      : refusePipeline(policy, type, pinned ? [] : pipelineIssuers(contributors));
     if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
     return why === undefined;
   };
   const { conditions = [], withdraw = [] } = rendering;
   const kept = {
     ...rendering,
-    conditions: conditions.filter(({ type }) => permitted(type)),
-    withdraw: withdraw.filter(permitted),
+    conditions: conditions.filter(({ type, pinned }) => permitted(type, pinned)),
+    withdraw: withdraw.filter((type) => permitted(type)),
   };
   return { rendering: kept, refused };
+}
+
+function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly Issuer[]): string | undefined {
+  if (issuers.length === 0) return refuseGiver(policy, type, { name: RENDER_ACTOR }, 'controller');
+  for (const { name, groups = [], face } of issuers) {
+    const why = refuseGiver(policy, type, { name, groups }, face as Face);
+    if (why !== undefined)
+      return `${why}; ${name} may have changed the functions of the package, and no policy pins them (validatorConditions)`;
+  }
+  return undefined;
+}
+
+/** Who answers for what the functions of a package say. */
+export function pipelineIssuers(contributors: readonly Contributor[]): Issuer[] {
+  if (contributors.length === 0) return [{ name: PUSH_ACTOR, face: 'git' }];
+  return contributors.map(({ name, groups, face }) => ({ name, ...(groups === undefined ? {} : { groups }), face }));
 }
 
 /** The text of a Kptfile with all that rendering changes in it. Throws KptfileEditError if it cannot be edited. */
@@ -98,7 +124,8 @@ export function renderedKptfile(text: string, rendering: Rendering): string {
   const { kptfile, withdraw = [], conditions = [], gates = [] } = rendering;
   const read = readKptfile(text);
   const isThere = read.ok && isRendered(read.kptfile);
-  const edits = conditions.flatMap(({ inputs: _inputs, external: _external, ...condition }): KptfileEdit[] => {
+  const edits = conditions.flatMap((given): KptfileEdit[] => {
+    const condition = plainCondition(given);
     const set = { op: 'setCondition', condition } as const;
     if (condition.type !== RENDERED.type) return [set];
     // As kpt does it: once, and last, unless it is there already; a copy stays as its source is.
@@ -123,12 +150,24 @@ export function recordRendering(
 ): RevisionRecord {
   let next = record;
   for (const type of withdraw) next = withdrawVerdict(next, type);
-  const context: RequestContext = { actor: { name: RENDER_ACTOR }, face: 'controller' };
-  for (const given of conditions) {
-    const renew = needsRenewal(policy, next, given.type, context.face, at);
-    next = giveVerdict(next, forContent(given), inputs, context, at, renew);
-  }
+  for (const given of conditions) next = giveRendered(next, given, inputs, at, policy);
   return next;
+}
+
+/** Puts down one condition that rendering gave, on behalf of those who answer for it. */
+export function giveRendered(
+  record: RevisionRecord,
+  given: GivenCondition,
+  inputs: PackageInputs,
+  at: string,
+  policy: Pick<EffectivePolicy, 'validFor'>,
+): RevisionRecord {
+  const isFact = given.type === RENDERED_TYPE || given.pinned === true;
+  return giveVerdict(record, forContent(given), inputs, { actor: { name: RENDER_ACTOR }, face: 'controller' }, at, {
+    renew: needsRenewal(policy, record, given.type, 'controller', at),
+    ...(isFact ? {} : { issuers: pipelineIssuers(record.contributors ?? []) }),
+    ...(given.pinned === true ? { pinned: true } : {}),
+  });
 }
 
 /** A pipeline looks at the whole package, whatever object a condition's type names. */

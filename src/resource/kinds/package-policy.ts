@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { durationSchema } from '../duration.ts';
 import { defineKind, type ObjectOf } from '../kind.ts';
+import { lookalikeProblem } from '../lookalike.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';
@@ -8,7 +9,14 @@ import { packageSelectorSchema } from './package-selector.ts';
 const conditionPattern = z
   .string()
   .regex(/^[^*\s]*\*?$/, 'must be a condition type, or the start of one followed by "*"')
-  .min(1);
+  .min(1)
+  .superRefine(refuseLookalike);
+const conditionType = z.string().min(1).superRefine(refuseLookalike);
+
+function refuseLookalike(type: string, context: z.RefinementCtx): void {
+  const problem = type === '' ? undefined : lookalikeProblem(type);
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+}
 
 export const packagePolicyKind = defineKind({
   group: 'sluice.dev',
@@ -24,8 +32,14 @@ export const packagePolicyKind = defineKind({
       requiredGates: z
         .array(
           z.object({
-            conditionType: z.string().min(1).describe('The condition that must be True.'),
+            conditionType: conditionType.describe('The condition that must be True.'),
             approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
+            boundTo: z
+              .enum(['content', 'object'])
+              .optional()
+              .describe(
+                'For a type <group>/<version>.<Kind>.<name>: whether it is given for the whole content (the default) or for that object.',
+              ),
           }),
         )
         .default([])
@@ -57,11 +71,34 @@ export const packagePolicyKind = defineKind({
               .string()
               .min(1)
               .describe('Name of the pipeline entry, or of its image without registry and tag.'),
-            conditionType: z.string().min(1).describe('The condition that its findings become.'),
+            conditionType: conditionType.describe('The condition that its findings become.'),
+            image: z
+              .string()
+              .regex(/[:@][^/]+$/, 'must have a tag or a digest')
+              .optional()
+              .describe(
+                'Pins the function: its findings count as those of controller:render, whoever may change the package, if the pipeline has exactly this image with this configuration. Without it they count as given by the contributors of the package.',
+              ),
+            configMap: z
+              .record(z.string(), z.string())
+              .optional()
+              .describe('With image: the configMap that the pipeline entry must have.'),
+            config: z
+              .record(z.string(), z.unknown())
+              .optional()
+              .describe(
+                'With image: the configuration object that the pipeline entry must have (configPath, configRef).',
+              ),
           }),
         )
         .default([])
         .describe('Validators whose findings become a condition of their own, which a gate can wait for.'),
+      kptfileApprovals: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Whether annotations in the Kptfile can ask for automatic proposal and approval, as those of the object can.',
+        ),
       autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
       approval: z
         .object({
@@ -84,7 +121,7 @@ export const packagePolicyKind = defineKind({
       gateDeadlines: z
         .array(
           z.object({
-            conditionType: z.string().min(1).describe('The condition that is waited for.'),
+            conditionType: conditionType.describe('The condition that is waited for.'),
             after: durationSchema.describe('Time from the start of waiting, such as 30m or 24h.'),
           }),
         )

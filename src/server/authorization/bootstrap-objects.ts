@@ -31,7 +31,7 @@ const VIEW: readonly PolicyRule[] = [
   rule('coordination.k8s.io', ['leases'], READ),
 ];
 
-/** Conditions can be written into the Kptfile as well, so this is no further right; policies say who may give which. */
+/** Conditions that a user writes into the Kptfile without this right open no gate; policies say who may give which. */
 const GIVE_CONDITIONS = rule('porch.kpt.dev', ['packagerevisions/status'], ['patch', 'update']);
 
 /**

@@ -1,0 +1,38 @@
+import { posix } from 'node:path';
+import type { PinnedValidator } from '../../package/policy.ts';
+import { sameValue } from '../../resource/same-value.ts';
+import { completeImage, parseImageName } from '../catalog/image-name.ts';
+import type { Resource } from '../resource-list/resource.ts';
+import type { Entry } from './pipeline-step.ts';
+import { isSelective } from './selection.ts';
+
+/** Annotations that say where a resource stands, and nothing of what it is. */
+const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;
+
+/**
+ * True if an entry of the pipeline is exactly the validator that a policy pins: its image, its configuration, and all resources of the
+ * package. An entry that looks at some of them, or only at times, or that a nested package names, can be made to see nothing.
+ */
+export function isPinned(rule: PinnedValidator, { of, list, fn }: Entry, config: Resource | undefined): boolean {
+  const { name, image, tag, exec, when = '', configPath = '', configMap = {}, configRef } = fn;
+  if (list !== 'validators' || of.path !== '' || image === undefined || image === '' || (exec ?? '') !== '')
+    return false;
+  if (isSelective(fn) || when !== '') return false;
+  if (rule.function !== name && rule.function !== posix.basename(parseImageName(image).name)) return false;
+  if (completeImage(image, tag) !== completeImage(rule.image, undefined)) return false;
+  if (rule.config === undefined) {
+    return configPath === '' && configRef === undefined && sameValue(configMap, rule.configMap ?? {});
+  }
+  return rule.configMap === undefined && config !== undefined && sameValue(withoutPlace(config.value), rule.config);
+}
+
+function withoutPlace(value: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { metadata, ...rest } = value;
+  if (metadata === null || typeof metadata !== 'object') return { ...value };
+  const { annotations, ...others } = metadata as Record<string, unknown>;
+  const kept = Object.entries(annotations ?? {}).filter(([key]) => !PLACE.test(key));
+  return {
+    ...rest,
+    metadata: { ...others, ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }) },
+  };
+}
