@@ -1,8 +1,9 @@
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
-import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
+import { adoptionRef, mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
-import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
+import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import { scopeOf } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import {
@@ -45,9 +46,11 @@ export class RevisionIndex {
   readonly #reader: FactReader;
   readonly #trust: RepositoryTrust;
   readonly #lines: MainLines;
-  readonly #isAdopted: (ref: string, oid: Oid) => boolean;
+  readonly #git: GitRepository;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
+  /** Version of the trusted keys at which the adoption was read. */
+  #adoptionReadAt = -1;
   /** Statements that wait for `checkBacklog`. */
   readonly #backlog: Unchecked[] = [];
   /** The last head that was accepted, where the main branch was rewritten without it. */
@@ -66,8 +69,6 @@ export class RevisionIndex {
     trust: RepositoryTrust;
     /** True if the ledger did not know the repository before. */
     isFirstLook: boolean;
-    /** Tags that an operator adopted as they are. */
-    isAdopted?: (ref: string, oid: Oid) => boolean;
   }) {
     const { repository, namespace, layout, trust } = options;
     // The repository may get its id later.
@@ -79,14 +80,14 @@ export class RevisionIndex {
     };
     this.#trust = options.trust;
     this.#isFirstLook = options.isFirstLook;
-    this.#isAdopted = options.isAdopted ?? (() => false);
+    this.#git = options.git;
     this.#lines = new MainLines(options.git);
     this.#layout = options.layout;
     this.#cache = options.cache;
     this.#reader = new FactReader(options.git, options.cache);
     const recordAt = (oid: Oid) => options.cache.records.get(oid) ?? undefined;
     this.#state = new IndexState({
-      ...{ layout: options.layout, trust: options.trust, recordAt, isAdopted: this.#isAdopted },
+      ...{ layout: options.layout, trust: options.trust, recordAt },
       isOnLine: (commit, head) => this.#lines.isOn(commit, head),
     });
   }
@@ -125,7 +126,19 @@ export class RevisionIndex {
 
   /** The last head of the main branch that was accepted, if the branch was rewritten without it. */
   get leftBehind(): Oid | undefined {
-    return this.#leftBehind;
+    return this.#leftBehind === this.#trust.mainHead ? this.#leftBehind : undefined;
+  }
+
+  /** What an operator adopted, as the ref says. */
+  get adoption(): Adoption | undefined {
+    return this.#state.adoption;
+  }
+
+  /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
+  get adoptionDistrust(): Distrust | undefined {
+    const { adoption } = this.#state;
+    if (adoption === undefined) return undefined;
+    return this.#trust.distrustOfRecord(adoption.fact, ADOPTION_SCOPE);
   }
 
   /** What a cache has to keep for a fast restart: what the present revisions are made of, and nothing else. */
@@ -208,6 +221,9 @@ export class RevisionIndex {
    */
   async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
     for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
+    const adoption = this.ref(adoptionRef(this.#layout));
+    if (adoption !== undefined && this.#adoptionReadAt !== this.#trust.version)
+      this.#state.adoption = (await this.#readAdoption(adoption, new Set())).present;
     return runInSlices(this.#state.reassess(new Set(packages)));
   }
 
@@ -222,8 +238,15 @@ export class RevisionIndex {
   }
 
   /** Statements that are new and count raise the marks. At a first look all do, since nobody knows whether they are the last ones. */
-  #raiseMarks({ records }: News): void {
+  #raiseMarks({ records, adoption }: News): void {
     const marks: NewMark[] = [];
+    const adopted = adoption?.present?.fact;
+    if (adopted !== undefined && this.#trust.distrustOfRecord(adopted, ADOPTION_SCOPE) === undefined) {
+      const { sequence } = adopted.head;
+      const isNew = sequence > (this.#trust.mark(ADOPTION_SCOPE)?.sequence ?? 0);
+      if (isNew)
+        marks.push({ scope: scopeOf(adopted.head), sequence, digest: adopted.digest, proven: !this.#isFirstLook });
+    }
     for (const oid of records.keys()) {
       const statement = this.#cache.records.get(oid)?.statement;
       if (statement === undefined || statement.head.repository !== this.#trust.repository) continue;
@@ -271,9 +294,10 @@ export class RevisionIndex {
     const records = new Map<Oid, string>();
     const after = new Map<string, Oid | undefined>();
     const kptfiles = new Set<Oid>();
+    const adopting = adoptionRef(this.#layout);
     await inSlices(changes, ({ name, after: oid }) => {
       const meaning = parseRef(this.#layout, name);
-      if (meaning.kind === 'main') after.set(name, oid);
+      if (meaning.kind === 'main' || name === adopting) after.set(name, oid);
       else if (meaning.kind === 'record') {
         after.set(name, oid);
         packages.add(meaning.package);
@@ -316,7 +340,21 @@ export class RevisionIndex {
     }
     await this.#reader.records([...records.keys()]);
     await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
-    return { refs: changes, candidates, main, packages, records };
+    const adoption = after.has(adopting) ? await this.#readAdoption(after.get(adopting), packages) : undefined;
+    return { refs: changes, candidates, main, packages, records, adoption };
+  }
+
+  /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */
+  async #readAdoption(oid: Oid | undefined, packages: Set<string>): Promise<NonNullable<News['adoption']>> {
+    this.#adoptionReadAt = this.#trust.version;
+    const present = oid === undefined ? undefined : await readAdoption(this.#git, oid, this.#trust);
+    for (const list of [this.#state.adoption?.list, present?.list]) {
+      await inSlices(list?.keys() ?? [], (ref) => {
+        const meaning = parseRef(this.#layout, ref);
+        if (meaning.kind === 'published') packages.add(meaning.package);
+      });
+    }
+    return { present };
   }
 
   /** Checks the statements that came, unless they are too many to wait for. */
