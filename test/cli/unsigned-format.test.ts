@@ -80,6 +80,7 @@ describe('a data folder of the version without signed statements', () => {
     const dry = await adoption();
     expect(dry.adopted).toBe(false);
     expect(dry.tags.map(({ ref, reason }) => [ref, reason])).toEqual([
+      ['refs/sluice/deleted/gone%2Fv1', 'Unsigned'],
       ['refs/tags/cache/v1', 'UnsignedApproval'],
       ['refs/tags/web/v1', 'UnsignedApproval'],
     ]);

@@ -134,6 +134,11 @@ export class RevisionIndex {
     return this.#state.adoption;
   }
 
+  /** True for a ref that an operator adopted as it is. */
+  isAdopted(ref: string, oid: Oid): boolean {
+    return this.#state.adoption?.list.get(ref) === oid && this.adoptionDistrust === undefined;
+  }
+
   /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
   get adoptionDistrust(): Distrust | undefined {
     const { adoption } = this.#state;

@@ -18,13 +18,15 @@ import {
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
+import { deletedIn, judgeTombstone, tombstonePrefix } from '../verify/judge-statement.ts';
 import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
 
-/** A tag that would count as it is. */
+/** A tag, or what stands in the place of a deleted one, that would count as it is. */
 export interface AdoptableTag {
   readonly ref: string;
   readonly oid: Oid;
-  readonly revision: string;
+  /** Undefined for a deletion. */
+  readonly revision: string | undefined;
   /** Why it does not count now. */
   readonly reason: string;
   readonly message: string;
@@ -74,6 +76,13 @@ export async function findAdoptable(bench: Workbench, only?: string): Promise<Ad
     const record = await readUnsigned(bench, oid);
     if (record === undefined) continue;
     records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
+  }
+  const prefix = tombstonePrefix(bench.layout);
+  for (const { name: ref, oid } of await bench.git.listRefs([prefix])) {
+    if (!isWanted(`${deletedIn(ref, prefix).path}/${deletedIn(ref, prefix).version}`)) continue;
+    if (bench.index.isAdopted(ref, oid)) continue;
+    const flaw = await judgeTombstone(bench.git, { ref, oid }, prefix, bench.trust);
+    if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
   }
   tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
   const { leftBehind: accepted, mainHead: present } = bench.index;
