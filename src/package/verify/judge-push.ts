@@ -1,5 +1,5 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
-import { parseCommitMessage } from '../commit-message.ts';
+import { parseCommitMessage, parseRemoval } from '../commit-message.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
 import { judgePublication } from '../kernel/publication.ts';
@@ -13,8 +13,10 @@ import {
   type RepositoryLayout,
   unsignedRecordUid,
 } from '../layout.ts';
+import type { RecordStatement } from '../record.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { SignedStatement } from '../trust/statement.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { deletedIn, judgeTombstone, recordFactAt, tombstonePrefix } from './judge-statement.ts';
 import { findId, lookTrust } from './look-trust.ts';
@@ -216,13 +218,16 @@ class PushJudge {
   async #main({ old, new: head }: PushedRef): Promise<string | undefined> {
     // The first push of a repository.
     if (old === ZERO_OID) return undefined;
-    let oid: Oid | undefined = head;
-    for (let count = 0; oid !== old; count += 1) {
+    const line: Oid[] = [];
+    for (let oid: Oid | undefined = head; oid !== old; oid = (await this.#git.readCommit(oid)).parents[0]) {
       if (oid === undefined) return `it rewrites the main branch: ${old} is not on its line any more`;
-      if (count >= MAX_MAIN_COMMITS) return `it brings more than ${MAX_MAIN_COMMITS} commits`;
+      if (line.length >= MAX_MAIN_COMMITS)
+        return `it brings more than ${MAX_MAIN_COMMITS} commits, or rewrites the branch`;
+      line.push(oid);
+    }
+    for (const oid of line) {
       const flaw = await this.#mainCommit(oid);
       if (flaw !== undefined) return `commit ${oid}: ${flaw}`;
-      oid = (await this.#git.readCommit(oid)).parents[0];
     }
     return undefined;
   }
@@ -233,7 +238,11 @@ class PushJudge {
     if (parent === undefined) return 'it has no parent';
     const facts = parseCommitMessage(message);
     const statement = facts.statement?.statement;
-    if (statement === undefined) return 'it carries no signed statement; publish through Sluice';
+    if (statement === undefined) {
+      const removal = parseRemoval(message);
+      if (removal === undefined) return 'it carries no signed statement; publish through Sluice';
+      return this.#removal(removal, { parent, tree });
+    }
     const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
     const judgement = judgePublication({
       ...{ parents: parents.length, subject: message.split('\n', 1)[0] ?? '', commit: facts },
@@ -245,8 +254,30 @@ class PushJudge {
       const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
       if (distrust !== undefined) return distrust.message;
     }
+    return this.#otherChange(statement.package, { parent, tree });
+  }
+
+  /** A package is removed from the main branch as it was. */
+  async #removal(
+    signed: SignedStatement<RecordStatement>,
+    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
+  ): Promise<string | undefined> {
+    const { package: path, workspace, record } = signed.statement;
+    const fact = { head: signed.statement, digest: '', signer: await this.#trust.signerOf(signed) };
+    const distrust = this.#trust.distrustOf(fact, { package: path, workspace });
+    if (distrust !== undefined) return distrust.message;
+    if (record.commit !== parent) return `its statement was made for a removal on top of ${record.commit}`;
+    const [folder] = await this.#git.statObjects([`${tree}:${path}`]);
+    if (folder !== undefined) return `it does not remove ${path}`;
+    return this.#otherChange(path, { parent, tree });
+  }
+
+  async #otherChange(
+    packagePath: string,
+    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
+  ): Promise<string | undefined> {
     const changes = await this.#git.diffTrees((await this.#git.readCommit(parent)).tree, tree);
-    const other = changes.find(({ path }) => !path.startsWith(`${statement.package}/`));
-    return other === undefined ? undefined : `it also changes ${other.path}, which is no part of ${statement.package}`;
+    const other = changes.find(({ path }) => !path.startsWith(`${packagePath}/`));
+    return other === undefined ? undefined : `it also changes ${other.path}, which is no part of ${packagePath}`;
   }
 }

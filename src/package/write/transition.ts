@@ -12,7 +12,7 @@ import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import { type Approval, hasObjectMetadata, type RevisionRecord, withStep } from '../record.ts';
+import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord, withStep } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
@@ -270,11 +270,19 @@ async function commitFor(
   const base = await bench.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
+    const scope = { package: revision.path, workspace: revision.key.workspace };
+    const removal: RecordStatement = {
+      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
+      ...bench.trust.next(scope, revision.statement),
+      // For this head only: the package may come back later.
+      record: { ...record, commit: head, verdicts: [] },
+    };
+    const { signed } = await bench.trust.sign(removal);
     const made = await bench.git.writeCommit({
       tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
       parents: [head],
       ...signatures(bench, context),
-      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete' }),
+      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
     });
     return { made };
   }
