@@ -1,5 +1,6 @@
 import type { PackageRepository } from '../../package/package-repository.ts';
 import type { Adoptable, AdoptableRecord } from '../../package/write/adoption.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
 import type { Session } from '../assembly/session.ts';
 import { printable } from '../output/printable.ts';
 import { toJson, toYaml } from '../output/structured.ts';
@@ -22,9 +23,10 @@ const SUSPICIOUS: ReadonlySet<string> = new Set([
 /** `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. */
 export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<Outcome> {
   return inSession('repo adopt', options, invocation, async ({ session }) => {
-    if (options.newId === true) return giveNewId(name, options, invocation, session);
-    await session.openRepository(name);
-    const repository = session.store.repository(name);
+    const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
+    if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
+    await session.openRepository(id);
+    const repository = session.store.repository(id);
     const adoptable = await repository.adoptable(options.only);
     const adopted = options.yes === true;
     if (adopted) await repository.adopt(adoptable, session.context());
@@ -34,13 +36,13 @@ export function repoAdopt(name: string, options: AdoptOptions, invocation: Invoc
 }
 
 async function giveNewId(
-  name: string,
+  { id: registration, name }: { readonly id: string; readonly name: string },
   { output, yes }: AdoptOptions,
   { terminal }: Invocation,
   session: Session,
 ): Promise<Outcome> {
-  if (yes === true) await session.openRepository(name, undefined, true);
-  const id = yes === true ? session.store.repository(name).trust.repository : null;
+  if (yes === true) await session.openRepository(registration, undefined, true);
+  const id = yes === true ? session.store.repository(registration).trust.repository : null;
   if (output !== 'text') {
     terminal.out.write(output === 'json' ? toJson({ repository: name, id }) : toYaml({ repository: name, id }));
     return 0;
