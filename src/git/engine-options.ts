@@ -1,7 +1,7 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { ObjectSigner } from './git-repository.ts';
-import type { GitNetwork } from './network/git-network.ts';
 import type { Quarantine } from './native/git-process.ts';
+import type { GitNetwork } from './network/git-network.ts';
 
 /** How long things may take, in milliseconds. */
 export interface GitTimeouts {

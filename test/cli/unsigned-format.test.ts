@@ -21,6 +21,7 @@ const listSchema = z.object({
         ownerReferences: z.array(z.object({ name: z.string() })).optional(),
       }),
       spec: z.object({ lifecycle: z.string() }),
+      status: z.object({ outOfBand: z.object({ reason: z.string(), message: z.string() }).optional() }),
     }),
   ),
 });
@@ -52,10 +53,19 @@ async function ok(...words: string[]): Promise<string> {
 
 async function revisions() {
   const { items } = listSchema.parse(JSON.parse(await ok('rpkg', 'get', '-o', 'json')));
-  return new Map(items.map(({ metadata, spec }) => [metadata.name.replace('packages.', ''), { ...metadata, ...spec }]));
+  return new Map(
+    items.map(({ metadata, spec, status }) => [
+      metadata.name.replace('packages.', ''),
+      { ...metadata, ...spec, ...status },
+    ]),
+  );
 }
 
-const flag = (annotations: Readonly<Record<string, string>> | undefined) => annotations?.['sluice.dev/out-of-band'];
+interface Shown {
+  readonly outOfBand?: { readonly reason: string; readonly message: string } | undefined;
+}
+
+const flag = (shown: Shown | undefined) => shown?.outOfBand && `${shown.outOfBand.reason}: ${shown.outOfBand.message}`;
 const adoption = async (...words: string[]) =>
   adoptSchema.parse(JSON.parse(await ok('repo', 'adopt', 'packages', '-o', 'json', ...words)));
 
@@ -67,9 +77,7 @@ describe('a data folder of the version without signed statements', () => {
     expect([...shown.values()].map(({ lifecycle }) => lifecycle)).toEqual([
       ...['Published', 'Published', 'Proposed', 'Published', 'Published', 'Published', 'Draft'],
     ]);
-    expect(flag(shown.get('web.v1')?.annotations)).toContain(
-      'is not signed; "sluice repo adopt" lists it for adoption',
-    );
+    expect(flag(shown.get('web.v1'))).toContain('is not signed; "sluice repo adopt" lists it for adoption');
     // Nobody vouches for metadata that is not signed.
     expect(shown.get('web.v2')?.labels).toBeUndefined();
     expect(refs().filter((ref) => !ref.endsWith('refs/sluice/repository'))).toEqual(before);
@@ -96,7 +104,7 @@ describe('a data folder of the version without signed statements', () => {
     expect(refs().filter((ref) => OLD_RECORD.test(ref))).toEqual([]);
     const shown = await revisions();
     expect([...shown.keys()]).toEqual(REVISIONS);
-    expect(flag(shown.get('web.v1')?.annotations)).toBeUndefined();
+    expect(flag(shown.get('web.v1'))).toBeUndefined();
     expect(shown.get('web.v1')).toMatchObject({ labels: { team: 'shop' }, finalizers: ['example.com/keep'] });
     expect(shown.get('web.v2')).toMatchObject({
       labels: { team: 'shop' },
@@ -118,23 +126,21 @@ describe('a data folder of the version without signed statements', () => {
   test('a part is adopted, and then another one', async () => {
     await adoption('--only', 'web/*', '--yes');
     const half = await revisions();
-    expect([flag(half.get('web.v1')?.annotations), flag(half.get('cache.v1')?.annotations)]).toEqual([
+    expect([flag(half.get('web.v1')), flag(half.get('cache.v1'))]).toEqual([
       ...[undefined, expect.stringContaining('is not signed')],
     ]);
     await adoption('--yes');
     const whole = await revisions();
-    expect([flag(whole.get('web.v1')?.annotations), flag(whole.get('cache.v1')?.annotations)]).toEqual([
-      ...[undefined, undefined],
-    ]);
+    expect([flag(whole.get('web.v1')), flag(whole.get('cache.v1'))]).toEqual([...[undefined, undefined]]);
   });
 
   test('a tag that moves counts no longer, and neither does what a push wrote into the list', async () => {
     await adoption('--yes');
     const [web, main] = [git('rev-parse', 'refs/tags/web/v1'), git('rev-parse', 'main')];
     git('update-ref', 'refs/tags/web/v1', main);
-    expect(flag((await revisions()).get('web.v1')?.annotations)).toContain('UnsignedApproval');
+    expect(flag((await revisions()).get('web.v1'))).toContain('UnsignedApproval');
     git('update-ref', 'refs/tags/web/v1', web);
-    expect(flag((await revisions()).get('web.v1')?.annotations)).toBeUndefined();
+    expect(flag((await revisions()).get('web.v1'))).toBeUndefined();
 
     const adopted = git('rev-parse', 'refs/sluice/adopted');
     const blob = execFileSync('git', ['--git-dir', repository, 'hash-object', '-w', '--stdin'], {
@@ -150,8 +156,8 @@ describe('a data folder of the version without signed statements', () => {
     git('update-ref', 'refs/sluice/adopted', git(...identity, 'commit-tree', '-m', message, tree));
     git('update-ref', 'refs/tags/web/v1', main);
     const forged = await revisions();
-    expect(flag(forged.get('web.v1')?.annotations)).toBeDefined();
-    expect(flag(forged.get('cache.v1')?.annotations)).toContain('is not signed');
+    expect(flag(forged.get('web.v1'))).toBeDefined();
+    expect(flag(forged.get('cache.v1'))).toContain('is not signed');
   });
 
   test('an older list does not come back', async () => {
@@ -160,10 +166,10 @@ describe('a data folder of the version without signed statements', () => {
     await adoption('--yes');
     git('update-ref', 'refs/sluice/adopted', first);
     const shown = await revisions();
-    expect(flag(shown.get('web.v1')?.annotations)).toBeDefined();
-    expect(flag(shown.get('cache.v1')?.annotations)).toBeDefined();
+    expect(flag(shown.get('web.v1'))).toBeDefined();
+    expect(flag(shown.get('cache.v1'))).toBeDefined();
     await adoption('--yes');
-    expect(flag((await revisions()).get('web.v1')?.annotations)).toBeUndefined();
+    expect(flag((await revisions()).get('web.v1'))).toBeUndefined();
   });
 });
 

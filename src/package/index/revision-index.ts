@@ -51,6 +51,8 @@ export class RevisionIndex {
   #isFirstLook: boolean;
   /** Version of the trusted keys at which the adoption was read. */
   #adoptionReadAt = -1;
+  /** Lines of revoked keys wait to be read by `checkBacklog`. */
+  #awaitsLines = false;
   /** Statements that wait for `checkBacklog`. */
   readonly #backlog: Unchecked[] = [];
   /** The last head that was accepted, where the main branch was rewritten without it. */
@@ -179,6 +181,11 @@ export class RevisionIndex {
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const news = await this.#read(changes);
+    if (this.#unreadHeads().length > 0) {
+      // Whole lines of history: where there is much of it, they are read behind.
+      if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
+      else for (const head of this.#unreadHeads()) await this.#lines.read(head);
+    }
     this.#raiseMarks(news);
     this.#isFirstLook = false;
     let changed: IndexChange[];
@@ -214,10 +221,19 @@ export class RevisionIndex {
         yield new Set(slice.map((item) => item.package));
       }
     }
+    if (!this.#awaitsLines) return;
+    this.#awaitsLines = false;
+    for (const head of this.#unreadHeads()) await this.#lines.read(head);
+    yield new Set(this.#state.namesByPackage.keys());
+  }
+
+  /** Ends of lines with publications of revoked keys that were not read by this process. */
+  #unreadHeads(): string[] {
+    return this.#trust.revokedHeads().filter((head) => !this.#lines.has(head));
   }
 
   get hasBacklog(): boolean {
-    return this.#backlog.length > 0;
+    return this.#backlog.length > 0 || this.#awaitsLines;
   }
 
   /**

@@ -23,9 +23,10 @@ const IDENTITY = {
   GIT_COMMITTER_EMAIL: 'eve@example.com',
 };
 
+const flawSchema = z.object({ reason: z.string(), message: z.string() });
 const revisionSchema = z.object({
-  metadata: z.object({ annotations: z.record(z.string(), z.string()).optional() }),
   spec: z.object({ lifecycle: z.string() }),
+  status: z.object({ outOfBand: flawSchema.optional(), recordDistrust: flawSchema.optional() }),
 });
 
 /** A running server on a bare repository, users with its CLI, and eve, who may push to the repository and nothing else. */
@@ -104,7 +105,8 @@ export class TrustWorld {
 
   /** Why a revision is out of band, as its object says; undefined if it is not. */
   async outOfBand(name: string): Promise<string | undefined> {
-    return (await this.revision(name)).metadata.annotations?.['sluice.dev/out-of-band'];
+    const { outOfBand } = (await this.revision(name)).status;
+    return outOfBand && `${outOfBand.reason}: ${outOfBand.message}`;
   }
 
   /** What the server tells in its log. */
@@ -129,6 +131,19 @@ export class TrustWorld {
     await this.ok('rpkg', 'propose', revision);
     await this.ok('rpkg', 'approve', revision, '--as', 'bob');
     return revision;
+  }
+
+  /** Waits until something holds. */
+  async until(holds: () => boolean | Promise<boolean>): Promise<void> {
+    const end = Date.now() + 30_000;
+    while (!(await holds())) {
+      if (Date.now() > end) throw new Error(`it did not come to pass:\n${this.up.output}`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  has(repository: string, ref: string): boolean {
+    return this.git(repository, 'ls-remote', 'origin', ref) !== '';
   }
 
   /** Eve runs git in her clone. */
@@ -178,6 +193,7 @@ export class TrustWorld {
 
 /** A Kptfile with the readiness gate `tested`, and its condition. */
 export function kptfile(name: string, status?: 'True' | 'False'): string {
-  const condition = status === undefined ? '' : `status:\n  conditions:\n    - type: tested\n      status: "${status}"\n`;
+  const condition =
+    status === undefined ? '' : `status:\n  conditions:\n    - type: tested\n      status: "${status}"\n`;
   return `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: ${name}\ninfo:\n  readinessGates:\n    - conditionType: tested\n${condition}`;
 }
