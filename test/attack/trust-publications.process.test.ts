@@ -123,14 +123,18 @@ describe('what eve pushes is no publication', () => {
 });
 
 describe('what a repository is', () => {
+  const repository = () => world.ok('repo', 'get', 'apps', '-o', 'yaml');
+
   test('its id stays what it is, whatever eve pushes there', async () => {
     world.fetch('apps');
     const id = world.git('apps', 'rev-parse', 'refs/all/sluice/repository');
     const forged = world.commit('apps', 'Repository x\n\n{}\n\nSluice-Signature: x', `${id}^{tree}`);
     await world.push('apps', `${forged}:refs/sluice/repository`);
     expect(await world.outOfBand(web)).toBeUndefined();
+    await world.until(async () => (await repository()).includes('refs/sluice/repository was replaced by a push'));
     await world.push('apps', ':refs/sluice/repository');
     expect(await world.outOfBand(web)).toBeUndefined();
+    await world.until(async () => (await repository()).includes('refs/sluice/repository is gone'));
     await world.push('apps', `${id}:refs/sluice/repository`);
   });
 
@@ -140,6 +144,7 @@ describe('what a repository is', () => {
     const list = world.edit('apps', 'origin/main', { adopted: `${commit} refs/tags/mine/v1\n` }, 'adopted');
     await world.push('apps', `${list}:refs/sluice/adopted`);
     await expectOutOfBand('apps.mine.v1', 'NotAnApproval', 'points to a commit without a signed approval');
+    await world.until(async () => (await repository()).includes('nothing is adopted: what refs/sluice/adopted holds'));
   });
 
   test('a copy of it is refused until it has an id of its own, and then nothing in it counts', async () => {

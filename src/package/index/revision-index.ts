@@ -1,8 +1,17 @@
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
-import { adoptionRef, mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
+import {
+  adoptionRef,
+  identityRef,
+  mainRef,
+  packagePath,
+  parseRef,
+  type RepositoryLayout,
+  recordRef,
+} from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
+import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import { scopeOf } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
@@ -51,6 +60,8 @@ export class RevisionIndex {
   #isFirstLook: boolean;
   /** Version of the trusted keys at which the adoption was read. */
   #adoptionReadAt = -1;
+  /** What the ref with the id of the repository holds; undefined if there was never one. */
+  #id: { readonly isThere: boolean; readonly written: string | undefined } | undefined;
   /** Lines of revoked keys wait to be read by `checkBacklog`. */
   #awaitsLines = false;
   /** Statements that wait for `checkBacklog`. */
@@ -141,6 +152,14 @@ export class RevisionIndex {
     return this.#state.adoption?.list.get(ref) === oid && this.adoptionDistrust === undefined;
   }
 
+  /** What is wrong with the statements about the repository itself; one sentence each. */
+  get flaws(): readonly string[] {
+    const adoption = this.adoptionDistrust;
+    const adopted =
+      adoption && `nothing is adopted: what ${adoptionRef(this.#layout)} holds does not count, ${adoption.message}`;
+    return [adopted, this.#idFlaw()].filter((flaw) => flaw !== undefined);
+  }
+
   /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
   get adoptionDistrust(): Distrust | undefined {
     const { adoption } = this.#state;
@@ -186,6 +205,7 @@ export class RevisionIndex {
       if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
       else for (const head of this.#unreadHeads()) await this.#lines.read(head);
     }
+    await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
     this.#raiseMarks(news);
     this.#isFirstLook = false;
     let changed: IndexChange[];
@@ -225,6 +245,20 @@ export class RevisionIndex {
     this.#awaitsLines = false;
     for (const head of this.#unreadHeads()) await this.#lines.read(head);
     yield new Set(this.#state.namesByPackage.keys());
+  }
+
+  /** Which repository this is does not change by what is pushed; an operator should know of it all the same. */
+  async #noteId(change: RefChange | undefined): Promise<void> {
+    if (change === undefined) return;
+    const { after } = change;
+    this.#id = { isThere: after !== undefined, written: after && (await readRepositoryId(this.#git, after)) };
+  }
+
+  #idFlaw(): string | undefined {
+    const { repository } = this.#trust;
+    if (this.#id === undefined || this.#id.written === repository) return undefined;
+    const how = this.#id.isThere ? 'was replaced by a push' : 'is gone';
+    return `${identityRef(this.#layout)} ${how}; the repository is ${repository} all the same`;
   }
 
   /** Ends of lines with publications of revoked keys that were not read by this process. */
