@@ -168,6 +168,12 @@ describe('what a repository is', () => {
     await world.push('apps', `${commit}:refs/heads/main`);
     await world.said(/refs\/heads\/main .*was rewritten/);
     expect(await world.outOfBand(web)).toBeUndefined();
-    expect(await world.ok('repo', 'adopt', 'apps', '--only', 'none', '--data', world.data)).toContain('main branch: ');
+    // An operator accepts it.
+    const adopt = ['repo', 'adopt', 'apps', '--only', 'none', '--data', world.data];
+    expect(await world.ok(...adopt)).toContain('main branch: ');
+    expect(await world.ok(...adopt, '--yes')).toContain('adopted: 0 tags, 0 records, the main branch');
+    expect(await world.ok(...adopt)).toBe('nothing to adopt in apps\n');
+    const after = await world.publish('apps', 'after');
+    expect(await world.outOfBand(after)).toBeUndefined();
   });
 });
