@@ -79,6 +79,19 @@ describe('what eve pushes is no publication', () => {
     expect(await world.outOfBand(web)).toBeUndefined();
   });
 
+  test('one that was deleted in order, and that she brings back', async () => {
+    const name = await world.publish('apps', 'gone');
+    world.fetch('apps');
+    const good = world.git('apps', 'rev-parse', 'refs/all/tags/gone/v1');
+    await world.ok('rpkg', 'propose-delete', name);
+    await world.ok('rpkg', 'delete', name);
+    // With and without what tells of the deletion in Git.
+    for (const refspecs of [[`${good}:refs/tags/gone/v1`], [':refs/sluice/deleted/gone%2Fv1']]) {
+      await world.push('apps', ...refspecs);
+      await expectOutOfBand(name, 'RolledBack', 'it was deleted, and a push brought its tag back');
+    }
+  });
+
   test('signed with a key of hers', async () => {
     const name = await publishAs('foreign', newSigner());
     await expectOutOfBand(name, 'UntrustedKey', 'which this repository does not trust');

@@ -149,6 +149,15 @@ describe('sluice verify', () => {
     expect(whole.code).toBe(0);
   });
 
+  test('a repository that lost its id is a finding', async () => {
+    const copy = join(folder, 'no-id.git');
+    execFileSync('git', ['clone', '--quiet', '--mirror', source, copy]);
+    git(copy, 'config', '--remove-section', 'remote.origin');
+    git(copy, 'update-ref', '-d', 'refs/sluice/repository');
+    const { code, report } = await verify(copy, '--allowed-signers', signers);
+    expect([code, findings(report)]).toEqual([1, ['repository refs/sluice/repository RepositoryId']]);
+  });
+
   test('tags by hand, forged and copied records are findings', async () => {
     const copy = join(folder, 'copy.git');
     execFileSync('git', ['clone', '--quiet', '--mirror', source, copy]);

@@ -44,9 +44,9 @@ export async function verify(
     const git = await open(place, options, invocation);
     try {
       if (options.preReceive === true) return await asHook(git, ledger, options, invocation);
-      const { refs, notes } = refsOfRepository(await git.listRefs());
+      const { refs, notes, isClone } = refsOfRepository(await git.listRefs());
       const layout = layoutOf(refs, options.branch, directoryOf(options));
-      const verification = await verifyRepository({ git, layout, refs, ledger });
+      const verification = await verifyRepository({ git, layout, refs, ledger, isClone });
       return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
     } finally {
       await git.close();

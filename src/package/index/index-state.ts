@@ -5,7 +5,7 @@ import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED } from '../trust/trust-ledger.ts';
+import { DELETED, deletionScope } from '../trust/trust-ledger.ts';
 import { type Candidate, judgePlaceholder, type OutOfBand, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
@@ -292,7 +292,7 @@ export class IndexState {
   }
 
   /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
-  #distrustOfTag({ lifecycle, outOfBand, tip }: Candidate): OutOfBand | undefined {
+  #distrustOfTag({ lifecycle, outOfBand, tip, path, revision }: Candidate): OutOfBand | undefined {
     if (lifecycle !== 'Published' || outOfBand !== undefined) return undefined;
     const { trust, isOnLine } = this.#surroundings;
     const distrust = trust.distrustOfSigner(tip.signer);
@@ -304,6 +304,8 @@ export class IndexState {
         return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
       if (!known) return revoked(revocation.key);
     }
+    if (trust.mark(deletionScope(path, `v${revision}`))?.digest === tip.oid)
+      return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
     if (tip.onMain !== false) return undefined;
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
   }

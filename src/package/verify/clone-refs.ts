@@ -5,6 +5,7 @@ import { RECORD_BRANCHES, RECORD_REFS, type RepositoryLayout } from '../layout.t
 export interface FoundRefs {
   readonly refs: readonly Ref[];
   readonly notes: readonly string[];
+  readonly isClone: boolean;
 }
 
 /**
@@ -33,7 +34,7 @@ export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
       `tags and remote-tracking branches are as old as the last fetch; git fetch --tags --prune ${remote} brings new ones`,
     );
   }
-  return { refs: found, notes };
+  return { refs: found, notes, isClone: remote !== undefined };
 }
 
 /** Where records are: under `refs/sluice/`, or under branches where a host refuses other names. */

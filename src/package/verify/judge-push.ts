@@ -186,6 +186,7 @@ class PushJudge {
   async #tag({ ref }: PushedRef): Promise<string | undefined> {
     this.#index ??= this.#readIndex();
     for (const row of (await this.#index).all()) {
+      if (row.hides.includes(ref)) return `it claims the same revision as ${row.ref}`;
       if (row.ref === ref)
         return row.outOfBand === undefined ? undefined : `it is no publication: ${row.outOfBand.message}`;
     }

@@ -1,4 +1,4 @@
-import type { GitRepository, Oid, Ref } from '../../git/git-repository.ts';
+import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../commit-message.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
@@ -14,6 +14,8 @@ export interface VerifyOptions {
   /** Under the names that they have in the repository itself. */
   readonly refs: readonly Ref[];
   readonly ledger: TrustLedger;
+  /** Refs may be missing. Default: false. */
+  readonly isClone?: boolean;
 }
 
 /** What was verified, one entry for each statement or what should have one. */
@@ -35,7 +37,13 @@ export interface Verification {
 }
 
 /** Verifies all statements of a repository as a server that starts with these keys would. Changes nothing. */
-export async function verifyRepository({ git, layout, refs, ledger }: VerifyOptions): Promise<Verification> {
+export async function verifyRepository({
+  git,
+  layout,
+  refs,
+  ledger,
+  isClone = false,
+}: VerifyOptions): Promise<Verification> {
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   const notes: string[] = [];
   const verified: Verified[] = [];
@@ -48,7 +56,8 @@ export async function verifyRepository({ git, layout, refs, ledger }: VerifyOpti
     verified.push({ ref: idRef, oid: idOid, kind: 'repository', finding });
   }
   const id = found?.signed?.statement.repository;
-  if (id === undefined) notes.push(`${idRef} is missing: which repository this is cannot be verified`);
+  const missing = `${idRef} is missing: which repository this is cannot be verified`;
+  if (id === undefined) notes.push(missing);
   const index = await readIndex({ git, layout, refs, ledger }, id ?? (await idOfPublications(git, refs, layout)) ?? '');
   const prefix = tombstonePrefix(layout);
   const deleted = new Set(refs.flatMap(({ name }) => (name.startsWith(prefix) ? deletedIn(name, prefix).path : [])));
@@ -56,6 +65,14 @@ export async function verifyRepository({ git, layout, refs, ledger }: VerifyOpti
   const adoption = values.get(adoptionRef(layout));
   if (adoption !== undefined)
     verified.push({ ref: adoptionRef(layout), oid: adoption, kind: 'adoption', finding: index.adoptionDistrust });
+  // In a clone it may just not have been fetched.
+  if (id === undefined && !isClone && verified.some(({ kind }) => kind === 'publication' || kind === 'record'))
+    verified.push({
+      ref: idRef,
+      oid: ZERO_OID,
+      kind: 'repository',
+      finding: { reason: 'RepositoryId', message: missing },
+    });
   const trust = lookTrust(ledger, id ?? '');
   for (const { name: ref, oid } of refs) {
     if (ref.startsWith(prefix)) {

@@ -16,7 +16,7 @@ import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRe
 import { currentRecord } from '../record-at-tip.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { DELETED, deletionScope, type NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -401,9 +401,16 @@ async function recordUpdates(
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark);
+    marks.push(mark, publicationDeleted(bench, revision));
   } else if (next === undefined) marks.push(deletionMark(bench, revision));
   return { updates, marks };
+}
+
+/** Its tag, which a push can bring back, must not count again. */
+function publicationDeleted({ trust }: Workbench, { path, ref, commit }: PackageRevision): NewMark {
+  const scope = deletionScope(path, ref.slice(ref.lastIndexOf('/') + 1));
+  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
+  return { scope: { ...scope, repository: trust.repository }, sequence, digest: commit, proven: true };
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
