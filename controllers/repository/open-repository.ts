@@ -148,6 +148,7 @@ export class OpenRepository {
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
       trustProblems: this.repository.trust.problems(),
+      statementProblems: this.repository.index.flaws,
     };
   }
 

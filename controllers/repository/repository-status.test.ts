@@ -14,6 +14,7 @@ const REPORT: RepositoryReport = {
     webhookAt: 1000,
     remoteNote: undefined,
     trustProblems: [],
+    statementProblems: [],
   },
 };
 

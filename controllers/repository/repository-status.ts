@@ -21,6 +21,8 @@ export interface RepositoryReport {
     readonly remoteNote: RemoteNote | undefined;
     /** What is wrong with the keys that the repository trusts. */
     readonly trustProblems: readonly string[];
+    /** What is wrong with the statements about the repository itself. */
+    readonly statementProblems: readonly string[];
   };
 }
 
@@ -43,7 +45,7 @@ export function statusAfter(
   };
   const { remoteNote } = facts ?? {};
   const known = setCondition(before?.conditions, ready, now);
-  const conditions = facts === undefined ? known : setCondition(known, trust(facts.trustProblems), now);
+  const conditions = facts === undefined ? known : setCondition(known, trust(facts), now);
   const status = {
     ...before,
     conditions: [...(remoteNote === undefined ? conditions : setCondition(conditions, transport(remoteNote), now))],
@@ -68,9 +70,14 @@ export function statusAfter(
   return isNews || isOld ? status : undefined;
 }
 
-function trust(problems: readonly string[]): NewCondition {
+function trust({
+  trustProblems,
+  statementProblems,
+}: Pick<NonNullable<RepositoryReport['facts']>, 'trustProblems' | 'statementProblems'>): NewCondition {
+  const problems = [...trustProblems, ...statementProblems];
   if (problems.length === 0) return { type: TRUST_CONDITION, status: 'True', reason: 'OwnKeyTrusted', message: '' };
-  return { type: TRUST_CONDITION, status: 'False', reason: 'KeyProblem', message: problems.join('; ') };
+  const reason = trustProblems.length > 0 ? 'KeyProblem' : 'StatementProblem';
+  return { type: TRUST_CONDITION, status: 'False', reason, message: problems.join('; ') };
 }
 
 /** How the remote is talked to. It is not about health: both ways are right, one is faster, and some remotes are only read. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../foundation/clock.ts';
 import type { ObjectSigner } from './git-repository.ts';
+import type { Quarantine } from './native/git-process.ts';
 import type { GitNetwork } from './network/git-network.ts';
 
 /** How long things may take, in milliseconds. */
@@ -42,4 +43,6 @@ export interface EngineOptions {
   readonly packRefsFrom?: number | undefined;
   /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
   readonly durable?: boolean | undefined;
+  /** Objects of a push that is not accepted yet, for a hook. */
+  readonly quarantine?: Quarantine | undefined;
 }

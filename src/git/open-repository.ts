@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from './engine-options.ts';
 import type { GitRepository, ObjectSigner } from './git-repository.ts';
-import { runGit } from './native/git-process.ts';
+import { type Quarantine, runGit } from './native/git-process.ts';
 import { NativeRepository } from './native/native-repository.ts';
 import { DEFAULT_NETWORK, type GitNetwork } from './network/git-network.ts';
 import { checkRepository, createRepository } from './repository-format.ts';
@@ -21,6 +21,10 @@ export interface RepositoryOptions {
   readonly packRefsFrom?: number;
   /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
   readonly durable?: boolean;
+  /** Objects of a push that is not accepted yet, for a hook; only the native engine reads them. */
+  readonly quarantine?: Quarantine;
+  /** Nothing will be written: the repository may have a work tree. */
+  readonly readOnly?: boolean;
 }
 
 /** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
@@ -34,7 +38,7 @@ const LIMITS =
  * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the engine asked for is not there.
  */
 export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
-  const realPath = await checkRepository(path);
+  const realPath = await checkRepository(path, options.readOnly);
   const engineOptions: EngineOptions = {
     clock: options.clock ?? systemClock,
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
@@ -43,6 +47,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     transport: options.transport,
     packRefsFrom: options.packRefsFrom,
     durable: options.durable,
+    quarantine: options.quarantine,
   };
   const engine = options.engine ?? 'auto';
   const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);

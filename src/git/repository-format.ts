@@ -17,16 +17,16 @@ const HARMLESS = new Set([
 
 /**
  * Checks that there is a bare repository of a kind that both engines handle, and returns its real path. Throws NotFound, or
- * Unsupported for a work tree, SHA-256, reftable, a partial clone, and formats that are not known.
+ * Unsupported for a work tree (unless it is only read), SHA-256, reftable, a partial clone, and formats that are not known.
  */
-export async function checkRepository(path: string): Promise<string> {
+export async function checkRepository(path: string, readOnly = false): Promise<string> {
   const config = await readConfig(path);
   if (config === undefined || !(await isFolder(join(path, 'objects'))) || !(await isFolder(join(path, 'refs')))) {
     const hint = (await isFolder(join(path, '.git'))) ? 'it has a work tree; make a bare clone' : 'create it first';
     throw new SluiceError('NotFound', `there is no bare Git repository at ${path}: ${hint}`);
   }
   const unsupported = (what: string) => new SluiceError('Unsupported', `the Git repository at ${path} ${what}`);
-  if (!TRUE.has(config.get('core.bare') ?? '')) throw unsupported('has a work tree: make a bare clone');
+  if (!readOnly && !TRUE.has(config.get('core.bare') ?? '')) throw unsupported('has a work tree: make a bare clone');
   const version = config.get('core.repositoryformatversion') ?? '0';
   if (version !== '0' && version !== '1') throw unsupported(`has the format version ${version}, which is not known`);
   const objects = config.get('extensions.objectformat') ?? 'sha1';

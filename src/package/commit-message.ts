@@ -8,6 +8,8 @@ import {
   contributorSchema,
   type LifecycleStep,
   oneLine,
+  parseRecord,
+  type RecordStatement,
   stepSchema,
   type Verdict,
   verdictSchema,
@@ -120,7 +122,8 @@ export function formatCommitMessage(
     readonly context: RequestContext;
     /** The kernel's word for what happened. */
     readonly action: string;
-    readonly statement?: SignedStatement<PublicationStatement>;
+    /** Of a publication, or the record of a removal from the main branch. */
+    readonly statement?: SignedStatement<PublicationStatement> | SignedStatement<RecordStatement>;
   },
 ): string {
   const lines = [harmlessSubject(subject), ''];
@@ -133,8 +136,8 @@ export function formatCommitMessage(
   return `${lines.join('\n')}\n`;
 }
 
-/** The lines that carry a publication's statement, in an approval commit or in the message of an annotated tag. */
-export function statementTrailers({ statement, signature }: SignedStatement<PublicationStatement>): string[] {
+/** The lines that carry a statement, in a commit of the main branch or in the message of an annotated tag. */
+export function statementTrailers({ statement, signature }: SignedStatement): string[] {
   return [`Sluice-Statement: ${payloadOf(statement)}`, `${SIGNATURE_TRAILER}: ${signature}`];
 }
 
@@ -178,6 +181,20 @@ export function parseCommitMessage(message: string): CommitFacts {
     record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
     statement,
   };
+}
+
+/** The signed record in a commit that removes a package from the main branch; undefined for any other message. */
+export function parseRemoval(message: string): SignedStatement<RecordStatement> | undefined {
+  const lines = message.split('\n');
+  const trailer = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const [payload, signature] = [trailer('Sluice-Statement'), trailer(SIGNATURE_TRAILER)];
+  if (payload === undefined || signature === undefined) return undefined;
+  try {
+    return parseRecord(`removal\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`).signed;
+  } catch (error) {
+    if (isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
 }
 
 /** What a publication says of how it came about; a claim unless its statement is trusted. */

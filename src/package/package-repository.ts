@@ -19,6 +19,7 @@ import type { EffectivePolicy } from './policy.ts';
 import type { Renderer } from './renderer.ts';
 import { judged } from './transitions.ts';
 import type { RepositoryTrust } from './trust/repository-trust.ts';
+import { type Adoptable, findAdoptable, planAdoption } from './write/adoption.ts';
 import type { RevisionChange } from './write/change.ts';
 import { planCreate } from './write/create.ts';
 import { checkPlace } from './write/place.ts';
@@ -240,6 +241,26 @@ export class PackageRepository implements Workbench {
     if (remote === undefined)
       throw new SluiceError('Unsupported', `${this.repository} has no remote to repair it from`);
     return this.#refs.repair(remote, signal);
+  }
+
+  /** What nothing trusted vouches for, and an operator can; see `findAdoptable`. */
+  async adoptable(only?: string): Promise<Adoptable> {
+    await this.checked();
+    return findAdoptable(this, only);
+  }
+
+  /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
+  async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    await this.trust.expectId();
+    const refs = this.#refs;
+    await refs.alone(async () => {
+      const { updates, marks } = await planAdoption(this, adoptable, context);
+      if (updates.length === 0) return;
+      await refs.carryOut(updates);
+      if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
+      refs.raiseMarks(marks, true);
+      await refs.show(updates);
+    });
   }
 
   /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */

@@ -49,6 +49,15 @@ async function loseRecord(scratch: Scratch, store: RevisionStore): Promise<void>
   await scratch.git('update-ref', '-d', recordOf(store));
 }
 
+test('trailers of Sluice in a pushed commit do not hide that a push made it', async () => {
+  await using at = await setUp();
+  const message = 'Creating new empty revision\n\nSluice-Action: create\nSluice-Actor: controller:revision\n';
+  await at.push({ 'shop/Kptfile': kptfile() }, { ...BRANCH, message });
+  await at.gate();
+  const { record } = await at.store.judge(NAME);
+  expect(record.contributors).toMatchObject([{ name: 'push', face: 'git' }]);
+});
+
 describe('several pushes between two looks', () => {
   test('a condition counts for the content of the commit that brought it', async () => {
     await using at = await setUp();

@@ -148,7 +148,10 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes
         const inputs = source === undefined ? undefined : await inputsAt(bench, source);
         const verdicts = source === undefined ? [] : publishedRecord(source, inputs ?? UNKNOWN_INPUTS).verdicts;
         const createdAt = timestamp((pushed.at(-1) ?? point).time);
-        const start = { ...emptyRecord(oid), verdicts, createdAt };
+        // Anyone can write the trailers of Sluice: who made this commit is known only with a record.
+        const unknown = { name: PUSH_ACTOR, face: 'git', since: createdAt, commit: oid };
+        const contributors = source === undefined ? [unknown] : [];
+        const start = { ...emptyRecord(oid), verdicts, createdAt, contributors };
         return { start, before: before(), pushed: pushed.reverse(), isWhole: source !== undefined };
       }
     }

@@ -8,7 +8,7 @@ import { Session } from '../assembly/session.ts';
 import { signingChoice } from '../assembly/signing-choice.ts';
 import { printable } from '../output/printable.ts';
 import { actorOf } from '../program/actor.ts';
-import type { Invocation, PlaceOptions } from '../program/invocation.ts';
+import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
 import { findRevision } from './find-revision.ts';
 import { openAll } from './in-access.ts';
 
@@ -24,7 +24,7 @@ export interface Look {
 /** Runs a command that reads the repositories themselves, which a server does not show. `words` name it in messages. */
 export async function inSession<Result>(
   words: string,
-  options: PlaceOptions,
+  options: PlaceOptions & ActorOptions,
   invocation: Invocation,
   run: (look: Look) => Promise<Result>,
 ): Promise<Result> {
@@ -41,7 +41,7 @@ export async function inSession<Result>(
   const signing = signingChoice(environment);
   const network = gitNetworkOf({}, environment);
   const session = await Session.open({
-    ...{ folder: place.folder, actor: actorOf({}, environment), signing, network, onNote },
+    ...{ folder: place.folder, actor: actorOf(options, environment), signing, network, onNote },
   });
   try {
     const access = new FolderAccess(session, options.namespace ?? DEFAULT_NAMESPACE);

@@ -90,4 +90,27 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
       finish(await (await import('../commands/repo-sync.ts')).repoSync(names, options, invocation));
     },
   );
+
+  const adopt = repo
+    .command('adopt')
+    .description('make what nothing trusted vouches for count: tags as they are, and records of earlier versions')
+    .argument('<name>', 'name of the repository')
+    .option('--yes', 'do it; without it the command only prints what it would do')
+    .option('--only <glob>', 'only tags that match, such as "web/*" or "**/v1"')
+    .option('--new-id', 'give a copy of another registered repository an id of its own, and adopt nothing')
+    .addHelpText(
+      'after',
+      `
+Look at the list first: what is adopted is delivered like what Sluice published. It becomes one signed statement, and a tag that moves
+afterwards counts no longer. Drafts keep their metadata and start without verdicts. docs/trust.md explains it.
+It works on a data folder, also while "sluice up" runs, which sees the result at its next look.`,
+    );
+  examples(
+    withOutput(withActor(withPlace(adopt)), ['text', 'json', 'yaml']),
+    'sluice repo adopt blueprints',
+    'sluice repo adopt blueprints --only "web/*" --yes',
+    'sluice repo adopt copy --new-id --yes',
+  ).action(async (name, options) => {
+    finish(await (await import('../commands/repo-adopt.ts')).repoAdopt(name, options, invocation));
+  });
 }

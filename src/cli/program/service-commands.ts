@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { Invocation } from './invocation.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './options.ts';
 
-/** `sluice up`, `demo`, `backup`, `restore`, `token`, `version` and `completion`. */
+/** `sluice up`, `demo`, `backup`, `restore`, `verify`, `token`, `version` and `completion`. */
 export function addServiceCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const up = program
     .command('up')
@@ -95,6 +95,30 @@ Packages live in their Git repositories and stay as they are.`,
     );
   examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {
     finish(await (await import('../commands/restore.ts')).restore(file, options, invocation));
+  });
+
+  const verify = program
+    .command('verify')
+    .description('check all statements in a repository or a clone of it, without a server')
+    .argument('[repository]', 'bare repository, or a clone')
+    .option('--allowed-signers <file>', 'keys that count, as "sluice key show --allowed-signers" prints them')
+    .option('--branch <branch>', 'branch that published packages are on', 'main')
+    .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
+    .option('--all', 'print also what is in band')
+    .option('--pre-receive', 'be a pre-receive hook: judge the push that stdin tells of')
+    .addHelpText(
+      'after',
+      `
+Without --allowed-signers the keys of the data folder count, with what it knows of revocations and of how far statements have come.
+Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses the push.`,
+    );
+  examples(
+    withOutput(withData(verify), ['text', 'json', 'yaml']),
+    'sluice verify /srv/git/blueprints.git --allowed-signers allowed-signers',
+    'sluice verify . --all',
+    'exec sluice verify --pre-receive --allowed-signers /etc/sluice/allowed-signers',
+  ).action(async (path, options) => {
+    finish(await (await import('../commands/verify.ts')).verify(path, options, invocation));
   });
 
   const token = program.command('token').description('access to the server for others');

@@ -5,7 +5,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
 import type { GitObject, ObjectStat, ObjectType } from '../git-repository.ts';
 import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../object-source.ts';
-import { cannotStart, collectStderr, killGroup, spawnGit } from './git-process.ts';
+import { cannotStart, collectStderr, killGroup, type Quarantine, spawnGit } from './git-process.ts';
 import { idleProcesses, type KeepsProcess } from './idle-processes.ts';
 import { OutputBuffer } from './output-buffer.ts';
 
@@ -42,6 +42,7 @@ interface Process {
 
 interface CatFileOptions {
   readonly gitDir: string;
+  readonly quarantine?: Quarantine | undefined;
   readonly clock: Clock;
   /** Milliseconds without any output after which a request fails. */
   readonly timeout: number;
@@ -135,6 +136,7 @@ export class CatFile implements KeepsProcess {
   #start(): Process {
     const child = spawnGit({
       gitDir: this.#options.gitDir,
+      quarantine: this.#options.quarantine,
       arguments: ['cat-file', '--batch-command', '--buffer', '-z'],
     });
     const process = { child, stderr: collectStderr(child), output: new OutputBuffer(), awaited: undefined };

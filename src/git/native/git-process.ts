@@ -56,7 +56,16 @@ function proxies(): NodeJS.ProcessEnv {
   };
 }
 
+/** Folders of objects, as Git names them to its hooks. */
+export interface Quarantine {
+  readonly objectDirectory: string;
+  /** In the form of GIT_ALTERNATE_OBJECT_DIRECTORIES. */
+  readonly alternates: string;
+}
+
 export interface GitCommand {
+  /** Where objects are that are not accepted yet; see `RepositoryOptions.quarantine`. */
+  readonly quarantine?: Quarantine | undefined;
   /** The bare repository; without it, a command that needs none. */
   readonly gitDir?: string;
   readonly settings?: readonly string[];
@@ -99,12 +108,20 @@ export function spawnGit(command: GitCommand, withSecret = false): ChildProcess 
   const place = command.gitDir === undefined ? [] : [`--git-dir=${command.gitDir}`];
   const child = spawn('git', [...place, ...settings, ...command.arguments], {
     cwd: '/',
-    env: environment(command.allowedProtocol ?? ''),
+    env: { ...environment(command.allowedProtocol ?? ''), ...quarantined(command.quarantine) },
     detached: true,
     stdio: withSecret ? ['pipe', 'pipe', 'pipe', 'pipe'] : ['pipe', 'pipe', 'pipe'],
   });
   child.once('close', () => ended.add(child));
   return child;
+}
+
+function quarantined(quarantine: Quarantine | undefined): NodeJS.ProcessEnv {
+  if (quarantine === undefined) return {};
+  return {
+    GIT_OBJECT_DIRECTORY: quarantine.objectDirectory,
+    GIT_ALTERNATE_OBJECT_DIRECTORIES: quarantine.alternates,
+  };
 }
 
 /** Kills a process that spawnGit started, and all that it started. */

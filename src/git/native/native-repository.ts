@@ -56,7 +56,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     const { clock, timeouts } = options;
     const durable = options.durable ?? true;
     const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle, durable };
-    const catFile = new CatFile(kept);
+    const catFile = new CatFile({ ...kept, quarantine: options.quarantine });
     const source: ObjectSource = {
       readObjects: (specifications) => catFile.contents(specifications),
       statObjects: (specifications) => catFile.info(specifications),

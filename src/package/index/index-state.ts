@@ -3,8 +3,9 @@ import { inSlices } from '../../git/in-slices.ts';
 import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
+import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED } from '../trust/trust-ledger.ts';
+import { DELETED, deletionScope } from '../trust/trust-ledger.ts';
 import { type Candidate, judgePlaceholder, type OutOfBand, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
@@ -28,6 +29,8 @@ export interface News {
   readonly packages: ReadonlySet<string>;
   /** Records that were read, with the packages whose refs lead to them. */
   readonly records: ReadonlyMap<Oid, string>;
+  /** Set if the adoption ref moved. */
+  readonly adoption: { readonly present: Adoption | undefined } | undefined;
 }
 
 /** What became of the packages on the main branch, by package; undefined for those that are gone. */
@@ -42,13 +45,12 @@ interface Surroundings {
   readonly trust: RepositoryTrust;
   /** What a record commit says, as far as it was read. */
   recordAt(oid: Oid): RecordFact | undefined;
-  /** True for a tag that an operator adopted as it is. */
-  isAdopted(ref: string, oid: Oid): boolean;
   /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
   isOnLine(commit: Oid, head: Oid): boolean | undefined;
 }
 
 const NONE: readonly string[] = [];
+const NOTHING_ADOPTED: AdoptionList = new Map();
 const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
 const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
 
@@ -73,6 +75,9 @@ export class IndexState {
   readonly #refsByPackage = new Map<string, Set<string>>();
   /** Those that claim an id; names that others gave can be spelled alike, and then one of them is shown. */
   readonly #byUid = new Map<string, readonly Candidate[]>();
+  #adoption: Adoption | undefined;
+  /** Tags that count as they are: the list of the adoption while that is trusted. */
+  #adopted: AdoptionList = NOTHING_ADOPTED;
   /** Numbers of refs; most repositories have none of one kind, so that they need not be looked for. */
   #records = 0;
   #marks = 0;
@@ -87,6 +92,8 @@ export class IndexState {
     copy.#mainTip = this.#mainTip;
     copy.#records = this.#records;
     copy.#marks = this.#marks;
+    copy.#adoption = this.#adoption;
+    copy.#adopted = this.#adopted;
     await copyEntries(this.refs, copy.refs);
     await copyEntries(this.rows, copy.rows);
     await copyEntries(this.candidates, copy.candidates);
@@ -106,6 +113,15 @@ export class IndexState {
     return this.#records > 0;
   }
 
+  /** What the adoption ref holds; it may be read again after keys changed. */
+  get adoption(): Adoption | undefined {
+    return this.#adoption;
+  }
+
+  set adoption(present: Adoption | undefined) {
+    this.#adoption = present;
+  }
+
   /** The head of the main branch; undefined if it was not read. */
   get mainTip(): TipFact | undefined {
     return this.#mainTip;
@@ -117,7 +133,7 @@ export class IndexState {
   }
 
   /** The news that bring back what is there now, where others are taken in first. */
-  inverse({ refs, candidates, main, packages, records }: News): News {
+  inverse({ refs, candidates, main, packages, records, adoption }: News): News {
     const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
       new Map(Array.from(keys, (key) => [key, values.get(key)]));
     return {
@@ -128,12 +144,14 @@ export class IndexState {
         candidates: known(main.candidates.keys(), this.#placeholders),
       },
       ...{ packages, records },
+      adoption: adoption && { present: this.#adoption },
     };
   }
 
   /** From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. */
-  *takeIn({ refs, candidates, main, packages }: News): Generator<void, IndexChange[]> {
+  *takeIn({ refs, candidates, main, packages, adoption }: News): Generator<void, IndexChange[]> {
     const touched = new Set(packages);
+    if (adoption !== undefined) this.#adoption = adoption.present;
     for (const { name, after } of refs) {
       this.#setRef(name, after);
       yield;
@@ -191,6 +209,7 @@ export class IndexState {
   *#assemble(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
     const changes: IndexChange[] = [];
     const shown = new Map<string, Candidate[]>();
+    this.#adopted = this.#trustedList();
     for (const packageName of packages) {
       const candidates = this.#shown(packageName);
       shown.set(packageName, candidates);
@@ -231,7 +250,7 @@ export class IndexState {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const { layout, recordAt, isAdopted: isAdoptedTag } = this.#surroundings;
+    const { layout, recordAt } = this.#surroundings;
     const { path, key } = candidate;
     const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, path, key.workspace));
     const fact = recordOid === undefined ? undefined : recordAt(recordOid);
@@ -239,11 +258,17 @@ export class IndexState {
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
     const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : this.#distrustOfTag(candidate);
-    const isAdopted = candidate.lifecycle === 'Published' && isAdoptedTag(candidate.ref, candidate.refOid);
+    const isAdopted = candidate.lifecycle === 'Published' && this.#adopted.get(candidate.ref) === candidate.refOid;
     const outOfBand = isAdopted ? undefined : fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
+  }
+
+  #trustedList(): AdoptionList {
+    const { fact, list } = this.#adoption ?? {};
+    if (list === undefined || fact === undefined) return NOTHING_ADOPTED;
+    return this.#surroundings.trust.distrustOfRecord(fact, ADOPTION_SCOPE) === undefined ? list : NOTHING_ADOPTED;
   }
 
   /** The record as far as it is trusted. */
@@ -267,7 +292,7 @@ export class IndexState {
   }
 
   /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
-  #distrustOfTag({ lifecycle, outOfBand, tip }: Candidate): OutOfBand | undefined {
+  #distrustOfTag({ lifecycle, outOfBand, tip, path, revision }: Candidate): OutOfBand | undefined {
     if (lifecycle !== 'Published' || outOfBand !== undefined) return undefined;
     const { trust, isOnLine } = this.#surroundings;
     const distrust = trust.distrustOfSigner(tip.signer);
@@ -279,6 +304,8 @@ export class IndexState {
         return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
       if (!known) return revoked(revocation.key);
     }
+    if (trust.mark(deletionScope(path, `v${revision}`))?.digest === tip.oid)
+      return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
     if (tip.onMain !== false) return undefined;
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
   }

@@ -16,6 +16,11 @@ export class MainLines {
     return this.#lines.get(head)?.has(commit);
   }
 
+  /** True if the line of a commit was read. */
+  has(head: Oid): boolean {
+    return this.#lines.has(head);
+  }
+
   /** Reads the whole line of a commit, once. Grows with history: only for what an operator does, such as revoking a key. */
   async read(head: Oid): Promise<void> {
     if (this.#lines.has(head)) return;

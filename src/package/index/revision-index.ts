@@ -1,8 +1,18 @@
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
-import { mainRef, packagePath, parseRef, type RepositoryLayout, recordRef } from '../layout.ts';
+import {
+  adoptionRef,
+  identityRef,
+  mainRef,
+  packagePath,
+  parseRef,
+  type RepositoryLayout,
+  recordRef,
+} from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
-import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
+import { readRepositoryId } from '../trust/repository-id.ts';
+import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import {
   type Candidate,
@@ -44,9 +54,15 @@ export class RevisionIndex {
   readonly #reader: FactReader;
   readonly #trust: RepositoryTrust;
   readonly #lines: MainLines;
-  readonly #isAdopted: (ref: string, oid: Oid) => boolean;
+  readonly #git: GitRepository;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
+  /** Version of the trusted keys at which the adoption was read. */
+  #adoptionReadAt = -1;
+  /** What the ref with the id of the repository holds; undefined if there was never one. */
+  #id: { readonly isThere: boolean; readonly written: string | undefined } | undefined;
+  /** Lines of revoked keys wait to be read by `checkBacklog`. */
+  #awaitsLines = false;
   /** Statements that wait for `checkBacklog`. */
   readonly #backlog: Unchecked[] = [];
   /** The last head that was accepted, where the main branch was rewritten without it. */
@@ -65,8 +81,6 @@ export class RevisionIndex {
     trust: RepositoryTrust;
     /** True if the ledger did not know the repository before. */
     isFirstLook: boolean;
-    /** Tags that an operator adopted as they are. */
-    isAdopted?: (ref: string, oid: Oid) => boolean;
   }) {
     const { repository, namespace, layout, trust } = options;
     // The repository may get its id later.
@@ -78,14 +92,14 @@ export class RevisionIndex {
     };
     this.#trust = options.trust;
     this.#isFirstLook = options.isFirstLook;
-    this.#isAdopted = options.isAdopted ?? (() => false);
+    this.#git = options.git;
     this.#lines = new MainLines(options.git);
     this.#layout = options.layout;
     this.#cache = options.cache;
     this.#reader = new FactReader(options.git, options.cache);
     const recordAt = (oid: Oid) => options.cache.records.get(oid) ?? undefined;
     this.#state = new IndexState({
-      ...{ layout: options.layout, trust: options.trust, recordAt, isAdopted: this.#isAdopted },
+      ...{ layout: options.layout, trust: options.trust, recordAt },
       isOnLine: (commit, head) => this.#lines.isOn(commit, head),
     });
   }
@@ -124,7 +138,32 @@ export class RevisionIndex {
 
   /** The last head of the main branch that was accepted, if the branch was rewritten without it. */
   get leftBehind(): Oid | undefined {
-    return this.#leftBehind;
+    return this.#leftBehind === this.#trust.mainHead ? this.#leftBehind : undefined;
+  }
+
+  /** What an operator adopted, as the ref says. */
+  get adoption(): Adoption | undefined {
+    return this.#state.adoption;
+  }
+
+  /** True for a ref that an operator adopted as it is. */
+  isAdopted(ref: string, oid: Oid): boolean {
+    return this.#state.adoption?.list.get(ref) === oid && this.adoptionDistrust === undefined;
+  }
+
+  /** What is wrong with the statements about the repository itself; one sentence each. */
+  get flaws(): readonly string[] {
+    const adoption = this.adoptionDistrust;
+    const adopted =
+      adoption && `nothing is adopted: what ${adoptionRef(this.#layout)} holds does not count, ${adoption.message}`;
+    return [adopted, this.#idFlaw()].filter((flaw) => flaw !== undefined);
+  }
+
+  /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
+  get adoptionDistrust(): Distrust | undefined {
+    const { adoption } = this.#state;
+    if (adoption === undefined) return undefined;
+    return this.#trust.distrustOfRecord(adoption.fact, ADOPTION_SCOPE);
   }
 
   /** What a cache has to keep for a fast restart: what the present revisions are made of, and nothing else. */
@@ -160,6 +199,12 @@ export class RevisionIndex {
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const news = await this.#read(changes);
+    if (this.#unreadHeads().length > 0) {
+      // Whole lines of history: where there is much of it, they are read behind.
+      if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
+      else for (const head of this.#unreadHeads()) await this.#lines.read(head);
+    }
+    await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
     this.#raiseMarks(news);
     this.#isFirstLook = false;
     let changed: IndexChange[];
@@ -196,10 +241,33 @@ export class RevisionIndex {
         yield new Set(slice.map((item) => item.package));
       }
     }
+    if (!this.#awaitsLines) return;
+    this.#awaitsLines = false;
+    for (const head of this.#unreadHeads()) await this.#lines.read(head);
+    yield new Set(this.#state.namesByPackage.keys());
+  }
+
+  /** Which repository this is does not change by what is pushed; an operator should know of it all the same. */
+  async #noteId(change: RefChange | undefined): Promise<void> {
+    if (change === undefined) return;
+    const { after } = change;
+    this.#id = { isThere: after !== undefined, written: after && (await readRepositoryId(this.#git, after)) };
+  }
+
+  #idFlaw(): string | undefined {
+    const { repository } = this.#trust;
+    if (this.#id === undefined || this.#id.written === repository) return undefined;
+    const how = this.#id.isThere ? 'was replaced by a push' : 'is gone';
+    return `${identityRef(this.#layout)} ${how}; the repository is ${repository} all the same`;
+  }
+
+  /** Ends of lines with publications of revoked keys that were not read by this process. */
+  #unreadHeads(): string[] {
+    return this.#trust.revokedHeads().filter((head) => !this.#lines.has(head));
   }
 
   get hasBacklog(): boolean {
-    return this.#backlog.length > 0;
+    return this.#backlog.length > 0 || this.#awaitsLines;
   }
 
   /**
@@ -208,6 +276,9 @@ export class RevisionIndex {
    */
   async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
     for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
+    const adoption = this.ref(adoptionRef(this.#layout));
+    if (adoption !== undefined && this.#adoptionReadAt !== this.#trust.version)
+      this.#state.adoption = (await this.#readAdoption(adoption, new Set())).present;
     return runInSlices(this.#state.reassess(new Set(packages)));
   }
 
@@ -222,8 +293,11 @@ export class RevisionIndex {
   }
 
   /** Records that are new and count raise the marks of the revisions at whose place they are. */
-  #raiseMarks({ refs }: News): void {
+  #raiseMarks({ refs, adoption }: News): void {
     const marks: NewMark[] = [];
+    const adopted = adoption?.present?.fact;
+    const ofAdoption = adopted && this.#trust.markOfFound(adopted, ADOPTION_SCOPE, this.#isFirstLook);
+    if (ofAdoption !== undefined) marks.push(ofAdoption);
     for (const { name, after } of refs) {
       const meaning = after === undefined ? undefined : parseRef(this.#layout, name);
       if (after === undefined || meaning?.kind !== 'record') continue;
@@ -284,9 +358,10 @@ export class RevisionIndex {
     const records = new Map<Oid, string>();
     const after = new Map<string, Oid | undefined>();
     const kptfiles = new Set<Oid>();
+    const adopting = adoptionRef(this.#layout);
     await inSlices(changes, ({ name, after: oid }) => {
       const meaning = parseRef(this.#layout, name);
-      if (meaning.kind === 'main') after.set(name, oid);
+      if (meaning.kind === 'main' || name === adopting) after.set(name, oid);
       else if (meaning.kind === 'record') {
         after.set(name, oid);
         packages.add(meaning.package);
@@ -329,7 +404,21 @@ export class RevisionIndex {
     }
     await this.#reader.records([...records.keys()]);
     await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
-    return { refs: changes, candidates, main, packages, records };
+    const adoption = after.has(adopting) ? await this.#readAdoption(after.get(adopting), packages) : undefined;
+    return { refs: changes, candidates, main, packages, records, adoption };
+  }
+
+  /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */
+  async #readAdoption(oid: Oid | undefined, packages: Set<string>): Promise<NonNullable<News['adoption']>> {
+    this.#adoptionReadAt = this.#trust.version;
+    const present = oid === undefined ? undefined : await readAdoption(this.#git, oid, this.#trust);
+    for (const list of [this.#state.adoption?.list, present?.list]) {
+      await inSlices(list?.keys() ?? [], (ref) => {
+        const meaning = parseRef(this.#layout, ref);
+        if (meaning.kind === 'published') packages.add(meaning.package);
+      });
+    }
+    return { present };
   }
 
   /** Checks the statements that came, unless they are too many to wait for. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import {
   payloadOf,
   SIGNATURE_TRAILER,
@@ -42,5 +43,15 @@ export function parseRepositoryId(message: string): SignedStatement<RepositoryId
     return { statement: value as RepositoryIdStatement, signature: signature.trim() };
   } catch (error) {
     throw new SluiceError('Corrupt', `the id of the repository is not readable: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** The id that a commit names, whoever wrote it; undefined for something that is no id. */
+export async function readRepositoryId(git: GitRepository, oid: Oid): Promise<string | undefined> {
+  try {
+    return parseRepositoryId((await git.readCommit(oid)).message).statement.repository;
+  } catch (error) {
+    if (isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound')) return undefined;
+    throw error;
   }
 }

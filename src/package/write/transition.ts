@@ -12,11 +12,11 @@ import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
-import { type Approval, hasObjectMetadata, type RevisionRecord, withStep } from '../record.ts';
+import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord, withStep } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { DELETED, deletionScope, type NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -270,11 +270,19 @@ async function commitFor(
   const base = await bench.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
+    const scope = { package: revision.path, workspace: revision.key.workspace };
+    const removal: RecordStatement = {
+      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
+      ...bench.trust.next(scope, revision.statement),
+      // For this head only: the package may come back later.
+      record: { ...record, commit: head, verdicts: [] },
+    };
+    const { signed } = await bench.trust.sign(removal);
     const made = await bench.git.writeCommit({
       tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
       parents: [head],
       ...signatures(bench, context),
-      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete' }),
+      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
     });
     return { made };
   }
@@ -393,9 +401,16 @@ async function recordUpdates(
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark);
+    marks.push(mark, publicationDeleted(bench, revision));
   } else if (next === undefined) marks.push(deletionMark(bench, revision));
   return { updates, marks };
+}
+
+/** Its tag, which a push can bring back, must not count again. */
+function publicationDeleted({ trust }: Workbench, { path, ref, commit }: PackageRevision): NewMark {
+  const scope = deletionScope(path, ref.slice(ref.lastIndexOf('/') + 1));
+  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
+  return { scope: { ...scope, repository: trust.repository }, sequence, digest: commit, proven: true };
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */

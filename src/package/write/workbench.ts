@@ -64,6 +64,8 @@ export interface RecordNote {
   readonly action: string;
   /** The commit on the draft that comes with the record, if there is one. */
   readonly made?: Oid;
+  /** The record before where that has another ref. */
+  readonly onTopOf?: Oid;
 }
 
 /** What a record is written for. */
@@ -97,10 +99,11 @@ export async function writeRecord(
   };
   const { signed, fact } = await bench.trust.sign(statement);
   // Whatever somebody put there: only a commit can be the parent of one.
-  const [stat] = before === undefined ? [] : await bench.git.statObjects([before]);
+  const parent = before ?? note.onTopOf;
+  const [stat] = parent === undefined ? [] : await bench.git.statObjects([parent]);
   const oid = await bench.git.writeCommit({
     tree: await bench.emptyTree(),
-    parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
+    parents: parent === undefined || stat?.type !== 'commit' ? [] : [parent],
     ...signatures(bench, context),
     message: formatRecord(subject, signed),
   });

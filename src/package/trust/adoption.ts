@@ -1,0 +1,105 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import type { RepositoryTrust, StatementFact } from './repository-trust.ts';
+import {
+  payloadOf,
+  SIGNATURE_TRAILER,
+  type SignedStatement,
+  type StatementHead,
+  statementDigest,
+  statementHeadSchema,
+} from './statement.ts';
+
+/**
+ * What an operator adopted: tags that count as they are although nothing trusted says how they came about. The statement names the
+ * list by its digest; the list itself is a file in the tree of the commit, one `<object id> <ref>` a line. Each list holds all before.
+ */
+export interface AdoptionStatement extends StatementHead {
+  readonly kind: 'adoption';
+  /** SHA-256 of the list, in hex. */
+  readonly list: string;
+  /** The main branch that was accepted with it. */
+  readonly main: string | null;
+}
+
+/** Refs with the object ids that were adopted. */
+export type AdoptionList = ReadonlyMap<string, Oid>;
+
+/** What an adoption ref holds, its signature checked. */
+export interface Adoption {
+  /** Undefined for something that is no adoption. */
+  readonly fact: StatementFact | undefined;
+  /** Empty unless a key that is or was trusted signed exactly this list. */
+  readonly list: AdoptionList;
+}
+
+/** Scope of the statements about adoptions. */
+export const ADOPTION_SCOPE = { package: '', workspace: 'adopted' } as const;
+/** Name of the list in the commit's tree. */
+export const ADOPTION_FILE = 'adopted';
+
+const schema = statementHeadSchema.extend({
+  kind: z.literal('adoption'),
+  list: z.string(),
+  main: z.string().nullable(),
+});
+const NOTHING: AdoptionList = new Map();
+
+/** The list as a file, sorted by ref. */
+export function formatAdoptionList(list: AdoptionList): string {
+  const refs = [...list].sort(([a], [b]) => (a < b ? -1 : 1));
+  return refs.map(([ref, oid]) => `${oid} ${ref}\n`).join('');
+}
+
+export function listDigest(text: string | Buffer): string {
+  return hash('sha256', text, 'hex');
+}
+
+export function formatAdoption(subject: string, { statement, signature }: SignedStatement<AdoptionStatement>): string {
+  return `${subject}\n\n${payloadOf(statement)}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
+}
+
+/** Reads an adoption from its commit message. Throws Corrupt if it is none. */
+export function parseAdoption(message: string): SignedStatement<AdoptionStatement> {
+  const [payload = '', signature = ''] = message.slice(message.indexOf('\n\n') + 2).split(`\n\n${SIGNATURE_TRAILER}: `);
+  try {
+    const value: unknown = JSON.parse(payload);
+    schema.parse(value);
+    const statement = value as AdoptionStatement;
+    // What is nested too deeply to be written again cannot have been signed.
+    payloadOf(statement);
+    return { statement, signature: signature.trim() };
+  } catch (error) {
+    throw new SluiceError('Corrupt', `the adoption is not readable: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Reads what the adoption ref points to. Never throws for what a push put there. The list is read only if its signature is good. */
+export async function readAdoption(git: GitRepository, oid: Oid, trust: RepositoryTrust): Promise<Adoption> {
+  try {
+    const commit = await git.readCommit(oid);
+    const signed = parseAdoption(commit.message);
+    const signer = await trust.signerOf(signed);
+    const { statement } = signed;
+    const fact = { head: statement, digest: statementDigest(payloadOf(statement)), signer };
+    if (trust.distrustOf(fact, ADOPTION_SCOPE) !== undefined) return { fact, list: NOTHING };
+    const [blob] = await git.readObjects([`${commit.tree}:${ADOPTION_FILE}`]);
+    if (blob?.type !== 'blob' || listDigest(blob.data) !== statement.list) return { fact: undefined, list: NOTHING };
+    return { fact, list: parseList(blob.data.toString('utf8')) };
+  } catch (error) {
+    const isContent = isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound');
+    if (isContent || isSluiceError(error, 'LimitExceeded')) return { fact: undefined, list: NOTHING };
+    throw error;
+  }
+}
+
+function parseList(text: string): AdoptionList {
+  const list = new Map<string, Oid>();
+  for (const line of text.split('\n')) {
+    const space = line.indexOf(' ');
+    if (space > 0) list.set(line.slice(space + 1), line.slice(0, space));
+  }
+  return list;
+}

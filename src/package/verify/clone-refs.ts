@@ -1,0 +1,45 @@
+import type { Ref } from '../../git/git-repository.ts';
+import { RECORD_BRANCHES, RECORD_REFS, type RepositoryLayout } from '../layout.ts';
+
+/** The refs of the repository as far as they are here, and what is missing. */
+export interface FoundRefs {
+  readonly refs: readonly Ref[];
+  readonly notes: readonly string[];
+  readonly isClone: boolean;
+}
+
+/**
+ * In a clone the branches of the repository are remote-tracking ones, of `origin` or of the only remote; local branches are work of its
+ * owner and are left out.
+ */
+export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
+  const remotes = new Set(
+    refs.flatMap(({ name }) => (name.startsWith('refs/remotes/') ? (name.split('/')[2] ?? '') : [])),
+  );
+  const remote = remotes.has('origin') ? 'origin' : [...remotes][0];
+  const notes: string[] = [];
+  let found = refs;
+  if (remote !== undefined) {
+    const prefix = `refs/remotes/${remote}/`;
+    const others = refs.filter(({ name }) => !name.startsWith('refs/heads/') && !name.startsWith('refs/remotes/'));
+    const branches = refs.flatMap(({ name, oid }) =>
+      name.startsWith(prefix) ? { name: `refs/heads/${name.slice(prefix.length)}`, oid } : [],
+    );
+    found = [...branches, ...others];
+    if (!found.some(({ name }) => name.startsWith('refs/sluice/')))
+      notes.push(
+        `this clone has no refs/sluice/: records, deletions, adoptions and the id are not here; git fetch ${remote} '+refs/sluice/*:refs/sluice/*' brings them`,
+      );
+    notes.push(
+      `tags and remote-tracking branches are as old as the last fetch; git fetch --tags --prune ${remote} brings new ones`,
+    );
+  }
+  return { refs: found, notes, isClone: remote !== undefined };
+}
+
+/** Where records are: under `refs/sluice/`, or under branches where a host refuses other names. */
+export function layoutOf(refs: readonly Ref[], branch: string, directory: string): RepositoryLayout {
+  const isThere = (prefix: string) => refs.some(({ name }) => name.startsWith(prefix.replace(/records\/$/, '')));
+  const recordPrefix = !isThere(RECORD_REFS) && isThere(RECORD_BRANCHES) ? RECORD_BRANCHES : RECORD_REFS;
+  return { branch, directory, recordPrefix };
+}

@@ -1,0 +1,284 @@
+import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
+import { parseCommitMessage, parseRemoval } from '../commit-message.ts';
+import { FactCache } from '../index/fact-cache.ts';
+import { RevisionIndex } from '../index/revision-index.ts';
+import { judgePublication } from '../kernel/publication.ts';
+import {
+  adoptionRef,
+  draftRef,
+  identityRef,
+  mainRef,
+  parseRef,
+  proposedRef,
+  type RepositoryLayout,
+  unsignedRecordUid,
+} from '../layout.ts';
+import type { RecordStatement } from '../record.ts';
+import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { SignedStatement } from '../trust/statement.ts';
+import type { TrustLedger } from '../trust/trust-ledger.ts';
+import { deletedIn, judgeTombstone, recordFactAt, tombstonePrefix } from './judge-statement.ts';
+import { findId, lookTrust } from './look-trust.ts';
+
+/** One line of what a `pre-receive` hook reads. */
+export interface PushedRef {
+  readonly ref: string;
+  readonly old: Oid;
+  readonly new: Oid;
+}
+
+export interface Refusal {
+  readonly ref: string;
+  /** One sentence for the pusher. */
+  readonly message: string;
+}
+
+/** Commits that one push may bring to the main branch. A request of the server has 128 publications at most. */
+const MAX_MAIN_COMMITS = 1000;
+
+/**
+ * Which refs of a push must not be accepted: tags, records, the main branch, adoptions and the id of the repository only move with
+ * statements that trusted keys signed. Drafts, proposals and what Sluice does not use are free.
+ */
+export async function judgePush(options: {
+  readonly git: GitRepository;
+  readonly layout: RepositoryLayout;
+  /** As they are before the push. */
+  readonly refs: readonly Ref[];
+  readonly ledger: TrustLedger;
+  readonly pushed: readonly PushedRef[];
+}): Promise<Refusal[]> {
+  const judge = await PushJudge.open(options);
+  const refusals: Refusal[] = [];
+  for (const update of options.pushed) {
+    const message = await judge.refusalOf(update);
+    if (message !== undefined) refusals.push({ ref: update.ref, message });
+  }
+  return refusals;
+}
+
+type Options = Parameters<typeof judgePush>[0];
+
+class PushJudge {
+  readonly #git: GitRepository;
+  readonly #layout: RepositoryLayout;
+  readonly #ledger: TrustLedger;
+  readonly #pushed: readonly PushedRef[];
+  readonly #before: ReadonlyMap<string, Oid>;
+  /** Refs as they are once the push is accepted. */
+  readonly #after: ReadonlyMap<string, Oid>;
+  readonly #trust: RepositoryTrust;
+  #index: Promise<RevisionIndex> | undefined;
+
+  private constructor({ git, layout, refs, ledger, pushed }: Options, trust: RepositoryTrust) {
+    this.#git = git;
+    this.#layout = layout;
+    this.#ledger = ledger;
+    this.#pushed = pushed;
+    this.#before = new Map(refs.map(({ name, oid }) => [name, oid]));
+    const after = new Map(this.#before);
+    for (const { ref, new: oid } of pushed) {
+      if (oid === ZERO_OID) after.delete(ref);
+      else after.set(ref, oid);
+    }
+    this.#after = after;
+    this.#trust = trust;
+  }
+
+  static async open(options: Options): Promise<PushJudge> {
+    const { git, layout, refs, ledger, pushed } = options;
+    const ref = identityRef(layout);
+    // A repository gets its id with the first push of a server.
+    const present = refs.find(({ name }) => name === ref)?.oid ?? pushed.find((update) => update.ref === ref)?.new;
+    const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
+    const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
+    return new PushJudge(options, lookTrust(ledger, id));
+  }
+
+  /** Why an update must not be accepted; undefined if it may. */
+  refusalOf(update: PushedRef): Promise<string | undefined> | string | undefined {
+    const { ref } = update;
+    const layout = this.#layout;
+    const isDeleted = update.new === ZERO_OID;
+    if (ref === identityRef(layout)) return isDeleted ? 'the id of the repository must stay' : this.#idRefusal(update);
+    if (ref === adoptionRef(layout))
+      return isDeleted ? 'the list of adoptions must stay; "sluice repo adopt" changes it' : this.#adoption(update);
+    if (ref.startsWith(tombstonePrefix(layout))) return this.#tombstone(update);
+    if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
+    const meaning = parseRef(layout, ref);
+    if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main(update);
+    if (meaning.kind === 'record')
+      return isDeleted ? this.#recordDeletion(update, meaning) : this.#record(update, meaning);
+    if (meaning.kind === 'published') return isDeleted ? this.#tagDeletion(update, meaning) : this.#tag(update);
+    return undefined;
+  }
+
+  async #idRefusal({ old, new: oid }: PushedRef): Promise<string | undefined> {
+    const { signed, problem } = await findId(this.#git, oid, this.#ledger);
+    if (problem !== undefined) return `it is no id that counts: ${problem}`;
+    if (old === ZERO_OID) return undefined;
+    const before = (await findId(this.#git, old, this.#ledger)).signed?.statement.repository;
+    if (before === undefined || signed?.statement.previous === before) return undefined;
+    return `it does not follow the id ${before}, which the repository has`;
+  }
+
+  async #adoption({ old, new: oid }: PushedRef): Promise<string | undefined> {
+    const { fact } = await readAdoption(this.#git, oid, this.#trust);
+    const distrust = this.#trust.distrustOfRecord(fact, ADOPTION_SCOPE);
+    if (distrust !== undefined) return `the adoption does not count: ${distrust.message}`;
+    const before = old === ZERO_OID ? undefined : (await readAdoption(this.#git, old, this.#trust)).fact;
+    if ((before?.head.sequence ?? 0) < (fact?.head.sequence ?? 0)) return undefined;
+    return 'the adoption is no later one than that which is there';
+  }
+
+  async #record(
+    { old, new: oid }: PushedRef,
+    { path, workspace }: { readonly path: string; readonly workspace: string },
+  ): Promise<string | undefined> {
+    const fact = await recordFactAt(this.#git, oid, this.#trust);
+    const distrust = this.#trust.distrustOfRecord(fact, { package: path, workspace });
+    if (distrust !== undefined) return `the record does not count: ${distrust.message}`;
+    const before = old === ZERO_OID ? undefined : await recordFactAt(this.#git, old, this.#trust);
+    if ((before?.head.sequence ?? 0) < (fact?.head.sequence ?? 0)) return undefined;
+    return 'the record is no later one than that which is there';
+  }
+
+  /** A record ends with its draft. */
+  #recordDeletion(
+    _update: PushedRef,
+    { package: packageName, workspace }: { readonly package: string; readonly workspace: string },
+  ): string | undefined {
+    const key = { repository: '', package: packageName, workspace };
+    const branch = [draftRef, proposedRef].map((refOf) => refOf(this.#layout, key)).find((ref) => this.#after.has(ref));
+    return branch === undefined ? undefined : `the record must stay as long as ${branch} is there`;
+  }
+
+  /** Adoption takes it over. */
+  async #unsignedRecord({ new: oid }: PushedRef): Promise<string | undefined> {
+    if (oid !== ZERO_OID) return 'the record does not count: it carries no signed statement';
+    const isAdopted = this.#pushed.some(
+      ({ ref, new: other }) => other !== ZERO_OID && ref.startsWith(this.#layout.recordPrefix),
+    );
+    return isAdopted ? undefined : 'records of earlier versions stay until "sluice repo adopt" takes them over';
+  }
+
+  async #tombstone({ ref, new: oid }: PushedRef): Promise<string | undefined> {
+    const prefix = tombstonePrefix(this.#layout);
+    if (oid === ZERO_OID) {
+      const { path, version } = deletedIn(ref, prefix);
+      const tag = `refs/tags/${path}/${version}`;
+      return this.#after.has(tag) ? undefined : `what tells that ${tag} was deleted in order must stay`;
+    }
+    const flaw = await judgeTombstone(this.#git, { ref, oid }, prefix, this.#trust);
+    return flaw === undefined ? undefined : `the record of the deletion does not count: ${flaw.message}`;
+  }
+
+  #tagDeletion(
+    { ref }: PushedRef,
+    _meaning: { readonly package: string; readonly version: string },
+  ): string | undefined {
+    const tombstone = tombstonePrefix(this.#layout) + encodeURIComponent(ref.slice('refs/tags/'.length));
+    const isDeletedInOrder = this.#pushed.some(({ ref: other, new: oid }) => other === tombstone && oid !== ZERO_OID);
+    return isDeletedInOrder ? undefined : 'publications are deleted through Sluice, which leaves a signed record of it';
+  }
+
+  async #tag({ ref }: PushedRef): Promise<string | undefined> {
+    this.#index ??= this.#readIndex();
+    for (const row of (await this.#index).all()) {
+      if (row.hides.includes(ref)) return `it claims the same revision as ${row.ref}`;
+      if (row.ref === ref)
+        return row.outOfBand === undefined ? undefined : `it is no publication: ${row.outOfBand.message}`;
+    }
+    // A tag on a commit without such a package.
+    return undefined;
+  }
+
+  /** What the pushed tags come to, as the server would show them. */
+  async #readIndex(): Promise<RevisionIndex> {
+    const layout = this.#layout;
+    const wanted = [mainRef(layout), adoptionRef(layout), ...this.#pushed.map(({ ref }) => ref)];
+    const isTag = (ref: string) =>
+      ref.startsWith('refs/tags/') || ref === mainRef(layout) || ref === adoptionRef(layout);
+    const changes = [...new Set(wanted)].filter(isTag).flatMap((name) => {
+      const after = this.#after.get(name);
+      return after === undefined ? [] : { name, before: undefined, after };
+    });
+    const index = new RevisionIndex({
+      ...{ git: this.#git, layout, cache: new FactCache(), trust: this.#trust },
+      ...{ repository: 'verify', namespace: 'default', isFirstLook: true },
+    });
+    await index.apply(changes);
+    const late = new Set<string>();
+    for await (const packages of index.checkBacklog()) for (const name of packages) late.add(name);
+    if (late.size > 0) await index.reassess(late);
+    return index;
+  }
+
+  /** Each commit that comes to the main branch publishes one package, or removes one, and changes nothing else. */
+  async #main({ old, new: head }: PushedRef): Promise<string | undefined> {
+    // The first push of a repository.
+    if (old === ZERO_OID) return undefined;
+    const line: Oid[] = [];
+    for (let oid: Oid | undefined = head; oid !== old; oid = (await this.#git.readCommit(oid)).parents[0]) {
+      if (oid === undefined) return `it rewrites the main branch: ${old} is not on its line any more`;
+      if (line.length >= MAX_MAIN_COMMITS)
+        return `it brings more than ${MAX_MAIN_COMMITS} commits, or rewrites the branch`;
+      line.push(oid);
+    }
+    for (const oid of line) {
+      const flaw = await this.#mainCommit(oid);
+      if (flaw !== undefined) return `commit ${oid}: ${flaw}`;
+    }
+    return undefined;
+  }
+
+  async #mainCommit(oid: Oid): Promise<string | undefined> {
+    const { message, parents, tree } = await this.#git.readCommit(oid);
+    const [parent] = parents;
+    if (parent === undefined) return 'it has no parent';
+    const facts = parseCommitMessage(message);
+    const statement = facts.statement?.statement;
+    if (statement === undefined) {
+      const removal = parseRemoval(message);
+      if (removal === undefined) return 'it carries no signed statement; publish through Sluice';
+      return this.#removal(removal, { parent, tree });
+    }
+    const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
+    const judgement = judgePublication({
+      ...{ parents: parents.length, subject: message.split('\n', 1)[0] ?? '', commit: facts },
+      ...{ repository: this.#trust.repository, path: statement.package, version: `v${statement.revision}` },
+      tree: folder?.oid,
+    });
+    if (!judgement.inBand) return judgement.message;
+    if (facts.statement !== undefined) {
+      const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
+      if (distrust !== undefined) return distrust.message;
+    }
+    return this.#otherChange(statement.package, { parent, tree });
+  }
+
+  /** A package is removed from the main branch as it was. */
+  async #removal(
+    signed: SignedStatement<RecordStatement>,
+    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
+  ): Promise<string | undefined> {
+    const { package: path, workspace, record } = signed.statement;
+    const fact = { head: signed.statement, digest: '', signer: await this.#trust.signerOf(signed) };
+    const distrust = this.#trust.distrustOf(fact, { package: path, workspace });
+    if (distrust !== undefined) return distrust.message;
+    if (record.commit !== parent) return `its statement was made for a removal on top of ${record.commit}`;
+    const [folder] = await this.#git.statObjects([`${tree}:${path}`]);
+    if (folder !== undefined) return `it does not remove ${path}`;
+    return this.#otherChange(path, { parent, tree });
+  }
+
+  async #otherChange(
+    packagePath: string,
+    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
+  ): Promise<string | undefined> {
+    const changes = await this.#git.diffTrees((await this.#git.readCommit(parent)).tree, tree);
+    const other = changes.find(({ path }) => !path.startsWith(`${packagePath}/`));
+    return other === undefined ? undefined : `it also changes ${other.path}, which is no part of ${packagePath}`;
+  }
+}

@@ -1,0 +1,61 @@
+import type { KnownRepository, Mark, StatementScope, TrustedKey, TrustLedger } from '../trust/trust-ledger.ts';
+
+/** What is known, for a look that changes nothing of it. */
+export class LookLedger implements TrustLedger {
+  readonly #known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>;
+
+  constructor(known: Pick<TrustLedger, 'keys' | 'mark' | 'repository'>) {
+    this.#known = known;
+  }
+
+  /** Keys alone, such as those of an allowed-signers file: nothing was seen before. */
+  static ofKeys(keys: readonly TrustedKey[]): LookLedger {
+    return new LookLedger({ keys: () => keys, mark: () => undefined, repository: () => undefined });
+  }
+
+  readonly keysVersion = 0;
+
+  keys(): readonly TrustedKey[] {
+    return this.#known.keys();
+  }
+
+  repository(id: string): KnownRepository | undefined {
+    return this.#known.repository(id);
+  }
+
+  repositoryAt(): KnownRepository | undefined {
+    return undefined;
+  }
+
+  repositories(): readonly KnownRepository[] {
+    return [];
+  }
+
+  mark(scope: StatementScope): Mark | undefined {
+    return this.#known.mark(scope);
+  }
+
+  addKey(): void {
+    // Nothing is changed.
+  }
+
+  revokeKey(): void {
+    // Nothing is changed.
+  }
+
+  putRepository(): void {
+    // Nothing is changed.
+  }
+
+  noteMain(): void {
+    // Nothing is changed.
+  }
+
+  raise(): void {
+    // Nothing is changed.
+  }
+
+  close(): void {
+    // The caller closes what is behind it.
+  }
+}

@@ -1,0 +1,37 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { parseRepositoryId, type RepositoryIdStatement } from '../trust/repository-id.ts';
+import { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { SignedStatement } from '../trust/statement.ts';
+import type { TrustLedger } from '../trust/trust-ledger.ts';
+import { verifySignature } from '../trust/verify-signature.ts';
+
+/** Trust for one repository that signs nothing. */
+export function lookTrust(ledger: TrustLedger, repository: string): RepositoryTrust {
+  return new RepositoryTrust({
+    ...{ repository, ledger, verify: verifySignature },
+    signer: () => {
+      throw new SluiceError('Internal', 'a look at a repository signs nothing');
+    },
+    trustedKeys: () => new Map(ledger.keys().map((key) => [key.fingerprint, key])),
+  });
+}
+
+export interface FoundId {
+  readonly signed: SignedStatement<RepositoryIdStatement> | undefined;
+  /** Why it does not count; undefined if it does. */
+  readonly problem: string | undefined;
+}
+
+/** Reads the id of a repository, and whether a trusted key signed it. */
+export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger): Promise<FoundId> {
+  let signed: SignedStatement<RepositoryIdStatement>;
+  try {
+    signed = parseRepositoryId((await git.readCommit(oid)).message);
+  } catch (error) {
+    if (!isSluiceError(error, 'Corrupt') && !isSluiceError(error, 'NotFound')) throw error;
+    return { signed: undefined, problem: error.message };
+  }
+  const trust = lookTrust(ledger, signed.statement.repository);
+  return { signed, problem: trust.distrustOfSigner(await trust.signerOf(signed))?.message };
+}

@@ -1,0 +1,130 @@
+import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
+import { parseCommitMessage } from '../commit-message.ts';
+import { FactCache } from '../index/fact-cache.ts';
+import { RevisionIndex } from '../index/revision-index.ts';
+import { adoptionRef, identityRef, mainRef, type RepositoryLayout, unsignedRecordUid } from '../layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
+import type { TrustLedger } from '../trust/trust-ledger.ts';
+import { deletedIn, judgeTombstone, tombstonePrefix } from './judge-statement.ts';
+import { findId, lookTrust } from './look-trust.ts';
+
+export interface VerifyOptions {
+  readonly git: GitRepository;
+  readonly layout: RepositoryLayout;
+  /** Under the names that they have in the repository itself. */
+  readonly refs: readonly Ref[];
+  readonly ledger: TrustLedger;
+  /** Refs may be missing. Default: false. */
+  readonly isClone?: boolean;
+}
+
+/** What was verified, one entry for each statement or what should have one. */
+export interface Verified {
+  readonly ref: string;
+  readonly oid: Oid;
+  readonly kind: 'repository' | 'adoption' | 'publication' | 'placeholder' | 'record' | 'deletion';
+  /** Why it does not count; undefined if it does. */
+  readonly finding: { readonly reason: string; readonly message: string } | undefined;
+}
+
+export interface Verification {
+  /** Undefined if none is written. */
+  readonly id: string | undefined;
+  /** By ref. */
+  readonly verified: readonly Verified[];
+  /** What could not be verified here, and what need not be. */
+  readonly notes: readonly string[];
+}
+
+/** Verifies all statements of a repository as a server that starts with these keys would. Changes nothing. */
+export async function verifyRepository({
+  git,
+  layout,
+  refs,
+  ledger,
+  isClone = false,
+}: VerifyOptions): Promise<Verification> {
+  const values = new Map(refs.map(({ name, oid }) => [name, oid]));
+  const notes: string[] = [];
+  const verified: Verified[] = [];
+  const idRef = identityRef(layout);
+  const idOid = values.get(idRef);
+  const found = idOid === undefined ? undefined : await findId(git, idOid, ledger);
+  if (idOid !== undefined) {
+    const message = found?.problem;
+    const finding = message === undefined ? undefined : { reason: 'RepositoryId', message };
+    verified.push({ ref: idRef, oid: idOid, kind: 'repository', finding });
+  }
+  const id = found?.signed?.statement.repository;
+  const missing = `${idRef} is missing: which repository this is cannot be verified`;
+  if (id === undefined) notes.push(missing);
+  const index = await readIndex({ git, layout, refs, ledger }, id ?? (await idOfPublications(git, refs, layout)) ?? '');
+  const prefix = tombstonePrefix(layout);
+  const deleted = new Set(refs.flatMap(({ name }) => (name.startsWith(prefix) ? deletedIn(name, prefix).path : [])));
+  for (const row of index.all()) verified.push(...verifiedRow(row, deleted, layout));
+  const adoption = values.get(adoptionRef(layout));
+  if (adoption !== undefined)
+    verified.push({ ref: adoptionRef(layout), oid: adoption, kind: 'adoption', finding: index.adoptionDistrust });
+  // In a clone it may just not have been fetched.
+  if (id === undefined && !isClone && verified.some(({ kind }) => kind === 'publication' || kind === 'record'))
+    verified.push({
+      ref: idRef,
+      oid: ZERO_OID,
+      kind: 'repository',
+      finding: { reason: 'RepositoryId', message: missing },
+    });
+  const trust = lookTrust(ledger, id ?? '');
+  for (const { name: ref, oid } of refs) {
+    if (ref.startsWith(prefix)) {
+      const isAdopted = index.isAdopted(ref, oid);
+      const finding = isAdopted ? undefined : await judgeTombstone(git, { ref, oid }, prefix, trust);
+      verified.push({ ref, oid, kind: 'deletion', finding });
+    } else if (unsignedRecordUid(layout, ref) !== undefined)
+      notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);
+  }
+  return { id, verified: verified.sort((a, b) => (a.ref < b.ref ? -1 : 1)), notes };
+}
+
+async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIndex> {
+  const { git, layout, refs, ledger } = options;
+  const index = new RevisionIndex({
+    ...{ git, layout, cache: new FactCache(), trust: lookTrust(ledger, id) },
+    ...{ repository: 'verify', namespace: 'default', isFirstLook: ledger.repository(id) === undefined },
+  });
+  await index.apply(refs.map(({ name, oid }) => ({ name, before: undefined, after: oid })));
+  const late = new Set<string>();
+  for await (const packages of index.checkBacklog()) for (const name of packages) late.add(name);
+  if (late.size > 0) await index.reassess(late);
+  return index;
+}
+
+/** Where the id itself is not at hand, as in a clone: the one that the publication at the head of the main branch names. */
+async function idOfPublications(
+  git: GitRepository,
+  refs: readonly Ref[],
+  layout: RepositoryLayout,
+): Promise<string | undefined> {
+  const head = refs.find(({ name }) => name === mainRef(layout))?.oid;
+  if (head === undefined) return undefined;
+  return parseCommitMessage((await git.readCommit(head)).message).statement?.statement.repository;
+}
+
+function verifiedRow(row: PackageRevision, deleted: ReadonlySet<string>, layout: RepositoryLayout): Verified[] {
+  const { ref, refOid: oid, outOfBand, recordOid, recordDistrust } = row;
+  const verified: Verified[] = [];
+  if (isPlaceholder(row)) {
+    // What was deleted in order stays on the main branch until it is deleted there.
+    const wasDeleted = outOfBand?.reason === 'NotPublished' && deleted.has(row.path);
+    if (outOfBand !== undefined && !wasDeleted)
+      verified.push({ ref: `${ref}:${row.path}`, oid, kind: 'placeholder', finding: outOfBand });
+    return verified;
+  }
+  if (isPublished(row)) verified.push({ ref, oid, kind: 'publication', finding: outOfBand });
+  if (recordOid !== undefined)
+    verified.push({
+      ref: `${layout.recordPrefix}${row.path}/${row.key.workspace}`,
+      ...{ oid: recordOid, kind: 'record', finding: recordDistrust },
+    });
+  else if (recordDistrust !== undefined) verified.push({ ref, oid, kind: 'record', finding: recordDistrust });
+  return verified;
+}

@@ -1,0 +1,197 @@
+import { matchesGlob } from 'node:path';
+import { timestamp } from '../../foundation/clock.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/request-context.ts';
+import { adoptionRef, unsignedRecordUid } from '../layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
+import { hasObjectMetadata, parseRecord, type RevisionRecord } from '../record.ts';
+import {
+  ADOPTION_FILE,
+  ADOPTION_SCOPE,
+  type AdoptionList,
+  type AdoptionStatement,
+  formatAdoption,
+  formatAdoptionList,
+  listDigest,
+} from '../trust/adoption.ts';
+import { STATEMENT_VERSION } from '../trust/statement.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
+import { PUSH_ACTOR } from '../verdict.ts';
+import { deletedIn, judgeTombstone, tombstonePrefix } from '../verify/judge-statement.ts';
+import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
+
+/** A tag, or what stands in the place of a deleted one, that would count as it is. */
+export interface AdoptableTag {
+  readonly ref: string;
+  readonly oid: Oid;
+  /** Undefined for a deletion. */
+  readonly revision: string | undefined;
+  /** Why it does not count now. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** An unsigned record of an earlier version, and what would be taken over of it. */
+export interface AdoptableRecord {
+  readonly ref: string;
+  readonly oid: Oid;
+  /** Undefined for one of no revision of this registration, which is left alone. */
+  readonly revision: string | undefined;
+  readonly takesOver: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
+}
+
+export interface Adoptable {
+  readonly tags: readonly AdoptableTag[];
+  readonly records: readonly AdoptableRecord[];
+  /** Set if the main branch was rewritten since it was accepted last. */
+  readonly main: { readonly accepted: Oid; readonly present: Oid } | undefined;
+}
+
+export interface AdoptionPlan {
+  readonly updates: readonly RefUpdate[];
+  readonly marks: readonly NewMark[];
+}
+
+/**
+ * What nothing trusted vouches for, and an operator can. `only` is a glob: for tags without `refs/tags/`, and for records as
+ * `<path>/<workspace>`. Signatures have to be checked before.
+ */
+export async function findAdoptable(bench: Workbench, only?: string): Promise<Adoptable> {
+  const isWanted = (name: string) => only === undefined || matchesGlob(name, only);
+  const tags: AdoptableTag[] = [];
+  const records: AdoptableRecord[] = [];
+  const byUid = new Map<string, PackageRevision>();
+  for (const row of bench.index.all()) {
+    byUid.set(row.uid, row);
+    const { ref, refOid: oid, name: revision, outOfBand } = row;
+    if (outOfBand === undefined || !isPublished(row) || isPlaceholder(row)) continue;
+    if (isWanted(ref.slice('refs/tags/'.length))) tags.push({ ref, oid, revision, ...outOfBand });
+  }
+  for (const { name: ref, oid } of await bench.git.listRefs([bench.layout.recordPrefix])) {
+    const uid = unsignedRecordUid(bench.layout, ref);
+    if (uid === undefined) continue;
+    const row = byUid.get(uid);
+    if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
+    const record = await readUnsigned(bench, oid);
+    if (record === undefined) continue;
+    records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
+  }
+  const prefix = tombstonePrefix(bench.layout);
+  for (const { name: ref, oid } of await bench.git.listRefs([prefix])) {
+    if (!isWanted(`${deletedIn(ref, prefix).path}/${deletedIn(ref, prefix).version}`)) continue;
+    if (bench.index.isAdopted(ref, oid)) continue;
+    const flaw = await judgeTombstone(bench.git, { ref, oid }, prefix, bench.trust);
+    if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
+  }
+  tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
+  const { leftBehind: accepted, mainHead: present } = bench.index;
+  return { tags, records, main: accepted === undefined || present === undefined ? undefined : { accepted, present } };
+}
+
+/** Signs one statement about all of it, and moves records to where signed ones are. Nothing of an unsigned record opens a gate. */
+export async function planAdoption(
+  bench: Workbench,
+  { tags, records, main }: Adoptable,
+  context: RequestContext,
+): Promise<AdoptionPlan> {
+  const updates: RefUpdate[] = [];
+  const marks: NewMark[] = [];
+  for (const { ref, oid, revision } of records) {
+    const row = revision === undefined ? undefined : bench.index.get(revision);
+    const old = await readUnsigned(bench, oid);
+    if (row === undefined || old === undefined) continue;
+    // A signed record came since, or a publication of which the record holds nothing that outlives it.
+    const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
+    if (isKept) {
+      const record = takenOver(row, old, context, timestamp(bench.clock.now()));
+      const note = { subject: `adopt ${row.name} by ${context.actor.name}`, action: 'adopt', onTopOf: oid };
+      const written = await writeRecord(bench, row, record, note, context);
+      updates.push(written.update);
+      marks.push(written.mark);
+    }
+    updates.push({ type: 'delete', ref, old: oid });
+  }
+  if (tags.length > 0 || main !== undefined) {
+    const { update, mark } = await writeAdoption(bench, tags, context);
+    updates.push(update);
+    marks.push(mark);
+  }
+  return { updates, marks };
+}
+
+async function writeAdoption(
+  bench: Workbench,
+  tags: readonly AdoptableTag[],
+  context: RequestContext,
+): Promise<{ update: RefUpdate; mark: NewMark }> {
+  const { git, index, trust, layout } = bench;
+  const known: AdoptionList = index.adoptionDistrust === undefined ? (index.adoption?.list ?? new Map()) : new Map();
+  const list = formatAdoptionList(new Map([...known, ...tags.map(({ ref, oid }) => [ref, oid] as const)]));
+  const current = index.adoptionDistrust === undefined ? index.adoption?.fact : undefined;
+  const statement: AdoptionStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'adoption', repository: trust.repository, ...ADOPTION_SCOPE },
+    ...trust.next(ADOPTION_SCOPE, current),
+    ...{ list: listDigest(list), main: index.mainHead ?? null },
+  };
+  const { signed, fact } = await trust.sign(statement);
+  const ref = adoptionRef(layout);
+  const before = index.ref(ref);
+  const [stat] = before === undefined ? [] : await git.statObjects([before]);
+  const oid = await git.writeCommit({
+    tree: await git.editTree(undefined, new Map([[ADOPTION_FILE, { data: Buffer.from(list) }]])),
+    parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
+    ...signatures(bench, context),
+    message: formatAdoption(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
+  });
+  const update: RefUpdate =
+    before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
+  return { update, mark: markOf(fact) };
+}
+
+/** What is kept: metadata of the object, where it came from and when. Who did what before is a claim. */
+function takenOver(
+  { commit, lifecycle }: PackageRevision,
+  old: RevisionRecord,
+  { actor, face, reason }: RequestContext,
+  at: string,
+): RevisionRecord {
+  const { source, task, createdAt, deletionTimestamp } = old;
+  const since = createdAt ?? at;
+  const isDraft = lifecycle === 'Draft' || lifecycle === 'Proposed';
+  return {
+    ...{ version: 1, commit, verdicts: [] },
+    steps: [{ action: 'adopt', by: actor.name, face, at, commit, ...(reason === undefined ? {} : { reason }) }],
+    // Who changed the draft so far is not known, as after a push.
+    ...(isDraft ? { contributors: [{ name: PUSH_ACTOR, face: 'git', since, commit }] } : {}),
+    ...(source === undefined ? {} : { source }),
+    ...(task === undefined ? {} : { task }),
+    ...(createdAt === undefined ? {} : { createdAt }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...metadataOf(old),
+  };
+}
+
+function metadataOf({
+  labels,
+  annotations,
+  ownerReferences,
+  finalizers,
+}: RevisionRecord): AdoptableRecord['takesOver'] {
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+    ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    ...(finalizers === undefined ? {} : { finalizers }),
+  };
+}
+
+/** Undefined for something that is no record. */
+async function readUnsigned({ git }: Workbench, oid: Oid): Promise<RevisionRecord | undefined> {
+  try {
+    return parseRecord((await git.readCommit(oid)).message).record;
+  } catch (error) {
+    if (isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound')) return undefined;
+    throw error;
+  }
+}

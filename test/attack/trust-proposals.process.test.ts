@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { kptfile, TrustWorld } from './support/trust-world.ts';
+
+let world: TrustWorld;
+beforeAll(async () => {
+  world = await TrustWorld.start();
+  await world.register('apps');
+});
+afterAll(() => world.end());
+
+const UNGATED = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
+
+/** A revision that was proposed in order, with its gate open; eve has it. */
+async function proposed(name: string): Promise<string> {
+  const revision = await world.gated('apps', name);
+  await world.ok('rpkg', 'condition', 'set', revision, 'tested', 'True');
+  await world.ok('rpkg', 'propose', revision);
+  world.fetch('apps');
+  return revision;
+}
+
+/** Eve changes what is proposed; it stays proposed, and nobody approves it. */
+async function expectNotApproved(
+  revision: string,
+  name: string,
+  files: Readonly<Record<string, string>>,
+): Promise<string> {
+  const tip = world.edit('apps', `refs/all/heads/proposed/${name}/v1`, files);
+  await world.push('apps', `${tip}:refs/heads/proposed/${name}/v1`);
+  const text = await world.refused('rpkg', 'approve', revision, '--as', 'bob');
+  expect((await world.revision(revision)).spec.lifecycle).toBe('Proposed');
+  expect(await world.why(revision)).toContain('Gates: 0 of 1 open');
+  expect(await world.why(revision)).toContain('push (git)');
+  return text;
+}
+
+test('a proposal that a push gives other content and a False condition is not approved', async () => {
+  const revision = await proposed('other');
+  const text = await expectNotApproved(revision, 'other', {
+    'other/Kptfile': kptfile('other', 'False'),
+    'other/evil.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: evil\n',
+  });
+  expect(text).toContain('tested');
+});
+
+test('a proposal whose gate a push takes away still has it', async () => {
+  const revision = await proposed('ungated');
+  const text = await expectNotApproved(revision, 'ungated', {
+    'ungated/Kptfile': UNGATED,
+    'ungated/evil.yaml': '# x\n',
+  });
+  expect(text).toContain('tested');
+});
+
+test('a condition that a push says is True does not hold for what it pushed', async () => {
+  const revision = await proposed('again');
+  const text = await expectNotApproved(revision, 'again', {
+    'again/Kptfile': kptfile('again', 'True'),
+    'again/evil.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: evil\n',
+  });
+  expect(text).toContain('tested');
+});
+
+test('a draft that is pushed as a proposal was asked for no gate, and is asked for them at the approval', async () => {
+  const tip = world.edit('apps', 'origin/main', { 'direct/Kptfile': kptfile('direct', 'True') });
+  await world.push('apps', `${tip}:refs/heads/proposed/direct/v1`);
+  expect(await world.refused('rpkg', 'approve', 'apps.direct.v1', '--as', 'bob')).toContain('tested');
+  expect((await world.revision('apps.direct.v1')).spec.lifecycle).toBe('Proposed');
+});
