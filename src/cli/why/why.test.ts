@@ -223,7 +223,12 @@ test('a delivered revision whose tag was moved is held, and a draft whose record
   const name = await draft({ a: 'b' });
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
   await up();
-  cli.git('packages.git', 'update-ref', 'refs/tags/web/v1', cli.git('packages.git', 'commit-tree', '-m', 'moved', 'main^{tree}').trim());
+  cli.git(
+    'packages.git',
+    'update-ref',
+    'refs/tags/web/v1',
+    cli.git('packages.git', 'commit-tree', '-m', 'moved', 'main^{tree}').trim(),
+  );
   await cli.run('rpkg', 'init', 'db', '--repository', 'packages', '--workspace', 'v1');
   cli.git('packages.git', 'update-ref', '-d', 'refs/sluice/records/db/v1');
   const lost = JSON.parse((await cli.run('why', 'packages.db.v1', '-o', 'json')).stdout) as Told;
