@@ -94,7 +94,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   async function forget(key: ObjectKey): Promise<undefined> {
     events.forget(key);
     marks.forget(key);
-    await maintainer.forget(keyText(key), keyText(key));
+    await maintainer.forget(keyText(key), `target ${keyText(key)}`);
   }
 
   async function deliver(target: Stored<DeliveryTarget>, signal: AbortSignal): Promise<DeliveryReport> {
@@ -116,7 +116,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       for (let attempt = 1; ; attempt += 1) {
         try {
           const report = await deliverOnce(target, items, branch, signal);
-          await maintain(target, branch);
+          await maintain(target, branch, signal);
           return report;
         } catch (error) {
           // Somebody else was faster; what is there now is read, and what it needs is worked out anew.
@@ -176,13 +176,20 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   }
 
   /** Every delivery leaves loose objects behind, which nobody else packs. */
-  async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch): Promise<void> {
+  async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch, signal: AbortSignal): Promise<void> {
     const key = keyText(keyOf(target));
     maintainer.consider(key, {
       ...{ name: `target ${key}`, git: branch.git, isOwn: branch.isMirror || isHosted(target.spec.git.repo) },
       tell: (reason, error) => events.tell(target, 'Warning', reason, messageOf(error), reason),
     });
-    await maintainer.idle(key);
+    // Packing can be given up at any moment.
+    const end = () => void maintainer.forget(key, `target ${key}`);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      await maintainer.idle(key);
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
   }
 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {
