@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
@@ -19,6 +20,7 @@ import {
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { git as gitCli } from '../../test/support/git/git-cli.ts';
 import { newServerTrust } from '../../test/support/trust.ts';
+import { BuiltFolders } from './built-folders.ts';
 
 describe('delivery controller', () => {
   let world: Fixture;
@@ -407,6 +409,55 @@ describe('delivery controller', () => {
     await reconcile();
     expect((await statusOf(world)).message).toContain('is not the content that was approved');
     expect(filesOf(site).filter((file) => file.includes('one'))).toEqual([]);
+  });
+
+  test('what is not kept is built once more only where the branch needs it', async () => {
+    await publish(world, 'web');
+    await publish(world, 'db');
+    await create();
+    const repository = world.store.repository('apps');
+    const read: string[] = [];
+    const counted = new Proxy(repository, {
+      get(real, name) {
+        if (name === 'content') {
+          return (row: PackageRevision) => {
+            read.push(row.key.package);
+            return real.content(row);
+          };
+        }
+        const value: unknown = Reflect.get(real, name, real);
+        return typeof value === 'function' ? value.bind(real) : value;
+      },
+    });
+    // Nothing but ids is kept.
+    controller = controllerOn(world, {
+      store: { repositories: () => [counted] },
+      built: new BuiltFolders(0),
+    });
+    await reconcile();
+    expect(read.splice(0).sort()).toEqual(['db', 'web']);
+    await reconcile();
+    expect([read, commits()]).toEqual([[], 2]);
+    const drifted = await world.push(site, { 'clusters/edge/web/cm.yaml': 'changed: true\n' });
+    await reconcile();
+    expect(read).toEqual(['web']);
+    expect(gitCli(site, ['rev-parse', 'main'])).not.toBe(drifted);
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    expect((await statusOf(world)).reason).toBe('Delivered');
+  });
+
+  test('what deliveries leave behind in a repository of our own is packed', async () => {
+    const clock = world.clock as ManualClock;
+    await publish(world, 'web');
+    await create({ git: { repo: 'sluice:///site.git' } });
+    await reconcile();
+    const own = join(world.folder, 'data', 'repositories', 'site.git');
+    expect(gitCli(own, ['count-objects', '-v'])).toMatch(/^packs: 0$/m);
+    clock.advance(7 * 3_600_000);
+    await publishNext(world, 'apps.web.w1', 'w2', '2');
+    await reconcile();
+    expect(gitCli(own, ['count-objects', '-v'])).toMatch(/^count: 0$(?:.|\n)*^packs: [1-9]/m);
+    expect(filesOf(own)).toHaveLength(2);
   });
 
   test('a package whose pinned revision is missing keeps its folder', async () => {

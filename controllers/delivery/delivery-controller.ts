@@ -6,25 +6,29 @@ import { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { ownersIn } from '../../src/delivery/branch-view.ts';
 import { settingsOf } from '../../src/delivery/delivery-target.ts';
-import { desired } from '../../src/delivery/desired.ts';
+import { desiredInSteps } from '../../src/delivery/desired.ts';
 import { normalizeDirectory } from '../../src/delivery/path-rules.ts';
 import { isAlert, packageKey } from '../../src/delivery/select-revisions.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
+import { isHosted } from '../../src/git/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import { runInSlices } from '../../src/package/index/steps.ts';
 import { hostedFolder } from '../../src/package/open-package-repository.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import type { Client } from '../../src/resource/client.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { keyOf, type Stored } from '../../src/resource/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
 import { credentialsOf } from '../credentials.ts';
+import { Maintainer } from '../repository/maintainer.ts';
 import { Signers } from '../signing.ts';
 import { TellOnce } from '../tell-once.ts';
+import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
 import { packageRepositoryAt } from './package-branches.ts';
-import { isLostRace, TargetBranch } from './target-branch.ts';
+import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
 import { targetSources } from './target-sources.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
 
@@ -43,6 +47,8 @@ export interface DeliveryOptions {
   readonly resync?: number;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
+  /** Where manifests are kept between two looks. Default: one of its own. */
+  readonly built?: BuiltFolders;
 }
 
 /** A branch that others push to all the time is tried so often before the queue's backoff takes over. */
@@ -54,7 +60,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   const client = options.client.as({ name: DELIVERY_ACTOR }, 'controller');
   const events = new TellOnce(options.recorder ?? new EventRecorder({ client, clock, component: DELIVERY_ACTOR }));
   const signers = new Signers(client, clock);
-  const wantedRevisions = new WantedRevisions();
+  const wantedRevisions = new WantedRevisions(options.built);
+  const marks = new KnownMarks();
+  const maintainer = new Maintainer({ clock, interval: 6 * 3_600_000, budget: undefined });
 
   return {
     name: 'delivery',
@@ -69,7 +77,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       if (window > 0) await sleep(clock, window, signal);
       signal.throwIfAborted();
       const target = await client.find(deliveryTargetKind, key);
-      if (target === undefined || target.metadata.deletionTimestamp !== undefined) return void events.forget(key);
+      if (target === undefined || target.metadata.deletionTimestamp !== undefined) return forget(key);
       try {
         const message = 'spec.suspend is set; nothing is delivered';
         const report =
@@ -82,6 +90,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       }
     },
   };
+
+  async function forget(key: ObjectKey): Promise<undefined> {
+    events.forget(key);
+    marks.forget(key);
+    await maintainer.forget(keyText(key), `target ${keyText(key)}`);
+  }
 
   async function deliver(target: Stored<DeliveryTarget>, signal: AbortSignal): Promise<DeliveryReport> {
     const { git } = target.spec;
@@ -101,7 +115,9 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     try {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await deliverOnce(target, items, branch, signal);
+          const report = await deliverOnce(target, items, branch, signal);
+          await maintain(target, branch, signal);
+          return report;
         } catch (error) {
           // Somebody else was faster; what is there now is read, and what it needs is worked out anew.
           if (!isLostRace(error) || attempt >= ATTEMPTS) throw error;
@@ -124,7 +140,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
       const message = `branch ${git.branch} does not exist in ${git.repo}; create it, or set spec.git.createBranch: true`;
       return { reason: 'BranchMissing', message };
     }
-    const present = await branch.present(head.oid, git.directory);
+    const present = await branch.present(head.oid, git.directory, marks.of(keyOf(target)));
     // Rights are given by namespace, so packages of another one are not delivered. A repository whose main branch is gone tells
     // nothing about its packages.
     const repositories = store
@@ -138,8 +154,12 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const readable = new Set(repositories.map((one) => one.repository));
     const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
-    const wanted = await wantedRevisions.of(target, repositories, objects, folders);
-    const result = desired(settings, wanted.revisions, present, unreadable);
+    let wanted = await wantedRevisions.of(target, repositories, objects, folders);
+    let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+    if (result.missing.length > 0) {
+      wanted = await wantedRevisions.load(wanted, result.missing, repositories);
+      result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
+    }
     let commit: Oid | undefined;
     if (result.edits.size > 0) {
       const author = { name: git.author ?? 'sluice', email: git.email ?? 'sluice@localhost', time: clock.now() };
@@ -153,6 +173,23 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     }
     events.forget(keyOf(target), new Set(['commit', ...result.refused.map(packageKey)]));
     return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
+  }
+
+  /** Every delivery leaves loose objects behind, which nobody else packs. */
+  async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch, signal: AbortSignal): Promise<void> {
+    const key = keyText(keyOf(target));
+    maintainer.consider(key, {
+      ...{ name: `target ${key}`, git: branch.git, isOwn: branch.isMirror || isHosted(target.spec.git.repo) },
+      tell: (reason, error) => events.tell(target, 'Warning', reason, messageOf(error), reason),
+    });
+    // Packing can be given up at any moment.
+    const end = () => void maintainer.forget(key, `target ${key}`);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      await maintainer.idle(key);
+    } finally {
+      signal.removeEventListener('abort', end);
+    }
   }
 
   async function write(target: Stored<DeliveryTarget>, report: DeliveryReport): Promise<void> {

@@ -42,8 +42,8 @@ const LONGEST_MESSAGE = 2000;
 export function reportOf(before: TargetStatus | undefined, outcome: DeliveryOutcome): DeliveryReport {
   const { result, wanted, unreadable, commit, head } = outcome;
   const delivered = result.packages.map(({ repository, package: path, revision }) => {
-    const row = wanted.rows.get(packageKey({ repository, package: path }));
-    return { repository, package: path, revision, commit: row?.commit ?? '', tree: row?.tip.tree ?? '' };
+    const from = wanted.chosen.get(packageKey({ repository, package: path }));
+    return { repository, package: path, revision, commit: from?.sourceCommit ?? '', tree: from?.sourceTree ?? '' };
   });
   const packages = [...delivered, ...stillThere(before, outcome)].sort((a, b) =>
     compareText(packageKey(a), packageKey(b)),
@@ -73,10 +73,11 @@ function stillThere(
   { result, folders }: DeliveryOutcome,
 ): NonNullable<TargetStatus['packages']> {
   const folderOf = new Map(folders.map((folder) => [packageKey(folder), folder]));
+  const knownOf = new Map((before?.packages ?? []).map((one) => [packageKey(one), one]));
   return result.refused.flatMap((refusal) => {
     const key = packageKey(refusal);
     const { repository, package: path } = refusal;
-    const known = before?.packages?.find((one) => packageKey(one) === key);
+    const known = knownOf.get(key);
     // A folder that somebody took away was delivered all the same.
     const revision = folderOf.has(key) ? folderOf.get(key)?.revision : known?.revision;
     if (revision === undefined) return [];

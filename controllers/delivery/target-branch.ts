@@ -1,8 +1,10 @@
 import type { PresentFile } from '../../src/delivery/branch-view.ts';
-import { KUSTOMIZATION } from '../../src/delivery/kustomization.ts';
+import { type FolderOwner, KUSTOMIZATION, readOwner } from '../../src/delivery/kustomization.ts';
 import { joinPath } from '../../src/delivery/path-rules.ts';
+import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { RefConflictError } from '../../src/git/errors.ts';
 import type {
+  FileEntry,
   GitCredentials,
   GitRemote,
   GitRepository,
@@ -10,8 +12,10 @@ import type {
   RefUpdate,
   Signature,
 } from '../../src/git/git-repository.ts';
+import { inSlices } from '../../src/git/in-slices.ts';
 import { openLocation } from '../../src/git/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object.ts';
 
 export interface TargetBranchOptions {
   readonly url: string;
@@ -27,6 +31,28 @@ export interface TargetBranchOptions {
 
 /** Larger lists are not ours: what we write has one line for a file of a package. */
 const MAX_LIST = 1024 * 1024;
+/** Files below the directory of a target, its folders counted: some 150 MB while a delivery runs. */
+const MAX_FILES = 500_000;
+/** Lists that are read at a time. */
+const READ_TOGETHER = 1000;
+
+/** Whose folder a list says it is, by the list's id, null for lists of others. Those in the branch are kept for the next look. */
+type Marks = Map<Oid, FolderOwner | null>;
+
+/** The marks in the branch of each target. */
+export class KnownMarks {
+  readonly #byTarget = new Map<string, Marks>();
+
+  of(key: ObjectKey): Marks {
+    const known = this.#byTarget.get(keyText(key)) ?? new Map();
+    this.#byTarget.set(keyText(key), known);
+    return known;
+  }
+
+  forget(key: ObjectKey): void {
+    this.#byTarget.delete(keyText(key));
+  }
+}
 
 /** The branch that a target delivers into: what is on it now, and commits on top of what was read. */
 export class TargetBranch {
@@ -66,24 +92,58 @@ export class TargetBranch {
     return { oid: await this.#git.resolveRef(this.#ref), isEmpty: false };
   }
 
-  /** What is below a directory at a commit, by path from the root: ids, and the contents of `kustomization.yaml` files. */
-  async present(head: Oid | undefined, directory: string): Promise<Map<string, PresentFile>> {
+  /** True for a remote repository, of which only a copy is here. */
+  get isMirror(): boolean {
+    return this.#remote !== undefined;
+  }
+
+  get git(): GitRepository {
+    return this.#git;
+  }
+
+  /**
+   * What is below a directory at a commit, by path from the root: ids, and whose folders they are. `marks` holds what was read before,
+   * and afterwards what is there.
+   */
+  async present(head: Oid | undefined, directory: string, marks: Marks): Promise<Map<string, PresentFile>> {
     const present = new Map<string, PresentFile>();
     const top = directory === '/' ? '' : directory;
     const [stat] = head === undefined ? [] : await this.#git.statObjects([`${head}:${top}`]);
     if (stat?.type !== 'tree') return present;
-    const files = await this.#git.listFiles(`${head}:${top}`);
+    const files = await this.#list(`${head}:${top}`, directory);
     const lists = files.filter(({ path, mode }) => path.endsWith(`/${KUSTOMIZATION}`) && mode.startsWith('100'));
-    const sizes = await this.#git.statObjects(lists.map(({ oid }) => oid));
-    const readable = lists.filter((_, index) => (sizes[index]?.size ?? MAX_LIST) < MAX_LIST);
-    const objects = await this.#git.readObjects(readable.map(({ oid }) => oid));
-    const contents = new Map(objects.flatMap((object) => (object === undefined ? [] : [[object.oid, object.data]])));
-    const owned = new Set(readable.map(({ path }) => path));
-    for (const { path, oid } of files) {
-      const data = owned.has(path) ? contents.get(oid) : undefined;
-      present.set(joinPath(top, path), data === undefined ? { oid } : { oid, data });
-    }
+    await this.#readMarks([...new Set(lists.map(({ oid }) => oid))], marks);
+    const listPaths = new Set(lists.map(({ path }) => path));
+    await inSlices(files, ({ path, oid }) => {
+      const owner = listPaths.has(path) ? marks.get(oid) : undefined;
+      present.set(joinPath(top, path), owner == null ? { oid } : { oid, owner });
+    });
     return present;
+  }
+
+  async #list(tree: string, directory: string): Promise<FileEntry[]> {
+    try {
+      return await this.#git.listFiles(tree, MAX_FILES);
+    } catch (error) {
+      if (!isSluiceError(error, 'LimitExceeded')) throw error;
+      const message = `directory ${directory} of the target holds more than ${MAX_FILES} files; divide its packages among targets with directories of their own`;
+      throw new SluiceError('LimitExceeded', message, { cause: error });
+    }
+  }
+
+  /** Reads the lists that are not known yet, and forgets those that are gone. */
+  async #readMarks(oids: readonly Oid[], marks: Marks): Promise<void> {
+    const there = new Set(oids);
+    for (const oid of marks.keys()) if (!there.has(oid)) marks.delete(oid);
+    const unknown = oids.filter((oid) => !marks.has(oid));
+    for (let start = 0; start < unknown.length; start += READ_TOGETHER) {
+      const part = unknown.slice(start, start + READ_TOGETHER);
+      const sizes = await this.#git.statObjects(part);
+      const readable = part.filter((_, index) => (sizes[index]?.size ?? MAX_LIST) < MAX_LIST);
+      for (const oid of part) marks.set(oid, null);
+      for (const object of await this.#git.readObjects(readable))
+        if (object !== undefined) marks.set(object.oid, readOwner(object.data) ?? null);
+    }
   }
 
   /**

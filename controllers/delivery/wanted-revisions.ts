@@ -1,26 +1,29 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
 import type { FolderOwner } from '../../src/delivery/kustomization.ts';
-import { type ManifestsOutcome, manifestsOf } from '../../src/delivery/manifests.ts';
+import { manifestsOf } from '../../src/delivery/manifests.ts';
 import type { Refusal } from '../../src/delivery/refusal.ts';
 import {
   type DeliveredRevision,
   type PackageRefusal,
   type PublishedRevision,
   packageKey,
-  selectRevisions,
+  selectInSteps,
 } from '../../src/delivery/select-revisions.ts';
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
-import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
+import { inSlices } from '../../src/git/in-slices.ts';
 import { publishedRecordOf } from '../../src/package/commit-message.ts';
 import type { RevisionKey } from '../../src/package/identity.ts';
+import { runInSlices } from '../../src/package/index/steps.ts';
 import type { PackageRepository } from '../../src/package/package-repository.ts';
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
 import { verdictsByType } from '../../src/package/record.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { type Built, BuiltFolders } from './built-folders.ts';
 import { wasDeleted } from './deletion-proof.ts';
 
 export interface Wanted {
@@ -28,26 +31,29 @@ export interface Wanted {
   readonly revisions: readonly DesiredRevision[];
   /** Packages whose folders stay as they are, and why. */
   readonly held: readonly PackageRefusal[];
-  /** The rows of `revisions` that are delivered, by package. */
-  readonly rows: ReadonlyMap<string, PackageRevision>;
+  /** Those of `revisions` that are delivered, by package. */
+  readonly chosen: ReadonlyMap<string, DesiredRevision>;
 }
 
 interface Choice extends PublishedRevision {
   readonly row: PackageRevision;
 }
 
-/** Manifests are kept for as many versions of packages. */
-const MAX_KEPT = 2000;
-
-/** What a tree gives: its manifests, and its content digest if it could be read. */
-interface Built {
-  readonly outcome: ManifestsOutcome;
-  readonly content: string | undefined;
+/** What is asked of a row at each look, and takes reading its commit message. */
+interface RowFacts {
+  readonly tree: Oid;
+  /** Digest of the content that was approved, where the approval says so. */
+  readonly approved: string | undefined;
 }
 
 /** The revisions that a target selects, with their manifests. Manifests depend on a tree alone and are built once. */
 export class WantedRevisions {
-  readonly #built = new Map<Oid, Built>();
+  readonly #built: BuiltFolders;
+  readonly #facts = new WeakMap<PackageRevision, RowFacts>();
+
+  constructor(built = new BuiltFolders()) {
+    this.#built = built;
+  }
 
   /** `folders` are those that the target wrote. */
   async of(
@@ -66,39 +72,63 @@ export class WantedRevisions {
       if (repository === undefined || !areLabelsKnown(row, repository)) return undefined;
       return selects(spec.selector, row, objectOf.get(row.key.repository));
     };
-    const candidates = repositories.flatMap(({ index }) =>
-      Array.from(index.all())
-        .filter((row) => isPublished(row) && row.revision > 0 && mayHold(row.key))
-        .map(choiceOf),
-    );
+    const candidates: Choice[] = [];
+    for (const { index } of repositories)
+      await inSlices(index.all(), (row) => {
+        if (isPublished(row) && row.revision > 0 && mayHold(row.key)) candidates.push(choiceOf(row));
+      });
     const delivered = deliveredBefore(folders, status?.packages ?? []);
     for (const [key, { repository, package: path }] of delivered) {
       const isKnown = byName.has(repository) && mayHold({ repository, package: path, workspace: '' });
       if (!isKnown) delivered.delete(key);
     }
     const deleted = await deletedOf(delivered, byName, status?.packages ?? []);
-    const { chosen, held } = selectRevisions(spec, candidates, {
-      ...{ delivered, isSelected },
-      isDeleted: (revision) => deleted.has(packageKey(revision)),
-    });
+    const facts = { delivered, isSelected, isDeleted: (one: DeliveredRevision) => deleted.has(packageKey(one)) };
+    const { chosen, held } = await runInSlices(selectInSteps(spec, candidates, facts));
     const revisions: DesiredRevision[] = [];
-    const rows = new Map<string, PackageRevision>();
+    const byPackage = new Map<string, DesiredRevision>();
     for (const choice of chosen) {
-      rows.set(packageKey(choice), choice.row);
       const repository = byName.get(choice.repository);
       if (repository === undefined) continue;
-      const { outcome, content } = await this.#build(choice.row, repository);
-      const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, content);
-      revisions.push(toDeliver(choice, repository, refused === undefined ? outcome : { refused }));
+      const { tree, approved } = this.#factsOf(choice.row);
+      const known = this.#built.get(tree);
+      const { outcome, content } = known ?? (await this.#build(choice.row, tree, repository));
+      const refused = spec.allowOutOfBand ? undefined : refuseChanged(choice.row, approved, content);
+      const revision = toDeliver(choice, repository, tree, refused === undefined ? outcome : { refused });
+      revisions.push(revision);
+      byPackage.set(packageKey(choice), revision);
     }
     for (const refused of held) revisions.push(toHold(refused));
-    return { revisions, held, rows };
+    return { revisions, held, chosen: byPackage };
   }
 
-  async #build(row: PackageRevision, repository: PackageRepository): Promise<Built> {
-    const { tree = row.commit } = row.tip;
-    const known = this.#built.get(tree);
-    if (known !== undefined) return known;
+  /** The same once more, with the contents of these revisions, which are kept as long as the caller holds them. */
+  async load(
+    wanted: Wanted,
+    missing: readonly DesiredRevision[],
+    repositories: readonly PackageRepository[],
+  ): Promise<Wanted> {
+    const loaded = new Map<DesiredRevision, DesiredRevision>();
+    for (const revision of missing) {
+      const repository = repositories.find((one) => one.repository === revision.repository);
+      const row = repository?.index.ofPackage(revision.package).find((one) => one.commit === revision.sourceCommit);
+      // Gone meanwhile, which wakes the controller again.
+      if (repository === undefined || row === undefined) {
+        const name = `${packageKey(revision)} v${revision.revision}`;
+        throw new SluiceError('Conflict', `${name} changed while it was delivered; it is looked at again`);
+      }
+      const { outcome } = await this.#build(row, this.#factsOf(row).tree, repository);
+      loaded.set(revision, { ...revision, built: outcome });
+    }
+    const next = (revision: DesiredRevision) => loaded.get(revision) ?? revision;
+    return {
+      ...wanted,
+      revisions: wanted.revisions.map(next),
+      chosen: new Map([...wanted.chosen].map(([key, revision]) => [key, next(revision)])),
+    };
+  }
+
+  async #build(row: PackageRevision, tree: Oid, repository: PackageRepository): Promise<Built> {
     let built: Built;
     try {
       const { files, content } = await repository.content(row);
@@ -108,18 +138,26 @@ export class WantedRevisions {
       if (!isSluiceError(error, 'LimitExceeded')) throw error;
       built = { outcome: { refused: { reason: 'TooLarge', message: error.message } }, content: undefined };
     }
-    this.#built.set(tree, built);
-    for (const oldest of this.#built.keys()) {
-      if (this.#built.size <= MAX_KEPT) break;
-      this.#built.delete(oldest);
-    }
+    this.#built.put(tree, built);
     return built;
+  }
+
+  #factsOf(row: PackageRevision): RowFacts {
+    const known = this.#facts.get(row);
+    if (known !== undefined) return known;
+    const { tree = row.commit, facts } = row.tip;
+    const made = { tree, approved: publishedRecordOf(facts)?.content };
+    this.#facts.set(row, made);
+    return made;
   }
 }
 
 /** An approval speaks for the content it was given for. A tag that was moved to another tree with a copied message is found here. */
-function refuseChanged(row: PackageRevision, content: string | undefined): Refusal | undefined {
-  const approved = publishedRecordOf(row.tip.facts)?.content;
+function refuseChanged(
+  row: PackageRevision,
+  approved: string | undefined,
+  content: string | undefined,
+): Refusal | undefined {
   if (approved === undefined || content === undefined || approved === content) return undefined;
   return { reason: 'OutOfBand', message: `the content of ${row.name} is not the content that was approved` };
 }
@@ -177,13 +215,17 @@ function choiceOf(row: PackageRevision): Choice {
 function toDeliver(
   { row, outOfBand, ...choice }: Choice,
   repository: PackageRepository,
-  built: ManifestsOutcome,
+  sourceTree: Oid,
+  built: DesiredRevision['built'],
 ): DesiredRevision {
-  const { commit, tip } = row;
   return {
     ...choice,
     ...(outOfBand === undefined ? {} : { outOfBand: outOfBand.message }),
-    ...{ sourceCommit: commit, sourceTree: tip.tree ?? '', gates: verdictsOf(row, repository), built },
+    ...{ sourceCommit: row.commit, sourceTree, built },
+    // Only of what is committed is this asked.
+    get gates() {
+      return verdictsOf(row, repository);
+    },
   };
 }
 

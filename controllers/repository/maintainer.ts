@@ -74,6 +74,11 @@ export class Maintainer {
       });
   }
 
+  /** Resolves when nothing runs for a repository. */
+  async idle(key: string): Promise<void> {
+    await this.#states.get(key)?.run;
+  }
+
   /** Throws LimitExceeded if the budget leaves nothing for one more repository. */
   expectBudget(): void {
     const { budget } = this.#options;

@@ -2,11 +2,20 @@ import { createHash } from 'node:crypto';
 import { type FolderOwner, KUSTOMIZATION, readOwner } from './kustomization.ts';
 import { compareText, isInside, joinPath } from './path-rules.ts';
 
-/** A file in the branch of the target: its blob id, and its content if it is a `kustomization.yaml`. */
+/** A file in the branch of the target: its blob id, and of a `kustomization.yaml` its content, or whose folder that says it is. */
 export interface PresentFile {
   readonly oid: string;
   readonly data?: Uint8Array;
+  readonly owner?: FolderOwner;
 }
+
+/** What is left of a file whose content is not kept: enough to tell whether the branch has it. */
+export interface KeptFile {
+  readonly oid: string;
+}
+
+/** A file that a folder shall hold. */
+export type WantedFile = Uint8Array | KeptFile;
 
 /** The files of a target's branch, and which folders this target wrote. */
 export class BranchView {
@@ -37,25 +46,29 @@ export class BranchView {
   }
 
   /**
-   * Adds the edits that make a folder hold exactly these files, apart from what lies in the spared folders inside it; true if
-   * there are any.
+   * Adds the edits that make a folder hold exactly these files, apart from what lies in the spared folders inside it: `changed` if
+   * there are any, `missing` if the content of a file that is needed is not kept.
    */
   replace(
     folder: string,
-    files: ReadonlyMap<string, Uint8Array>,
+    files: ReadonlyMap<string, WantedFile>,
     edits: Map<string, Uint8Array | null>,
     spared: readonly string[] = [],
-  ): boolean {
+  ): 'same' | 'changed' | 'missing' {
     const before = edits.size;
+    let isMissing = false;
     for (const path of this.#below(folder)) {
       const isSpared = spared.some((other) => isInside(path, other));
       if (!isSpared && !files.has(path.slice(folder.length + 1))) edits.set(path, null);
     }
     for (const [path, data] of files) {
       const full = joinPath(folder, path);
-      if (this.#present.get(full)?.oid !== blobId(data)) edits.set(full, data);
+      if (this.#present.get(full)?.oid === blobIdOf(data)) continue;
+      if (data instanceof Uint8Array) edits.set(full, data);
+      else isMissing = true;
     }
-    return edits.size > before;
+    if (isMissing) return 'missing';
+    return edits.size > before ? 'changed' : 'same';
   }
 
   /** Why a folder must not be written: it holds, or lies in, what this target did not write or must keep for now. */
@@ -110,21 +123,28 @@ export class BranchView {
 /** The folders below a target's directory that a target wrote, by path in order. */
 export function ownersIn(present: ReadonlyMap<string, PresentFile>, directory: string): Map<string, FolderOwner> {
   const owners = new Map<string, FolderOwner>();
-  for (const [path, { data }] of [...present].sort(([a], [b]) => compareText(a, b))) {
-    if (data === undefined || !path.endsWith(`/${KUSTOMIZATION}`)) continue;
+  for (const [path, file] of present) {
+    if (!path.endsWith(`/${KUSTOMIZATION}`)) continue;
     const folder = parentOf(path);
-    const owner = readOwner(data);
+    const owner = file.owner ?? (file.data && readOwner(file.data));
     // A mark must fit its place: a folder that somebody copied is not Sluice's.
     if (owner !== undefined && folder === joinPath(directory, owner.package)) owners.set(folder, owner);
   }
-  return owners;
+  return new Map([...owners].sort(([a], [b]) => compareText(a, b)));
 }
 
 function parentOf(path: string): string {
   return path.slice(0, Math.max(0, path.lastIndexOf('/')));
 }
 
-/** The id that Git gives a file with this content. */
-function blobId(data: Uint8Array): string {
-  return createHash('sha1').update(`blob ${data.length}\0`).update(data).digest('hex');
+const blobIds = new WeakMap<Uint8Array, string>();
+
+/** The id that Git gives a file, worked out once for each content that is kept. */
+export function blobIdOf(file: WantedFile): string {
+  if (!(file instanceof Uint8Array)) return file.oid;
+  const known = blobIds.get(file);
+  if (known !== undefined) return known;
+  const oid = createHash('sha1').update(`blob ${file.length}\0`).update(file).digest('hex');
+  blobIds.set(file, oid);
+  return oid;
 }

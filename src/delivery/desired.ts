@@ -1,6 +1,7 @@
-import { BranchView, type PresentFile } from './branch-view.ts';
+import { runAtOnce } from '../package/index/steps.ts';
+import { BranchView, type PresentFile, type WantedFile } from './branch-view.ts';
 import type { TargetSettings } from './delivery-target.ts';
-import { KUSTOMIZATION, writeKustomization } from './kustomization.ts';
+import { type FolderOwner, KUSTOMIZATION, writeKustomization } from './kustomization.ts';
 import type { ManifestsOutcome } from './manifests.ts';
 import { compareText, isInside, joinPath, normalizeDirectory, pathProblem } from './path-rules.ts';
 import type { Refusal } from './refusal.ts';
@@ -9,7 +10,7 @@ import { type DeliveredPackage, type RemovedPackage, writeMessage } from './trai
 
 /** A revision that the target shall deliver, with what `manifestsOf` made of its files. */
 export interface DesiredRevision extends DeliveredPackage {
-  readonly built: ManifestsOutcome;
+  readonly built: ManifestsOutcome<WantedFile>;
 }
 
 export interface Desired {
@@ -21,6 +22,8 @@ export interface Desired {
   readonly packages: readonly PackageState[];
   /** Packages whose folder stays as it is, and why. By repository and package. */
   readonly refused: readonly PackageRefusal[];
+  /** Revisions of which contents are needed that are not kept: the edits are not complete, and the caller asks again with these. */
+  readonly missing: readonly DesiredRevision[];
   /** Folders that stay only because no package would be left and the target does not say `allowPrune`. */
   readonly pruneHeld: readonly string[];
 }
@@ -50,6 +53,16 @@ export function desired(
   present: ReadonlyMap<string, PresentFile>,
   unreadable: ReadonlySet<string> = new Set(),
 ): Desired {
+  return runAtOnce(desiredInSteps(target, revisions, present, unreadable));
+}
+
+/** As `desired`, with a pause after each package, so that a target of tens of thousands does not hold others up. */
+export function* desiredInSteps(
+  target: TargetSettings,
+  revisions: readonly DesiredRevision[],
+  present: ReadonlyMap<string, PresentFile>,
+  unreadable: ReadonlySet<string> = new Set(),
+): Generator<void, Desired> {
   const directory = normalizeDirectory(target.directory);
   const branch = new BranchView(present, directory, target.name, unreadable);
   const ordered = revisions.toSorted((a, b) => compareText(packageKey(a), packageKey(b)) || a.revision - b.revision);
@@ -59,8 +72,11 @@ export function desired(
   const refused: PackageRefusal[] = [];
   const packages: PackageState[] = [];
   const delivered: DeliveredPackage[] = [];
+  const missing: DesiredRevision[] = [];
+  yield;
 
   for (const [revision, folder] of folders) {
+    yield;
     const { repository, package: path, revision: number } = revision;
     const clash = clashes.get(revision);
     const outcome = clash === undefined ? judge(target, revision, folder, branch) : { refused: clash };
@@ -70,20 +86,37 @@ export function desired(
     }
     const { files, objects } = outcome.manifests;
     const owner = { target: target.name, repository, package: path, revision: number };
-    const list = writeKustomization(owner, [...files.keys()].sort(compareText));
-    const changed = branch.replace(folder, new Map([...files, [KUSTOMIZATION, list]]), edits);
+    const list = listOf(owner, files);
+    const outcomeOf = branch.replace(folder, new Map<string, WantedFile>([...files, [KUSTOMIZATION, list]]), edits);
+    if (outcomeOf === 'missing') missing.push(revision);
+    const changed = outcomeOf !== 'same';
     packages.push({ repository, package: path, revision: number, folder, objects, changed });
     if (changed) delivered.push(revision);
   }
 
   const removals = new Map<string, Uint8Array | null>();
-  const { removed, folders: gone } = removeOthers(target, new Set(folders.values()), branch, removals);
+  const { removed, folders: gone } = yield* removeOthers(target, new Set(folders.values()), branch, removals);
   // An empty selection is more often a mistake than a wish.
   const isHeld = target.allowPrune !== true && revisions.length === 0;
   if (!isHeld) for (const [path, data] of removals) edits.set(path, data);
   const sorted = new Map([...edits].sort(([a], [b]) => compareText(a, b)));
   const message = sorted.size === 0 ? '' : writeMessage(target.name, { delivered, removed });
-  return { edits: sorted, message, packages, refused, pruneHeld: isHeld ? gone : [] };
+  return { edits: sorted, message, packages, refused, missing, pruneHeld: isHeld ? gone : [] };
+}
+
+/** Lists by the files that they name: those of a package that stays as it is are written once. */
+const lists = new WeakMap<ReadonlyMap<string, WantedFile>, Map<string, Uint8Array>>();
+/** Targets that may share the files of one revision, for which its lists are kept. */
+const MAX_LISTS = 16;
+
+function listOf(owner: FolderOwner, files: ReadonlyMap<string, WantedFile>): Uint8Array {
+  const key = JSON.stringify([owner.target, owner.repository, owner.package, owner.revision]);
+  const kept = lists.get(files) ?? new Map<string, Uint8Array>();
+  const known = kept.get(key);
+  if (known !== undefined) return known;
+  const list = writeKustomization(owner, [...files.keys()].sort(compareText));
+  if (kept.size < MAX_LISTS) lists.set(files, kept.set(key, list));
+  return list;
 }
 
 /** Packages that want the same folder, or one inside another's. All of them are refused: none has a better right. */
@@ -117,7 +150,7 @@ function judge(
   revision: DesiredRevision,
   folder: string,
   branch: BranchView,
-): ManifestsOutcome {
+): ManifestsOutcome<WantedFile> {
   const problem = pathProblem(revision.package);
   if (problem !== undefined)
     return refusedFor('InvalidPath', `package path ${JSON.stringify(revision.package)} ${problem}`);
@@ -139,32 +172,51 @@ function judge(
   return refusedFor('ForeignFolder', `folder ${folder} must not be written: ${why}; ${advice}`);
 }
 
-function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome {
+function refusedFor(reason: Refusal['reason'], message: string): ManifestsOutcome<WantedFile> {
   return { refused: { reason, message } };
 }
 
 /** Empties or removes the folders of this target that no revision wants any more. */
-function removeOthers(
+function* removeOthers(
   target: TargetSettings,
   wanted: ReadonlySet<string>,
   branch: BranchView,
   edits: Map<string, Uint8Array | null>,
-): { readonly removed: RemovedPackage[]; readonly folders: string[] } {
+): Generator<void, { readonly removed: RemovedPackage[]; readonly folders: string[] }> {
   const removed: RemovedPackage[] = [];
   const folders: string[] = [];
-  const unwanted = branch.ownFolders().filter(([folder]) => !wanted.has(folder));
+  const unwanted = new Map(branch.ownFolders().filter(([folder]) => !wanted.has(folder)));
+  /** Wanted folders by each folder that they lie in; only what is unwanted is of interest. */
+  const inside = new Map<string, string[]>();
+  for (const folder of unwanted.size === 0 ? [] : wanted) {
+    for (const outer of ancestorsOf(folder)) if (unwanted.has(outer)) addTo(inside, outer, folder);
+    yield;
+  }
   for (const [folder, owner] of unwanted) {
-    const inWanted = [...wanted].some((other) => isInside(folder, other));
+    yield;
     // What lies inside a folder that is written or removed anyway goes with that one.
-    if (inWanted || unwanted.some(([other]) => other !== folder && isInside(folder, other))) continue;
-    const spared = [...wanted].filter((other) => isInside(other, folder));
+    if (ancestorsOf(folder).some((outer) => wanted.has(outer) || unwanted.has(outer))) continue;
+    const spared = inside.get(folder) ?? [];
     const files = new Map<string, Uint8Array>();
     // An empty list above folders that are in use would hide them from a scan from the top.
     if (target.onRemoval === 'empty' && spared.length === 0) files.set(KUSTOMIZATION, writeKustomization(owner, []));
-    const changed = branch.replace(folder, files, edits, spared);
-    if (!changed) continue;
+    if (branch.replace(folder, files, edits, spared) === 'same') continue;
     removed.push({ repository: owner.repository, package: owner.package });
     folders.push(folder);
   }
   return { removed: removed.sort((a, b) => compareText(packageKey(a), packageKey(b))), folders };
+}
+
+/** The folders that a folder lies in, the innermost first. */
+function ancestorsOf(folder: string): string[] {
+  const ancestors: string[] = [];
+  for (let end = folder.lastIndexOf('/'); end > 0; end = folder.lastIndexOf('/', end - 1))
+    ancestors.push(folder.slice(0, end));
+  return ancestors;
+}
+
+function addTo(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }

@@ -10,16 +10,16 @@ export const MAX_PACKAGE_SIZE = 4 * 1024 * 1024;
 const MAX_OBJECTS = 10_000;
 
 /** What of a package goes to clusters. */
-export interface Manifests {
+export interface Manifests<File = Uint8Array> {
   /** By path in the package, in order; without `kustomization.yaml`. */
-  readonly files: ReadonlyMap<string, Uint8Array>;
+  readonly files: ReadonlyMap<string, File>;
   readonly objects: number;
   /** Secrets whose content is readable: what they are called and where they stand. */
   readonly openSecrets: readonly string[];
 }
 
-export type ManifestsOutcome =
-  | { readonly manifests: Manifests; readonly refused?: undefined }
+export type ManifestsOutcome<File = Uint8Array> =
+  | { readonly manifests: Manifests<File>; readonly refused?: undefined }
   | { readonly refused: Refusal; readonly manifests?: undefined };
 
 /** File names that make Argo CD, Flux or Helm build a folder in another way than by the list that is delivered with it. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { runs } from '../../test/support/runs.ts';
 import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { ownersIn, type PresentFile } from './branch-view.ts';
 import { settingsOf } from './delivery-target.ts';
@@ -143,6 +144,6 @@ test('the delivered version never decreases but by a deletion, a pin or a change
       for (const one of steps) carryOut(world, one);
       deliver(world);
     }),
-    { numRuns: 500 },
+    { numRuns: runs(5000) },
   );
 });

@@ -1,3 +1,4 @@
+import { runAtOnce } from '../package/index/steps.ts';
 import type { TargetSettings } from './delivery-target.ts';
 import { compareText } from './path-rules.ts';
 import type { Refusal } from './refusal.ts';
@@ -56,11 +57,21 @@ export function selectRevisions<Revision extends PublishedRevision>(
   revisions: Iterable<Revision>,
   facts: SelectionFacts<Revision>,
 ): Selection<Revision> {
+  return runAtOnce(selectInSteps(target, revisions, facts));
+}
+
+/** As `selectRevisions`, with pauses. */
+export function* selectInSteps<Revision extends PublishedRevision>(
+  target: Pick<TargetSettings, 'pins' | 'allowOutOfBand'>,
+  revisions: Iterable<Revision>,
+  facts: SelectionFacts<Revision>,
+): Generator<void, Selection<Revision>> {
   const byPackage: Map<string, Revision[]> = Map.groupBy(revisions, packageKey);
   for (const key of facts.delivered.keys()) if (!byPackage.has(key)) byPackage.set(key, []);
   const chosen: Revision[] = [];
   const held: PackageRefusal[] = [];
   for (const [key, list] of [...byPackage].sort(([a], [b]) => compareText(a, b))) {
+    yield;
     list.sort((a, b) => b.revision - a.revision);
     const choice = choose(target, list, facts.delivered.get(key), facts);
     if (choice === undefined) continue;

@@ -13,7 +13,7 @@ import type { EffectivePolicy } from './policy.ts';
 import type { RevisionRecord } from './record.ts';
 import { currentRecord } from './record-at-tip.ts';
 import { inParts, tellAll } from './revision-store-telling.ts';
-import { comparableAddress } from './upstream-of.ts';
+import { UpstreamReferences } from './upstream-references.ts';
 import type { RevisionChange } from './write/change.ts';
 import type { NewRevision } from './write/revision-source.ts';
 import { factsOf, type Transition } from './write/transition.ts';
@@ -59,6 +59,8 @@ export interface RevisionStoreOptions {
 export class RevisionStore {
   readonly #repositories = new Map<string, PackageRepository>();
   readonly #address: UpstreamReader['address'];
+  /** By the repository whose revisions name an upstream. */
+  readonly #references = new Map<string, UpstreamReferences>();
   /** Names of revisions that were told, of repositories of which not all are. */
   readonly #arriving = new Map<string, Set<string>>();
   /** Repositories that were taken out, until all have been told. */
@@ -89,6 +91,8 @@ export class RevisionStore {
     const told = new Set<string>();
     this.#repositories.set(name, repository);
     this.#arriving.set(name, told);
+    const references = new UpstreamReferences(repository.index);
+    this.#references.set(name, references);
     const isArriving = () => this.#arriving.get(name) === told;
     try {
       // As they are now: what changes from here on is announced, and tells of those whose turn has not come.
@@ -101,6 +105,7 @@ export class RevisionStore {
       });
       if (!isArriving()) throw takenOut(name);
       this.#arriving.delete(name);
+      void references.read();
       tellAll(this.#arrivals, name);
     } catch (error) {
       if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
@@ -128,6 +133,8 @@ export class RevisionStore {
     // Who listens from here on has seen nothing of it.
     const listeners = [...this.#listeners];
     this.#repositories.delete(repository.id);
+    this.#references.get(repository.id)?.close();
+    this.#references.delete(repository.id);
     this.#arriving.delete(repository.id);
     const ends = await Promise.allSettled([
       repository.close(),
@@ -151,6 +158,8 @@ export class RevisionStore {
     const some = changes[0]?.after ?? changes[0]?.before;
     const repository = some === undefined ? '' : repositoryIdOf(some);
     if (!this.#repositories.has(repository)) return;
+    for (const { before, after } of changes)
+      this.#references.get(repository)?.note((after ?? before)?.name ?? '', after);
     const told = this.#arriving.get(repository);
     this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
   }
@@ -277,17 +286,14 @@ export class RevisionStore {
 
   /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
   dependentsOf(revision: PackageRevision): string[] {
-    const address = comparableAddress(this.repositoryOf(revision).url);
+    const { url } = this.repositoryOf(revision);
     const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
     const names: string[] = [];
-    for (const repository of this.#repositories.values()) {
-      for (const other of repository.index.all()) {
-        const upstream = other.kptfile?.upstream?.git;
-        if (upstream?.repo === undefined || comparableAddress(upstream.repo) !== address) continue;
-        const directory = upstream.directory?.replace(/^\/+|\/+$/g, '');
-        if (directory === revision.path && refs.has(upstream.ref ?? '') && revisionId(other) !== revisionId(revision))
-          names.push(other.name);
+    for (const references of this.#references.values()) {
+      for (const other of references.to(url, revision.path)) {
+        const ref = other.kptfile?.upstream?.git?.ref ?? '';
+        if (refs.has(ref) && revisionId(other) !== revisionId(revision)) names.push(other.name);
       }
     }
     return names.sort();

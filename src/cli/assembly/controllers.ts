@@ -4,14 +4,17 @@ import { proposalController } from '../../../controllers/proposal/proposal-contr
 import { repositoryController } from '../../../controllers/repository/repository-controller.ts';
 import type { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
 import { claimants } from '../../../controllers/revision/arrange-resolvers.ts';
+import { deliverableResolver } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
 import { ipamResolver } from '../../../controllers/revision/resolvers/ipam/ipam-resolver.ts';
 import { revisionController } from '../../../controllers/revision/revision-controller.ts';
 import { subjectOf } from '../../../controllers/revision/working-package.ts';
 import type { ControllerOptions } from '../../controller/controller.ts';
 import type { Manager } from '../../controller/manager.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { repositoryIdOf } from '../../package/package-revision.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { Judgement } from '../../package/revision-store.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { addHousekeepers, HOUSEKEEPERS } from './housekeepers.ts';
 import type { Session } from './session.ts';
 import { policyOf } from './session-policy.ts';
@@ -57,7 +60,14 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
   const dataFolder = folder.path;
   const git = { network: session.network };
   const ipam = ipamResolver({ store, client, clock, onProblem: choice.onProblem });
-  const resolvers = [ipam.resolver, ...choice.resolvers];
+  const deliverable = deliverableResolver({
+    store,
+    targets: () => objects.of(deliveryTargetKind),
+    repositoryOf: (revision) => session.repository(repositoryIdOf(revision)),
+    requiredGates: (revision) =>
+      policyOf(objects, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
+  });
+  const resolvers = [ipam.resolver, deliverable.resolver, ...choice.resolvers];
   const claimantsOf = ({ revision, content }: Judgement) =>
     revision.kptfile === undefined ? [] : claimants(resolvers, subjectOf(revision, content), true);
   const options: Readonly<Record<(typeof MOVERS)[number], () => ControllerOptions>> = {
@@ -74,7 +84,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       revisionController({
         ...{ client, store, clock, renderer },
         resolvers,
-        sources: ipam.sources,
+        sources: [...ipam.sources, ...deliverable.sources],
       }),
     proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
     approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),

@@ -101,12 +101,13 @@ async function explainTarget(
 /** What the target delivers of the package, as its controller selects it. */
 async function selectionOf(
   session: Session,
-  { key: { repository, package: path } }: PackageRevision,
+  explained: PackageRevision,
   target: Stored<DeliveryTarget>,
   last: LastDelivery | undefined,
 ) {
+  const { repository, package: path } = explained.key;
   const rows = session.store
-    .list({ repository, package: path })
+    .list({ repository: repositoryIdOf(explained), package: path })
     .filter((candidate) => isPublished(candidate) && candidate.revision > 0);
   const published = rows.map(({ revision, outOfBand }) => {
     const row = { repository, package: path, revision };
@@ -121,7 +122,7 @@ async function selectionOf(
   const isGone = revision !== undefined && !rows.some((row) => row.revision === revision);
   const commit = status?.revision === revision && status?.commit !== '' ? status?.commit : undefined;
   const isDeleted =
-    isGone && (await wasDeleted(session.store.repository(repository), { package: path, revision }, commit));
+    isGone && (await wasDeleted(session.store.repositoryOf(explained), { package: path, revision }, commit));
   return selectRevisions(settingsOf(target), published, {
     delivered: new Map(delivered === undefined ? [] : [[packageKey(delivered), delivered]]),
     // The target selects the revision that is explained.

@@ -1,5 +1,6 @@
 import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
+import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
@@ -111,6 +112,7 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
     return;
   }
+  explainDelivery(judgement, reasons);
   explainBudget(judgement, reasons, around);
   explainRest(judgement, reasons, next, around);
   const closed = judgement.gates.some((gate) => gate.state !== 'Open' && !gate.approveOnly);
@@ -174,6 +176,16 @@ function explainRest(judgement: Judgement, reasons: Reason[], next: string[], ar
   }
 }
 
+/** What a target would refuse after publication. */
+function explainDelivery({ revision }: Judgement, reasons: Reason[]): void {
+  const condition = revision.kptfile && conditionsOf(revision.kptfile).get(DELIVERABLE_TYPE);
+  if (condition?.status !== 'False') return;
+  reasons.push({
+    reason: 'Undeliverable',
+    message: `if it is published as it is, ${condition.message ?? 'no target delivers it'}`,
+  });
+}
+
 function explainBudget({ record, policy }: Judgement, reasons: Reason[], { now }: Surroundings): void {
   const { budget } = record;
   if (budget === undefined || budget.commits < policy.commitBudgetPerHour) return;
@@ -189,6 +201,7 @@ function explainProposed(facts: LifecycleFacts, { reasons, next }: Account, arou
   const { judgement, refusals } = facts;
   const { revision, record, policy, gates } = judgement;
   explainPush(judgement, reasons);
+  explainDelivery(judgement, reasons);
   for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
   const closed = gates.filter((gate) => gate.state !== 'Open');
   const proposed = record.steps.findLast((step) => step.action === 'propose');

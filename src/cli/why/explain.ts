@@ -65,7 +65,8 @@ export async function explain(
 }
 
 /** Why verdicts and approvals of a revision that is not published do not count, if they do not. */
-function recordFlawOf(session: Session, { name, key, path, lifecycle, recordDistrust, statement }: PackageRevision) {
+function recordFlawOf(session: Session, revision: PackageRevision) {
+  const { name, key, path, lifecycle, recordDistrust, statement } = revision;
   if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return undefined;
   const what = lifecycle === 'Draft' ? 'draft' : 'proposal';
   const advice = `affirm the conditions, for example with "sluice rpkg condition set ${name} TYPE True"`;
@@ -74,7 +75,7 @@ function recordFlawOf(session: Session, { name, key, path, lifecycle, recordDist
     const next = reason === 'Unverified' ? 'this takes a moment' : advice;
     return { reason: 'RecordDoesNotCount', message: `the record of this ${what} does not count: ${message}; ${next}` };
   }
-  const { trust } = session.store.repository(key.repository);
+  const { trust } = session.store.repositoryOf(revision);
   if (statement === undefined || trust.isProven({ package: path, workspace: key.workspace }, statement))
     return undefined;
   const message = `the record of this ${what} was there when the repository was first seen, so that it may be older than the last one, and its verdicts do not count; ${advice}`;

@@ -219,6 +219,33 @@ test('a revision whose manifests are those of the one before is delivered under 
   expect(cli.git('site.git', 'show', 'main:web/kustomization.yaml')).toContain('"web",2]');
 });
 
+test('a delivered revision whose tag was moved is held, and a draft whose record is gone says so', async () => {
+  await register(
+    `apiVersion: sluice.dev/v1alpha1\nkind: DeliveryTarget\nmetadata: {name: site}\nspec: {selector: {}, git: {repo: ${cli.bare('site.git')}}}\n`,
+  );
+  const name = await draft({ a: 'b' });
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);
+  await up();
+  cli.git(
+    'packages.git',
+    'update-ref',
+    'refs/tags/web/v1',
+    cli.git('packages.git', 'commit-tree', '-m', 'moved', 'main^{tree}').trim(),
+  );
+  await cli.run('rpkg', 'init', 'db', '--repository', 'packages', '--workspace', 'v1');
+  cli.git('packages.git', 'update-ref', '-d', 'refs/sluice/records/db/v1');
+  const lost = JSON.parse((await cli.run('why', 'packages.db.v1', '-o', 'json')).stdout) as Told;
+  expect(lost.reasons).toContainEqual({
+    reason: 'RecordDoesNotCount',
+    message: expect.stringMatching(
+      /^the record of this draft does not count: its record was removed; affirm the conditions/,
+    ),
+  });
+  await cli.run('rpkg', 'copy', name, '--workspace', 'v2');
+  const { stdout } = await cli.run('why', name);
+  expect(stdout).toMatch(/site: Held commit [0-9a-f]+: v1 was delivered and does not count any more/);
+});
+
 test('a branch that would have the name of another revision is told of', async () => {
   const name = await draft({});
   for (const step of ['propose', 'approve']) await cli.run('rpkg', step, name);

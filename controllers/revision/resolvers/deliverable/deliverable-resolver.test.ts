@@ -1,0 +1,124 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
+import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
+import { revisionController } from '../../revision-controller.ts';
+import { DELIVERABLE_TYPE, deliverableResolver } from './deliverable-resolver.ts';
+
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n';
+const SECRET = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: key\nstringData:\n  key: hunter2\n';
+
+let world: Fixture;
+let targets: DeliveryTarget[];
+let required: string[];
+beforeEach(async () => {
+  world = await fixture();
+  await world.register('apps');
+  targets = [];
+  required = [];
+});
+afterEach(() => world[Symbol.asyncDispose]());
+
+function target(name: string, spec: object = {}, namespace = 'default'): DeliveryTarget {
+  const common = { selector: {}, git: { repo: 'file:///site.git' }, ...spec };
+  return deliveryTargetKind.complete({ metadata: { name, namespace }, spec: common });
+}
+
+function deliverable() {
+  const { store } = world;
+  const options = { targets: () => targets, repositoryOf: () => undefined, requiredGates: () => required };
+  return deliverableResolver({ store, ...options });
+}
+
+async function look(name: string) {
+  const { client, store, clock } = world;
+  const { resolver, sources } = deliverable();
+  const recorder = world.recorder('controller:revision');
+  const controller = revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] });
+  await controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  const { kptfile } = store.get(name);
+  return kptfile === undefined ? undefined : conditionsOf(kptfile).get(DELIVERABLE_TYPE);
+}
+
+const broken: [string, Record<string, string>, string, string][] = [
+  ['broken YAML', { 'cm.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {\n' }, 'InvalidManifest', 'cm.yaml:'],
+  ['a kustomization', { 'kustomization.yaml': 'resources: [a.yaml]\n' }, 'OwnBuildFile', 'kustomization.yaml: '],
+  ['a chart', { 'Chart.yaml': 'name: x\n' }, 'OwnBuildFile', 'Chart.yaml: '],
+  ['a plain Secret', { 'secret.yaml': SECRET }, 'UnencryptedSecret', 'Secret key at secret.yaml:1'],
+  ['one object twice', { 'a.yaml': CONFIG_MAP, 'b.yaml': CONFIG_MAP }, 'DuplicateObject', 'b.yaml:1'],
+];
+
+test.each(broken)('%s is told on the draft, with its place, until it is put right', async (_, files, reason, place) => {
+  targets = [target('edge')];
+  const { name } = await world.draft('apps/web/w1', files);
+  const condition = await look(name);
+  expect(condition).toMatchObject({ status: 'False', reason });
+  expect(condition?.message).toContain(`edge cannot deliver it: `);
+  expect(condition?.message).toContain(place);
+  expect(condition?.message).not.toContain('hunter2');
+  const { commit } = world.store.get(name);
+  await look(name);
+  expect(world.store.get(name).commit).toBe(commit);
+  const edits = new Map<string, Buffer | null>(Object.keys(files).map((path) => [path, null]));
+  await world.store.change(name, { files: edits.set('cm.yaml', Buffer.from(CONFIG_MAP)) }, ANNA);
+  expect(await look(name)).toBeUndefined();
+});
+
+test('a package that can be delivered, or that no target selects, is left alone', async () => {
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+  const { name: secret } = await world.draft('apps/db/w1', { 'secret.yaml': SECRET });
+  const { commit } = world.store.get(name);
+  targets = [target('edge')];
+  expect(await look(name)).toBeUndefined();
+  expect(world.store.get(name).commit).toBe(commit);
+  targets = [
+    target('allows', { allowSecrets: true }),
+    target('other', { selector: { packages: ['web'] } }),
+    target('labels', { selector: { packageSelector: { matchLabels: { a: 'b' } } } }),
+    target('elsewhere', {}, 'team'),
+  ];
+  expect(await look(secret)).toBeUndefined();
+});
+
+test('as a gate it opens when every target can deliver the content, and closes with a change of it', async () => {
+  targets = [target('edge')];
+  required = [DELIVERABLE_TYPE];
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+  expect(await look(name)).toMatchObject({ status: 'True', message: 'edge can deliver it' });
+  const { record, content } = await world.store.judge(name);
+  const verdict = record.verdicts.find(({ type }) => type === DELIVERABLE_TYPE);
+  expect(verdict).toMatchObject({ by: 'resolver:deliverable', inputs: { content: content.content } });
+  await world.store.change(name, { files: new Map([['x.yaml', Buffer.from(SECRET)]]) }, ANNA);
+  expect(await look(name)).toMatchObject({ status: 'False', reason: 'UnencryptedSecret' });
+  // The Secret may be there: the target changed.
+  targets = [target('edge', { allowSecrets: true })];
+  expect(await look(name)).toMatchObject({ status: 'True' });
+  targets = [];
+  expect(await look(name)).toMatchObject({ status: 'True', message: 'no target selects it' });
+});
+
+test('a target that comes wakes the drafts that it may select, and no others', async () => {
+  await world.draft('apps/web/w1', { 'secret.yaml': SECRET });
+  await world.draft('apps/db/w1', { 'secret.yaml': SECRET });
+  const { client, store, clock, manager } = world;
+  const { resolver, sources } = deliverable();
+  const recorder = world.recorder('controller:revision');
+  manager.addController(revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] }));
+  await manager.start();
+  await manager.idle();
+  const selector = { packages: ['web'] };
+  targets = [target('edge', { selector })];
+  await client.create(deliveryTargetKind, {
+    metadata: { name: 'edge' },
+    spec: { selector, git: { repo: 'file:///site.git' } },
+  });
+  await expect
+    .poll(() => {
+      const { kptfile } = store.get('apps.web.w1');
+      return kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status;
+    })
+    .toBe('False');
+  const { kptfile } = store.get('apps.db.w1');
+  expect(kptfile && conditionsOf(kptfile).has(DELIVERABLE_TYPE)).toBe(false);
+});
