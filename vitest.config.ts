@@ -45,6 +45,8 @@ export default defineConfig({
           include: ['test/conformance/**/*.test.ts'],
           // One server for all of them.
           globalSetup: ['test/conformance/support/global-setup.ts'],
+          // They keep nothing in this process but clients of that server.
+          isolate: false,
           ...QUICK,
         },
       },
