@@ -30,6 +30,9 @@ async function openPgpKey(expires?: number): Promise<{ privateKey: string; publi
   });
 }
 
+/** A key that does not expire; making one takes long. */
+const lasting = openPgpKey();
+
 describe('signed repositories', () => {
   let clock: ManualClock;
   let world: Fixture;
@@ -73,7 +76,7 @@ describe('signed repositories', () => {
       'OpenPGP',
       isInstalled('gpg'),
       async () => {
-        const { privateKey, publicKey } = await openPgpKey();
+        const { privateKey, publicKey } = await lasting;
         return { data: { 'git.asc': privateKey, passphrase: 'geheim\n' }, verify: gpgVerifier(keys.path, publicKey) };
       },
     ],
@@ -172,7 +175,7 @@ describe('signed repositories', () => {
   );
 
   test('another process finds what was published in order, and what it publishes next', async () => {
-    const { privateKey } = await openPgpKey();
+    const { privateKey } = await lasting;
     await secret({ 'git.asc': privateKey, passphrase: 'geheim' });
     await register();
     await look();
@@ -200,7 +203,7 @@ describe('signed repositories', () => {
   });
 
   test('without the key nothing is written, packages can be read, and a key that comes later counts at once', async () => {
-    const { privateKey } = await openPgpKey();
+    const { privateKey } = await lasting;
     await world.push(path, { 'db/Kptfile': 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: db\n' });
     await register();
     const complaint = 'commits of Repository default/apps are signed with the key in Secret default/key: ';
@@ -251,7 +254,7 @@ describe('signed repositories', () => {
   );
 
   test('a repository signs from the moment on that the annotation is there', async () => {
-    const { privateKey } = await openPgpKey();
+    const { privateKey } = await lasting;
     await secret({ 'git.asc': privateKey, passphrase: 'geheim' });
     await world.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo: path } } });
     await look();

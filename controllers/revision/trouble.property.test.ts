@@ -237,7 +237,7 @@ describe('revision controller in trouble', () => {
         await at.reconciler(resolvers)(name);
         expect(at.revision(name).etag).toBe(after.etag);
       }),
-      { numRuns: runs(25) },
+      { numRuns: runs(25, 4) },
     );
   });
 });

@@ -60,7 +60,7 @@ describe('loose refs', () => {
           );
         }
       }),
-      { numRuns: runs(12) },
+      { numRuns: runs(12, 4) },
     );
   });
 

@@ -314,7 +314,7 @@ export function registerRefs(subject: Subject): void {
           expect(subject.refsOf(path)).toEqual(model);
           await repository.transaction([...model].map(([name, oid]) => remove(name, oid)));
         }),
-        { numRuns: runs(20) },
+        { numRuns: runs(20, 4) },
       );
     });
   });

@@ -234,7 +234,7 @@ export function registerStaging(subject: Subject): void {
           await repository.transaction([...moved].map(([name, old]) => ({ type: 'delete', ref: name, old })));
           await Promise.all([repository.close(), observer.close()]);
         }),
-        { numRuns: runs(15) },
+        { numRuns: runs(15, 3) },
       );
       subject.fsck(subject.path);
     });

@@ -205,7 +205,7 @@ export function registerTrees(subject: Subject): void {
           const fresh = new Map([...model].map(([path, content]) => [path, text(content)]));
           expect(await repository.editTree(undefined, fresh)).toBe(tree);
         }),
-        { numRuns: runs(40) },
+        { numRuns: runs(40, 4) },
       );
       await subject.repository.transaction([]);
       subject.fsck(subject.path);

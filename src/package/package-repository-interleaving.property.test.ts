@@ -45,7 +45,7 @@ for (const [kind, open] of [
         }
         expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
       }),
-      { numRuns: runs(5) },
+      { numRuns: runs(5, 2) },
     );
   }, 60_000);
 }

@@ -158,7 +158,7 @@ test('property: whoever listens knows at every time what is found, whatever chan
     await expectShown();
     await store.close();
   };
-  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.boolean(), run), { numRuns: runs(25) });
+  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.boolean(), run), { numRuns: runs(25, 4) });
   expect(during).toBeGreaterThan(0);
 }, 120_000);
 

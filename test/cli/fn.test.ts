@@ -1,30 +1,9 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 import { runCli } from '../../src/cli/testing.ts';
 import { sluice } from '../support/cli.ts';
-
-const DEPLOYMENT = `apiVersion: apps/v1
-kind: Deployment
-metadata: # kpt-merge: /web
-  name: web
-  namespace: before # of the package
-spec:
-    replicas: 1
-`;
-
-const KPTFILE = `apiVersion: kpt.dev/v1
-kind: Kptfile
-metadata:
-  name: shop
-# what is done to it
-pipeline:
-  mutators:
-    - image: gcr.io/kpt-fn/set-namespace:v0.4.1
-      configMap:
-        namespace: blog
-`;
+import { DEPLOYMENT, KPTFILE, read, scratch } from './fn-packages.ts';
 
 const NESTED = `apiVersion: kpt.dev/v1
 kind: Kptfile
@@ -48,26 +27,10 @@ pipeline:
       configPath: missing.yaml
 `;
 
-let top = '';
-let count = 0;
-beforeAll(async () => {
-  top = await mkdtemp(join(tmpdir(), 'sluice-fn-'));
-});
-afterAll(() => rm(top, { recursive: true, force: true }));
-
-async function folder(files: Readonly<Record<string, string>>): Promise<string> {
-  const path = join(top, `case${count++}`, 'shop');
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(path, name)), { recursive: true });
-    await writeFile(join(path, name), text);
-  }
-  return path;
-}
-
-const read = (path: string, name: string) => readFile(join(path, name), 'utf8');
+const { newPath, folder } = scratch();
 
 async function program(text: string): Promise<string> {
-  const path = join(top, `program${count++}`);
+  const path = newPath();
   await writeFile(path, text);
   await chmod(path, 0o755);
   return path;
@@ -110,16 +73,6 @@ describe('sluice fn render', () => {
     }
   });
 
-  test('status.renderStatus is written where it is already, and with --render-status', async () => {
-    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
-    expect((await runCli(['fn', 'render', path, '--render-status'])).code).toBe(0);
-    const kept = await read(path, 'Kptfile');
-    expect(kept).toContain('renderStatus:');
-    await writeFile(join(path, 'Kptfile'), kept.replace('set-namespace:v0.4.1', 'set-namespace:v0.4.5'));
-    expect((await runCli(['fn', 'render', path])).code).toBe(0);
-    expect((await read(path, 'Kptfile')).split('set-namespace:v0.4.5')).toHaveLength(3);
-  });
-
   test('a failure leaves everything but the status, names function and package, and ends with 1', async () => {
     const path = await folder({ Kptfile: FAILING, 'web.yaml': DEPLOYMENT });
     const { code, stderr } = await runCli(['fn', 'render', path]);
@@ -129,28 +82,11 @@ describe('sluice fn render', () => {
     const kptfile = await read(path, 'Kptfile');
     expect(kptfile.startsWith(FAILING)).toBe(true);
     expect(kptfile).toMatch(/status: "False"\n +reason: RenderFailed\n/);
-    expect(kptfile).not.toContain(top);
+    expect(kptfile).not.toContain(path);
     const fixed = KPTFILE + kptfile.slice(FAILING.length);
     await writeFile(join(path, 'Kptfile'), fixed);
     expect((await runCli(['fn', 'render', path])).code).toBe(0);
     expect(await read(path, 'Kptfile')).not.toContain('RenderFailed');
-  });
-
-  test('-o gives resources to stdout or a new folder, and leaves the package alone', async () => {
-    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
-    const list = await runCli(['fn', 'render', path, '-o', 'stdout']);
-    expect(list.code, list.stderr).toBe(0);
-    expect(list.stdout).toMatch(/^apiVersion: config\.kubernetes\.io\/v1\nkind: ResourceList\n/);
-    expect(list.stdout).toContain('namespace: blog');
-    expect(list.stderr).not.toContain('Successfully');
-    const plain = await runCli(['fn', 'render', path, '-o', 'unwrap']);
-    expect(plain.stdout).toBe(`${KPTFILE}---\n${DEPLOYMENT.replace('before', 'blog')}`);
-    const out = join(path, '..', 'out');
-    expect((await runCli(['fn', 'render', path, '-o', out])).code).toBe(0);
-    expect(await read(out, 'web.yaml')).toBe(DEPLOYMENT.replace('before', 'blog'));
-    expect((await runCli(['fn', 'render', path, '-o', out])).stderr).toContain('is there already');
-    expect(await read(path, 'web.yaml')).toBe(DEPLOYMENT);
-    expect(await read(path, 'Kptfile')).toBe(KPTFILE);
   });
 
   test('--results-dir keeps what functions said', async () => {
@@ -236,31 +172,6 @@ describe('sluice fn eval', () => {
     expect(stdout).toBe(DEPLOYMENT);
   });
 
-  test('--save puts the function into the Kptfile, once', async () => {
-    const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
-    const save = (value: string) =>
-      runCli(['fn', 'eval', path, '-s', '-i', 'set-annotations:v0.1', '--', `team=${value}`]);
-    const image = 'ghcr.io/kptdev/krm-functions-catalog/set-annotations:v0.1';
-    expect((await save('a')).stderr).toContain(`Added "${image}" as mutator in the Kptfile.`);
-    expect((await save('b')).stderr).toContain(`Updated "${image}" as mutator in the Kptfile.`);
-    const kptfile = await read(path, 'Kptfile');
-    expect(kptfile.match(/image:/g)).toHaveLength(2);
-    expect(kptfile).toContain('team: b');
-    expect(kptfile).not.toContain('team: a');
-    expect(kptfile).toContain('# what is done to it');
-    const outside = await runCli([
-      'fn',
-      'eval',
-      path,
-      '-s',
-      '-i',
-      'starlark',
-      '--fn-config',
-      join(path, '..', 'c.yaml'),
-    ]);
-    expect(outside.code).toBe(2);
-  });
-
   test('words that do not go together are refused before anything runs', async () => {
     const path = await folder({ Kptfile: KPTFILE, 'web.yaml': DEPLOYMENT });
     for (const words of [
@@ -305,26 +216,6 @@ describe('sluice fn source and sink', () => {
     expect(await read(out, 'web.yaml')).toContain('tier: web');
     expect(await read(out, 'web.yaml')).not.toContain('config.kubernetes.io');
     expect((await sluice(['fn', 'sink', out], { input: sourced.stdout })).code).toBe(1);
-  });
-
-  test('YAML documents are taken too, and nothing else', async () => {
-    const out = join(top, `sunk${count++}`);
-    const input = `${DEPLOYMENT}---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: c, annotations: { config.kubernetes.io/path: a/b.yaml } }\n`;
-    const sunk = await sluice(['fn', 'sink', out], { input });
-    expect(sunk.code, sunk.stderr).toBe(0);
-    expect((await readdir(out, { recursive: true })).sort()).toEqual([
-      'a',
-      'a/b.yaml',
-      'before',
-      'before/deployment_web.yaml',
-    ]);
-    for (const bad of ['', 'just text', 'a: b\n', '{{ x }}', 'kind: ResourceList\nitems: 1\n']) {
-      const refused = await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: bad });
-      expect([bad, refused.code, refused.stdout]).toEqual([bad, 2, '']);
-    }
-    const outside =
-      'apiVersion: v1\nkind: C\nmetadata: { name: c, annotations: { config.kubernetes.io/path: ../x.yaml } }\n';
-    expect((await sluice(['fn', 'sink', join(top, `sunk${count++}`)], { input: outside })).code).toBe(2);
   });
 });
 

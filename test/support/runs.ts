@@ -4,9 +4,10 @@ const FRACTION = 20;
 
 /**
  * How often a property is tried: `full` times by `npm run test:property`, which sets `SLUICE_RUNS=full`, and a twentieth of it in the
- * quick suite. Every property that says how often it is tried says it through this function.
+ * quick suite, but no less than `least`: a smaller number where each run starts processes or writes repositories. Every property that says
+ * how often it is tried says it through this function.
  */
-export function runs(full: number): number {
+export function runs(full: number, least = MIN_RUNS): number {
   if (process.env.SLUICE_RUNS === 'full') return full;
-  return Math.min(full, Math.max(MIN_RUNS, Math.ceil(full / FRACTION)));
+  return Math.min(full, Math.max(least, Math.ceil(full / FRACTION)));
 }

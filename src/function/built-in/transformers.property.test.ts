@@ -108,7 +108,9 @@ test.each(RUNS.map((entry) => [entry[0].name, entry] as const))(
 );
 
 test('real packages change once, and keep their comments', skipFor(corpusMissing), () => {
-  for (const { files } of corpusPackages()) {
+  const packages = corpusPackages();
+  const step = Math.ceil(packages.length / runs(packages.length));
+  for (const { files } of packages.filter((_, index) => index % step === 0)) {
     const texts = new Map([...files].map(([path, data]) => [path, data.toString('utf8')]));
     const { resources } = readResources(texts);
     const package_ = resources.map((item) => item.toText());

@@ -56,6 +56,6 @@ test('whatever the history, what is sent completes what the server has', async (
         folder.remove();
       }
     }),
-    { numRuns: runs(15) },
+    { numRuns: runs(15, 4) },
   );
 }, 120_000);

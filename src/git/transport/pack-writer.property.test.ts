@@ -35,7 +35,7 @@ test('git reads every object of any pack, also deltas against what it has', asyn
       indexPack((await writePack([{ type: 'blob', data, base: { oid, data: base } }])).bytes);
       expect(blob(hashObject('blob', data)).equals(data)).toBe(true);
     }),
-    { numRuns: runs(40) },
+    { numRuns: runs(40, 4) },
   );
 });
 

@@ -94,7 +94,7 @@ test('changes taken in one after the other give the same index as a fresh look',
         await expectLikeFresh(index, shown, refs);
       }
     }),
-    { numRuns: runs(25) },
+    { numRuns: runs(25, 5) },
   );
 }, 120_000);
 

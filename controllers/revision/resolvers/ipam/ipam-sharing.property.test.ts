@@ -258,7 +258,7 @@ describe('many drafts share the pools', () => {
         }
         clock.advance(120_000);
       }),
-      { numRuns: runs(10) },
+      { numRuns: runs(10, 3) },
     );
   });
 });

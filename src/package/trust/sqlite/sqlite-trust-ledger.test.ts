@@ -226,6 +226,6 @@ test('marks of two processes never go down, whatever they do, and end at the hig
       expect(new Set(orders).size).toBe(orders.length);
       end.close();
     }),
-    { numRuns: runs(20) },
+    { numRuns: runs(20, 5) },
   );
 });
