@@ -28,7 +28,7 @@ import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
-import { canonicalAddress } from './repository-address.ts';
+import { canonicalAddress, canonicalAddressNow } from './repository-address.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
@@ -182,6 +182,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
+        canonicalAddress: canonicalAddressNow,
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         follows: leader !== undefined,
         onRepair: (repair) => tellRepair(object, repair),

@@ -37,6 +37,8 @@ export interface OpenTrustOptions {
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
   /** What is wrong with them; see `RepositoryTrustOptions`. */
   readonly problems?: () => readonly string[];
+  /** One text for all addresses of one repository; default: what can be told without looking at files. */
+  readonly canonicalAddress?: ((address: string) => string) | undefined;
   /** True for the address of another registered repository. */
   readonly isRegistered?: ((address: string) => boolean) | undefined;
   /** Gives a copy of another repository an id of its own. */
@@ -60,7 +62,7 @@ export interface OpenedTrust {
  */
 export async function openRepositoryTrust(options: OpenTrustOptions): Promise<OpenedTrust> {
   const { ledger } = options.server;
-  const address = comparableAddress(options.address);
+  const address = (options.canonicalAddress ?? comparableAddress)(options.address);
   const known = ledger.repositoryAt(address);
   const written = await readId(options.git, identityRef(options.layout));
   const id = await acceptedId(options, written?.signed, known?.id);

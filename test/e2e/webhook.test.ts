@@ -27,7 +27,7 @@ beforeAll(async () => {
   work = join(cli.folder, 'work');
   await run('git', ['clone', '--quiet', `${server.url}/apps.git`, work], { env: GIT_ENVIRONMENT });
   await push('main', { 'README.md': 'apps\n' });
-  up = new Up(cli.data, '--webhook-listen', '127.0.0.1:0');
+  up = new Up(cli.data, '--allow-git-host', '127.0.0.1', '--webhook-listen', '127.0.0.1:0');
   await up.said(/kubectl --kubeconfig/);
   await up.said(/POST \/webhooks\/git/);
   hooks = /http:\/\/127\.0\.0\.1:\d+(?= +POST)/.exec(up.output)?.[0] ?? '';
@@ -71,6 +71,7 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
   const file = join(cli.folder, 'secret');
   writeFileSync(file, `${SECRET}\n`);
   const reg = await cli.run('repo', 'reg', `${server.url}/apps.git`, '--webhook-secret-file', file);
+  expect(reg.stderr).not.toContain('error:');
   expect(reg).toMatchObject({ code: 0, stdout: 'apps created\n' });
   expect(reg.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
   expect(await send('main')).toMatchObject({ status: 202 });

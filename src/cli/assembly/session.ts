@@ -1,4 +1,5 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { canonicalAddressNow } from '../../../controllers/repository/repository-address.ts';
 import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
@@ -10,7 +11,6 @@ import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
 import { openTrust } from '../../package/trust/open-trust.ts';
-import { comparableAddress } from '../../package/upstream-of.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
@@ -132,7 +132,7 @@ export class Session {
 
   /** True for the address of a registered repository. */
   isRegistered(address: string): boolean {
-    return this.repositories().some(({ spec }) => comparableAddress(spec.git?.repo ?? '') === address);
+    return this.repositories().some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
   }
 
   /** For calls of the store, with why. */
@@ -180,6 +180,7 @@ export class Session {
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
       trust: this.trust,
+      canonicalAddress: canonicalAddressNow,
       isRegistered: (address) => this.isRegistered(address),
       follows: leader !== undefined,
       newId,
