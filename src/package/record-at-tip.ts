@@ -59,7 +59,8 @@ export async function currentRecord(
       { conditions, known, bindsContent: binds },
       inputs ?? UNKNOWN_INPUTS,
       giver,
-      timestamp(point.time),
+      // A pusher chooses the time of a commit; a verdict must not count for longer by it.
+      timestamp(Math.min(point.time, bench.clock.now())),
     );
     known = conditions;
   }

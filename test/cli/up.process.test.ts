@@ -52,7 +52,12 @@ describe('up', () => {
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     const { port } = silent.address() as AddressInfo;
     const connected = once(silent, 'connection');
-    const up = start('--config', await config(repository('silent', `http://127.0.0.1:${port}/silent.git`)));
+    const up = start(
+      '--allow-git-host',
+      '127.0.0.1',
+      '--config',
+      await config(repository('silent', `http://127.0.0.1:${port}/silent.git`)),
+    );
     const [socket] = await connected;
     expect(await up.end('SIGINT')).toBe(0);
     // Nobody wants it to begin any more.

@@ -26,6 +26,9 @@ function withEdits({ files }: CorpusPackage, edits: KptfileEdit[]): Map<string, 
   return new Map([...files, ['Kptfile', kptfile]]);
 }
 
+/** The server of Git is on this machine. */
+const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
+
 describe('real packages', skipFor(corpusMissing), () => {
   test('go from a pushed draft to Published and delivered, over smart HTTP; those that stay are explained', async () => {
     await using scratch = await scratchRepository();
@@ -62,7 +65,10 @@ describe('real packages', skipFor(corpusMissing), () => {
         ].join('\n'),
       );
       const data = join(scratch.folder, 'data');
-      const up = await sluice(['up', '--data', data, '--config', config, '--until-idle'], { timeout: 120_000 });
+      const up = await sluice(['up', '--data', data, '--config', config, '--until-idle'], {
+        timeout: 120_000,
+        environment,
+      });
       expect(up.code, up.stderr + up.stdout).toBe(0);
       const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
       for (const pack of packages) {
@@ -74,7 +80,7 @@ describe('real packages', skipFor(corpusMissing), () => {
       expect(folders.size).toBeGreaterThan(5);
       expect(delivered).not.toContain('Kptfile');
       for (const pack of packages.filter((each) => waiting.includes(each) || specialised(each))) {
-        const why = await sluice(['why', `packages.${pack.name}.v1`, '--data', data]);
+        const why = await sluice(['why', `packages.${pack.name}.v1`, '--data', data], { environment });
         expect(why.code, why.stderr).toBe(0);
         expect(why.stdout).toMatch(/Draft/);
         if (specialised(pack)) expect(why.stdout).toMatch(/could not be rendered: .*nephio/);
@@ -84,7 +90,10 @@ describe('real packages', skipFor(corpusMissing), () => {
       // A second run finds everything done: not one ref changes.
       const before = await scratch.git('for-each-ref');
       const edgeBefore = await scratch.git('-C', '../edge.git', 'for-each-ref');
-      const again = await sluice(['up', '--data', data, '--config', config, '--until-idle'], { timeout: 120_000 });
+      const again = await sluice(['up', '--data', data, '--config', config, '--until-idle'], {
+        timeout: 120_000,
+        environment,
+      });
       expect(again.code, again.stderr).toBe(0);
       expect(await scratch.git('for-each-ref')).toBe(before);
       expect(await scratch.git('-C', '../edge.git', 'for-each-ref')).toBe(edgeBefore);

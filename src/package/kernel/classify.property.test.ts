@@ -349,6 +349,11 @@ describe('after random sequences', () => {
     return finding.kind === 'TagMoved' && before.has(finding.ref);
   }
 
+  const ALL_RUNS = 4000;
+  const RUNS = runs(ALL_RUNS);
+  /** In few runs the rarest kinds may not come about. */
+  const LEAST = RUNS === ALL_RUNS ? 10 : -1;
+
   test('nothing that the kernel decided is out of band, at whatever moments one looks', () => {
     const kinds = new Map<string, number>();
     fc.assert(
@@ -365,7 +370,7 @@ describe('after random sequences', () => {
           before = new Map(driver.world.refs);
         }
       }),
-      { numRuns: runs(4000) },
+      { numRuns: RUNS },
     );
     for (const kind of [
       'Moved',
@@ -379,7 +384,7 @@ describe('after random sequences', () => {
       'DraftRemoved',
       'ProposedPushed',
     ]) {
-      expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(10);
+      expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(LEAST);
     }
   });
 

@@ -9,7 +9,7 @@ import { readPackage } from '../content.ts';
 import { type RevisionKey, revisionName } from '../identity.ts';
 import { draftRef, mainRef, packagePath, recordRef } from '../layout.ts';
 import { type Contributor, emptyRecord, type RevisionRecord, type Verdict, withContributor } from '../record.ts';
-import { syncVerdicts } from '../verdict.ts';
+import { PUSH_ACTOR, syncVerdicts } from '../verdict.ts';
 import { editKptfileText } from './edit-kptfile-text.ts';
 import { warnOfUnproven } from './giver-rights.ts';
 import { checkPlace } from './place.ts';
@@ -63,7 +63,7 @@ export async function planCreate(
     verdicts: [...verdicts],
     ...(start.source === undefined ? {} : { source: start.source }),
     createdAt: at,
-    contributors: contributorsOf(wanted.source, context, at, commit),
+    contributors: contributorsOf(bench, wanted.source, context, at, commit),
     task: start.task,
     ...wanted.metadata,
   };
@@ -82,9 +82,20 @@ function checkType(type: string): void {
   if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
 }
 
-/** A copy holds what was published; everything else is content that its creator brings. */
-function contributorsOf({ type }: RevisionSource, context: RequestContext, at: string, commit: Oid): Contributor[] {
-  return type === 'copy' ? [] : withContributor([], context, at, commit);
+/**
+ * A copy holds what was published; everything else is content that its creator brings. What was published without the kernel is the
+ * content of an unknown person.
+ */
+function contributorsOf(
+  { index }: Workbench,
+  source: RevisionSource,
+  context: RequestContext,
+  at: string,
+  commit: Oid,
+): Contributor[] {
+  if (source.type !== 'copy') return withContributor([], context, at, commit);
+  if (index.get(source.source)?.outOfBand === undefined) return [];
+  return withContributor([], { actor: { name: PUSH_ACTOR }, face: 'git' }, at, commit);
 }
 
 function startOf(
