@@ -34,7 +34,9 @@ test('one repository that hangs, one that is slow and one that stops answering c
   const stopping = await serve(['stopping']);
   const config = join(folder, 'config.yaml');
   await writeFile(config, [good, silent, slow, stopping].flatMap(({ documents }) => documents).join(''));
-  await using up = await RunningUp.start(join(folder, 'data'), { words: ['--config', config] });
+  await using up = await RunningUp.start(join(folder, 'data'), {
+    words: ['--allow-git-host', '127.0.0.1', '--config', config],
+  });
   const { api } = up;
 
   await expect.poll(() => readiness(api, [...GOOD, 'slow', 'stopping']), { timeout: 40_000 }).not.toContain('False');
