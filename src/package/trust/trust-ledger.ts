@@ -32,8 +32,8 @@ export interface TrustLedger {
   mark(scope: StatementScope): Mark | undefined;
   /**
    * Raises marks, all or none. A mark never goes down: an entry whose sequence is below the present one changes nothing, and so does
-   * one with the present sequence, except that it may set `proven`. With `durable` it is on disk when this returns; otherwise within
-   * a second, and a crash may lose it, which makes the mark lower but never wrong.
+   * one with the present sequence, except that it may set `proven`. With `durable` it is on disk when this returns;
+   * otherwise a crash of the machine may lose it, which makes the mark lower but never wrong.
    */
   raise(entries: readonly NewMark[], options: { readonly durable: boolean }): void;
 

@@ -7,7 +7,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
 import { ManualClock } from '../../../foundation/manual-clock.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../trust-ledger.conformance.ts';
-import type { Mark } from '../trust-ledger.ts';
+import type { Mark, NewMark } from '../trust-ledger.ts';
 import { SqliteTrustLedger } from './sqlite-trust-ledger.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-ledger-'));
@@ -42,11 +42,25 @@ test('everything outlives the process, for the owner of the file only', () => {
   }
 });
 
-test('marks that need not be durable reach others within a second, before what is durable, and at the end', () => {
+/** More than are written at once. */
+function many(name: string, sequence: number): NewMark[] {
+  return [raiseOf(name, sequence), ...Array.from({ length: 300 }, (_, index) => raiseOf(`other-${index}`, sequence))];
+}
+
+test('a mark that need not be durable is seen by other processes at once', () => {
+  const path = newPath();
+  const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
+  one.raise([raiseOf('x', 1)], SOON);
+  expect(two.mark(scope('x'))).toEqual(one.mark(scope('x')));
+  one.close();
+  two.close();
+});
+
+test('many marks that need not be durable reach others within a second, before what is durable, and at the end', () => {
   const path = newPath();
   const clock = new ManualClock();
   const [one, two] = [SqliteTrustLedger.open({ path, clock }), SqliteTrustLedger.open({ path, clock })];
-  one.raise([raiseOf('x', 1)], SOON);
+  one.raise(many('x', 1), SOON);
   expect(one.mark(scope('x'))).toMatchObject({ sequence: 1 });
   expect(two.mark(scope('x'))).toBeUndefined();
   clock.advance(1000);
@@ -69,7 +83,7 @@ test('a mark that waits never takes back what another process wrote, and comes a
   const path = newPath();
   const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
   one.addKey(key('a'));
-  one.raise([raiseOf('x', 3), raiseOf('y', 3)], SOON);
+  one.raise([...many('x', 3), raiseOf('y', 3)], SOON);
   two.raise([raiseOf('x', 5)], DURABLE);
   two.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
   const order = one.keys()[0]?.revocation?.order ?? -1;

@@ -18,6 +18,8 @@ export interface SqliteTrustLedgerOptions {
 const FLUSH_DELAY_MS = 500;
 /** How old `keysVersion` may be where another process changed the keys. */
 const VERSION_AGE_MS = 50;
+/** Marks of one write that are written at once. */
+const MAX_AT_ONCE = 256;
 /** A write is due at once when so many marks wait. */
 const MAX_PENDING = 1000;
 
@@ -134,7 +136,9 @@ export class SqliteTrustLedger implements TrustLedger {
       return;
     }
     for (const entry of entries) this.#wait(entry);
-    if (this.#pending.size >= MAX_PENDING && !this.#failed) this.#flush();
+    // A single write is shown to other processes at once: what a command is told next must fit what a server has acknowledged.
+    const isSmall = entries.length > 0 && entries.length <= MAX_AT_ONCE;
+    if ((isSmall || this.#pending.size >= MAX_PENDING) && this.#pending.size > 0 && !this.#failed) this.#flush();
     else if (this.#pending.size > 0) this.#scheduleFlush();
   }
 
@@ -169,7 +173,7 @@ export class SqliteTrustLedger implements TrustLedger {
   /** Writes what waits; what cannot be written goes on waiting. */
   #flush(): void {
     try {
-      this.#write(() => undefined);
+      this.#write(() => undefined, 'NORMAL');
     } catch (error) {
       if (!this.#failed) this.#onError(error);
       this.#failed = true;
@@ -218,9 +222,14 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   /** One durable transaction, with all marks that wait in front of it. */
-  #write(work: () => void): void {
+  /**
+   * With `NORMAL` other processes see it at once, and it outlives this process, but a crash of the machine may lose it; the next `FULL`
+   * write brings it to the disk too.
+   */
+  #write(work: () => void, synchronous: 'FULL' | 'NORMAL' = 'FULL'): void {
     this.#expectOpen();
     try {
+      if (synchronous === 'NORMAL') this.#database.exec('PRAGMA synchronous = NORMAL');
       this.#database.exec('BEGIN IMMEDIATE');
       this.#store(this.#pending.values());
       this.#storeHeads();
@@ -230,6 +239,8 @@ export class SqliteTrustLedger implements TrustLedger {
       // After some errors SQLite has rolled back by itself.
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
       throw ledgerError(error, this.#path);
+    } finally {
+      if (synchronous === 'NORMAL') this.#database.exec('PRAGMA synchronous = FULL');
     }
     this.#failed = false;
     this.#pending.clear();
