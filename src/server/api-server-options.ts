@@ -5,6 +5,7 @@ import type { User } from './authentication/user.ts';
 import type { Authorizer } from './authorization/authorizer.ts';
 import type { PathHandler } from './exchange.ts';
 import type { Admission } from './handlers/resource-call.ts';
+import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
 import type { ProtobufDecoder } from './http/request-body.ts';
 import { DEFAULT_IN_FLIGHT, type InFlightLimits } from './limits/in-flight.ts';
 import { DEFAULT_OPEN_REQUESTS, type OpenRequestLimits } from './limits/open-requests.ts';
@@ -16,6 +17,8 @@ export interface ServerLimits {
   readonly bodyBytes: number;
   /** Milliseconds within which a whole body must arrive. */
   readonly bodyTimeout: number;
+  /** Milliseconds for which the rest of a body is still read after its request was refused. */
+  readonly discardTimeoutMs: number;
   readonly openRequests: OpenRequestLimits;
   /** Milliseconds until a request that is no watch must be answered. */
   readonly requestTimeout: number;
@@ -27,6 +30,7 @@ export interface ServerLimits {
 export const DEFAULT_LIMITS: ServerLimits = {
   bodyBytes: 6 * 1024 * 1024,
   bodyTimeout: 30_000,
+  discardTimeoutMs: DISCARD_TIMEOUT_MS,
   openRequests: DEFAULT_OPEN_REQUESTS,
   requestTimeout: 60_000,
   inFlight: DEFAULT_IN_FLIGHT,

@@ -257,7 +257,10 @@ export class ApiServer {
     response.setHeader('X-Content-Type-Options', 'nosniff');
     if (warnings.length > 0) response.setHeader('Warning', warnings);
     if ('stream' in answer) await answer.stream(response);
-    else await sendAnswer(request, response, isOn(query, 'pretty') ? prettyAnswer(answer) : answer);
+    else {
+      const { discardTimeoutMs } = this.#limits;
+      await sendAnswer(request, response, isOn(query, 'pretty') ? prettyAnswer(answer) : answer, { discardTimeoutMs });
+    }
   }
 }
 

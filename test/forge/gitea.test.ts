@@ -65,7 +65,9 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await publish(store, NAME);
     await store.repository('packages').sync();
     expect(store.get(NAME)).toMatchObject({ lifecycle: 'Published', revision: 1 });
-    expect(await gitea.refs('flow')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+    expect(await gitea.refs('flow')).toMatch(
+      /^refs\/heads\/main \w+\nrefs\/sluice\/repository \w+\nrefs\/tags\/shop\/v1 \w+\n$/,
+    );
     expect(store.repository('packages').git.remoteNote?.message).toMatch(/fetch by own client; push by own client$/);
     const requests = await requestsOf('flow');
     expect(requests.filter((request) => request === 'POST git-receive-pack').length).toBeGreaterThanOrEqual(5);
@@ -216,7 +218,9 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const store = await connect('empty', () => token, OWNER.username, { createBranch: true });
     await draft(store);
     await publish(store, NAME);
-    expect(await gitea.refs('empty')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+    expect(await gitea.refs('empty')).toMatch(
+      /^refs\/heads\/main \w+\nrefs\/sluice\/repository \w+\nrefs\/tags\/shop\/v1 \w+\n$/,
+    );
   });
 
   test('says that a repository is archived, or has another name now', async () => {
@@ -225,7 +229,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const path = `/repos/${OWNER.username}/past`;
     await gitea.api('PATCH', path, { archived: true });
     const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
-    expect(await propose()).toMatch(/^Refused: .*This repo is archived/);
+    expect(await propose()).toMatch(/^Refused: .*does not allow this \(HTTP 403\)/);
     await gitea.api('PATCH', path, { archived: false });
     await gitea.api('PATCH', path, { name: 'present' });
     expect(await propose()).toMatch(/^Refused: .*redirects elsewhere/);
@@ -241,7 +245,9 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await draft(store);
     expect(await gitea.refs('hiding')).toMatch(/refs\/heads\/sluice-records\//);
     await publish(store, NAME);
-    expect(await gitea.refs('hiding')).toMatch(/^refs\/heads\/main \w+\nrefs\/tags\/shop\/v1 \w+\n$/);
+    expect(await gitea.refs('hiding')).toMatch(
+      /^refs\/heads\/main \w+\nrefs\/heads\/sluice-repository \w+\nrefs\/tags\/shop\/v1 \w+\n$/,
+    );
     const other = await connect('later', () => token);
     await gitea.configure('later', 'receive.hideRefs', 'refs/sluice');
     expect(await outcomeOf(draft(other))).toMatch(/in part.*hidden ref/);

@@ -442,8 +442,10 @@ describe('after random sequences', () => {
             throw new Error(JSON.stringify(finding));
         }
       }),
-      { numRuns: runs(4000) },
+      { numRuns: RUNS },
     );
-    expect([...foreign.keys()].sort()).toEqual(['MainMoved', 'MainRemoved', 'Published', 'TagMoved', 'TagRemoved']);
+    const kinds = ['MainMoved', 'MainRemoved', 'Published', 'TagMoved', 'TagRemoved'];
+    expect(kinds).toEqual(expect.arrayContaining([...foreign.keys()]));
+    if (RUNS === ALL_RUNS) expect([...foreign.keys()].sort()).toEqual(kinds);
   });
 });

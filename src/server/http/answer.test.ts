@@ -11,7 +11,7 @@ test.each<[string, () => Answer['body']]>([
   ['in parts', () => Array.from({ length: 256 }, () => 'x'.repeat(LARGE / 256))],
 ])('a client that takes nothing of a body %s is cut off, and what it was to get is let go', async (_name, body) => {
   const server = createServer((request, response) => {
-    void sendAnswer(request, response, { status: 200, contentType: 'text/plain', body: body() }, 100);
+    void sendAnswer(request, response, { status: 200, contentType: 'text/plain', body: body() }, { stuckAfter: 100 });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -29,8 +29,10 @@ const STUCK_AFTER = 60_000;
 /** What the buffers of a connection hold; nothing waits for a client to take it. */
 const SMALL = 16 * 1024;
 
-/** What is still read of a body that was refused. */
-const LINGER = { bytes: 64 * 1024 * 1024, ms: 5000 };
+/** Bytes that are still read of a body that was refused. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+/** Milliseconds for which a refused body is still read. */
+export const DISCARD_TIMEOUT_MS = 5000;
 
 const compress = promisify(gzip);
 
@@ -66,8 +68,7 @@ export async function sendAnswer(
   request: IncomingMessage,
   response: ServerResponse,
   answer: Answer,
-  stuckAfter = STUCK_AFTER,
-  linger = LINGER,
+  { stuckAfter = STUCK_AFTER, discardTimeoutMs = DISCARD_TIMEOUT_MS } = {},
 ): Promise<void> {
   const { status } = answer;
   const headers: Record<string, string | number> = { 'Content-Type': answer.contentType, ...answer.headers };
@@ -86,7 +87,7 @@ export async function sendAnswer(
     if (!isUnread) response.end(sent);
     else {
       response.write(sent);
-      await discardBody(request, linger);
+      await discardBody(request, discardTimeoutMs);
       response.end();
     }
   } else await sendParts(response.writeHead(status, headers), sent, zips);
@@ -96,9 +97,9 @@ export async function sendAnswer(
  * Reads on what a client still sends after its answer went out. A connection that is closed with bytes unread is reset, and then
  * most clients report the reset and not the answer.
  */
-function discardBody(request: IncomingMessage, { bytes, ms }: typeof LINGER): Promise<void> {
+function discardBody(request: IncomingMessage, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
-    let left = bytes;
+    let left = MAX_DISCARDED_BYTES;
     const done = () => {
       clearTimeout(timer);
       request.off('data', discard).off('end', done).off('close', done).off('error', done);
@@ -108,7 +109,7 @@ function discardBody(request: IncomingMessage, { bytes, ms }: typeof LINGER): Pr
       left -= chunk.length;
       if (left < 0) done();
     };
-    const timer = setTimeout(done, ms);
+    const timer = setTimeout(done, timeoutMs);
     if (request.complete || request.destroyed) done();
     else request.on('data', discard).on('end', done).on('close', done).on('error', done).resume();
   });

@@ -132,7 +132,7 @@ describe('bodies', () => {
   test('that arrive slowly take no place, so that others write meanwhile', async () => {
     api = await startTestServer({
       ...NO_RIGHTS,
-      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300 },
+      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300, discardTimeoutMs: 10 },
     });
     await createWidget(api, 'a');
     const slow = await Promise.all(
@@ -151,7 +151,7 @@ describe('bodies', () => {
 
   test('of one user have a bound together, in number and in bytes; others have their own', async () => {
     const openRequests = { requestsOfUser: 2, bytesOfUser: 100 };
-    api = await startTestServer({ ...NO_RIGHTS, limits: { openRequests } });
+    api = await startTestServer({ ...NO_RIGHTS, limits: { openRequests, discardTimeoutMs: 10 } });
     await createWidget(api, 'a');
     const slow = [await peer('mallory', `${WIDGETS}/a`, 1000, ''), await peer('mallory', `${WIDGETS}/a`, 1000, '')];
     await expect.poll(async () => (await api.fetch(WIDGETS, {}, 'mallory')).status).toBe(429);

@@ -1,0 +1,3 @@
+import { testRemotes } from './remotes.conformance.ts';
+
+testRemotes('git');
