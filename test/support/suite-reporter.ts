@@ -4,7 +4,8 @@ import './skip.ts';
 
 /**
  * Ends a run with each skipped test and its reason, then with the counts and the duration. A run that executed no test fails: a suite
- * whose tests are all skipped proves nothing. With `SLUICE_SKIPPED` the skipped tests are also appended to that file, for `.ci/run`.
+ * whose tests are all skipped proves nothing. With `SLUICE_SUITE_NOTES` the skipped and the failed tests are also appended to that file, for
+ * `.ci/run`, which repeats them at its end.
  */
 export default class SuiteReporter implements Reporter {
   #vitest: Vitest | undefined;
@@ -26,9 +27,9 @@ export default class SuiteReporter implements Reporter {
     // With a filter by name most tests are skipped, and that is what was wanted.
     const filtered = this.#vitest?.config.testNamePattern !== undefined;
     const lines = filtered ? [] : describeSkips(skipped);
-    for (const line of lines) console.log(`skipped: ${line}`);
-    const file = process.env.SLUICE_SKIPPED;
-    if (file !== undefined) appendFileSync(file, lines.map((line) => `${line}\n`).join(''));
+    process.stdout.write(lines.join(''));
+    const file = process.env.SLUICE_SUITE_NOTES;
+    if (file !== undefined) appendFileSync(file, [...describeFailures(modules, tests), ...lines].join(''));
     const seconds = Math.round((Date.now() - this.#started) / 1000);
     console.log(`${passed} passed, ${failed} failed, ${skipped.length} skipped in ${seconds} s`);
     if (passed + failed > 0) return;
@@ -37,13 +38,21 @@ export default class SuiteReporter implements Reporter {
   }
 }
 
+/** A line for each failed test, and for each file that failed as a whole. */
+function describeFailures(modules: readonly TestModule[], tests: readonly TestCase[]): string[] {
+  const files = modules.filter((module) => module.errors().length > 0).map((module) => module.relativeModuleId);
+  const failed = tests.filter((test) => test.result().state === 'failed');
+  const names = failed.map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
+  return [...files, ...names].map((name) => `failed: ${name}\n`);
+}
+
 /** A line for each test; one for all of a file that have the same reason. */
 function describeSkips(skipped: readonly TestCase[]): string[] {
   const groups = Map.groupBy(skipped, (test) => `${test.module.relativeModuleId} ${reasonOf(test)}`);
   return [...groups.values()].map(([first, ...rest]) => {
     if (first === undefined) return '';
     const name = rest.length === 0 ? first.fullName : `${rest.length + 1} tests`;
-    return `${first.module.relativeModuleId} > ${name} - ${reasonOf(first)}`;
+    return `skipped: ${first.module.relativeModuleId} > ${name} - ${reasonOf(first)}\n`;
   });
 }
 
