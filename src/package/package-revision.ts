@@ -6,6 +6,12 @@ import type { Lifecycle } from './kernel/types.ts';
 import type { RevisionRecord } from './record.ts';
 import type { Distrust, StatementFact } from './trust/repository-trust.ts';
 
+/** Why a publication does not count: the reason is one of `PublicationFlaw`. */
+export interface OutOfBand {
+  readonly reason: string;
+  readonly message: string;
+}
+
 /** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
 export interface PackageRevision {
   readonly key: RevisionKey;
@@ -38,7 +44,7 @@ export interface PackageRevision {
   /** Why there is no `record` although there is, or was, one. */
   readonly recordDistrust: Distrust | undefined;
   /** Set if it was published or changed without the kernel: why, as one sentence. */
-  readonly outOfBand: { readonly reason: string; readonly message: string } | undefined;
+  readonly outOfBand: OutOfBand | undefined;
   /** Other refs that claim the same name, and are not shown because of this one. */
   readonly hides: readonly string[];
   /** Changes whenever anything above changes; equal only if all is equal. */

@@ -1,4 +1,5 @@
-import type { EventLog, LoggedChange } from './event-log.ts';
+import type { EventLog } from './event-log.ts';
+import type { LoggedChange } from './log-entry.ts';
 import type { KubernetesObject } from './object.ts';
 
 /** One write while it is being made. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { LogEntry } from './event-log.ts';
+import type { LogEntry } from './log-entry.ts';
 
 /** What waits for one watcher: a bounded queue of references. */
 export class WatchBuffer {

@@ -29,8 +29,6 @@ export interface DataFolder {
   readonly tokens: string;
   /** Every write through the API, a line each. */
   readonly auditLog: string;
-  /** One file for each object, as earlier versions kept them; taken over once. */
-  readonly oldObjects: string;
 }
 
 export function dataFolder(path: string): DataFolder {
@@ -46,7 +44,6 @@ export function dataFolder(path: string): DataFolder {
     pki: join(absolute, 'pki'),
     tokens: join(absolute, 'tokens.csv'),
     auditLog: join(absolute, 'audit.log'),
-    oldObjects: join(absolute, 'objects'),
   };
 }
 

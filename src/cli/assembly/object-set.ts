@@ -9,7 +9,6 @@ import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object.
 import type { ObjectStorage } from '../../resource/object-storage.ts';
 import { ObjectDatabase } from '../../resource/sqlite/object-database.ts';
 import { type DataFolder, exists } from './data-folder.ts';
-import { importOldObjects } from './import-old-objects.ts';
 
 export interface ObjectSetOptions {
   readonly folder: DataFolder;
@@ -40,27 +39,18 @@ export class ObjectSet {
     for (const kind of OBJECT_KINDS) this.add(kind);
   }
 
-  /** Opens the database of a folder, which must be there. What an earlier version kept in files is taken over first. */
+  /** Opens the database of a folder, which must be there. */
   static async open({ folder, clock, write, quota, onError = () => undefined }: ObjectSetOptions): Promise<ObjectSet> {
-    const fresh = !(await exists(folder.database)) || (await exists(folder.oldObjects));
+    const fresh = !(await exists(folder.database));
     if (!write && !fresh) {
       return new ObjectSet(ObjectDatabase.open({ path: folder.database, clock, readOnly: true }), clock, undefined);
     }
     const lock = await takeLock(folder, clock);
     try {
-      const set = new ObjectSet(
-        ObjectDatabase.open({ path: folder.database, clock, onError, quota: { ...DEFAULT_QUOTA, ...quota } }),
-        clock,
-        lock,
-      );
-      try {
-        await importOldObjects(folder.oldObjects, set);
-        return set;
-      } catch (error) {
-        set.log.close();
-        set.database.close();
-        throw error;
-      }
+      const database = ObjectDatabase.open({
+        ...{ path: folder.database, clock, onError, quota: { ...DEFAULT_QUOTA, ...quota } },
+      });
+      return new ObjectSet(database, clock, lock);
     } catch (error) {
       await lock.release();
       throw error;

@@ -1,4 +1,5 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { compileExpression } from './compile/expressions.ts';
 import { Frame } from './compile/frame.ts';
 import { compileBlock } from './compile/statements.ts';
 import type { Unit } from './compile/unit.ts';
@@ -43,7 +44,11 @@ export function runStarlark(script: string, options: StarlarkOptions): ReadonlyM
     const predeclared = predeclare?.(machine) ?? [];
     const { scope, globals: names } = resolve(statements, new Map([...UNIVERSE, ...predeclared]));
     const globals: (Value | undefined)[] = new Array(names.length).fill(undefined);
-    const unit: Unit = { machine, globals, load, parts: 0 };
+    const unit: Unit = {
+      ...{ machine, globals, load, parts: 0 },
+      expression: (expression) => compileExpression(expression, unit),
+      block: (inner) => compileBlock(inner, unit),
+    };
     const run = compileBlock(statements, unit);
     const slots = scope.locals.map(({ shared }) => (shared ? { value: undefined } : undefined));
     run(new Frame(slots, []));

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { Ref } from '../git-repository.ts';
-import { refOf } from './list-refs.ts';
+import { isOid } from '../object-id.ts';
 import { PktLineParser, textOf } from './pkt-line.ts';
 import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 
@@ -97,4 +97,17 @@ function capabilities(words: readonly string[]): Capabilities {
     if (word !== '') found.set(equals < 0 ? word : word.slice(0, equals), equals < 0 ? '' : word.slice(equals + 1));
   }
   return found;
+}
+
+const OID_LENGTH = 40;
+
+/** `<id> <name>`, and attributes that were not asked for; undefined for what is no ref, as HEAD. */
+export function refOf(line: string): Ref | undefined {
+  throwIfGivenUp(line);
+  const end = line.indexOf(' ', OID_LENGTH + 1);
+  const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);
+  const oid = line.slice(0, OID_LENGTH);
+  if (line.startsWith('unborn ')) return undefined;
+  if (!isOid(oid) || line[OID_LENGTH] !== ' ') throw new ProtocolError('its list of refs has a line that is no ref');
+  return name.startsWith('refs/') ? { name, oid } : undefined;
 }

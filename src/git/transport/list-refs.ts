@@ -1,11 +1,9 @@
 import type { Ref } from '../git-repository.ts';
-import { isOid } from '../object-id.ts';
-import type { Capabilities } from './advertisement.ts';
+import { type Capabilities, refOf } from './advertisement.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
-import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
+import { ProtocolError } from './protocol-error.ts';
 
 const LONGEST_LIST = 256 * 1024 * 1024;
-const OID_LENGTH = 40;
 
 /** A request for the refs whose names begin with one of the prefixes; servers drop prefixes where there are tens of thousands. */
 export function encodeListRefs(prefixes: readonly string[], offered: Capabilities): Buffer {
@@ -45,15 +43,4 @@ export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]
   parser.end();
   if (!ended) throw new ProtocolError('its list of refs is cut off');
   return refs;
-}
-
-/** `<id> <name>`, and attributes that were not asked for; undefined for what is no ref, as HEAD. */
-export function refOf(line: string): Ref | undefined {
-  throwIfGivenUp(line);
-  const end = line.indexOf(' ', OID_LENGTH + 1);
-  const name = line.slice(OID_LENGTH + 1, end < 0 ? undefined : end);
-  const oid = line.slice(0, OID_LENGTH);
-  if (line.startsWith('unborn ')) return undefined;
-  if (!isOid(oid) || line[OID_LENGTH] !== ' ') throw new ProtocolError('its list of refs has a line that is no ref');
-  return name.startsWith('refs/') ? { name, oid } : undefined;
 }

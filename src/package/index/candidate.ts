@@ -4,7 +4,7 @@ import { isRevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { judgePublication } from '../kernel/publication.ts';
 import type { Lifecycle } from '../kernel/types.ts';
 import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../layout.ts';
-import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
 import type { FolderFact, ShownFact } from './fact-cache.ts';
 import type { Place } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';
@@ -32,8 +32,6 @@ export interface Candidate
   /** What a tag says of itself that is wrong; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
-
-export type OutOfBand = NonNullable<PackageRevision['outOfBand']>;
 
 export type RevisionRef = Extract<RefMeaning, { kind: 'draft' | 'proposed' | 'published' }>;
 

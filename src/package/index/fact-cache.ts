@@ -1,6 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
-import type { Candidate } from './candidate.ts';
+import type { OutOfBand } from '../package-revision.ts';
 import type { KptfileFact } from './kptfile-fact.ts';
+import type { LazyJson } from './lazy-json.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
 
@@ -14,7 +15,9 @@ export interface FolderFact {
 }
 
 /** What a ref showed when it pointed to `oid`, as it was made out then. */
-export interface ShownFact extends Pick<Candidate, 'uid' | 'outOfBand'> {
+export interface ShownFact {
+  readonly uid: string;
+  readonly outOfBand: LazyJson<OutOfBand> | undefined;
   readonly oid: Oid;
   readonly workspace: string;
   readonly tip: TipFact;

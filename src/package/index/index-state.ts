@@ -1,12 +1,12 @@
 import type { Oid, RefChange } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
 import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.ts';
-import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
 import { DELETED, deletionScope } from '../trust/trust-ledger.ts';
-import { type Candidate, judgePlaceholder, type OutOfBand, winner } from './candidate.ts';
+import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';

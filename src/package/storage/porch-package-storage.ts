@@ -1,10 +1,11 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
+import type { EventLog } from '../../resource/event-log.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../resource/index-key.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import { porchPackageKind } from '../../resource/kinds/porch-package.ts';
 import { ListPages } from '../../resource/list-pages.ts';
+import type { LoggedChange } from '../../resource/log-entry.ts';
 import { deepFreeze, type ObjectKey, type Stored } from '../../resource/object.ts';
 import { ObjectIndex } from '../../resource/object-index.ts';
 import { notFound, resourceName } from '../../resource/object-rules.ts';

@@ -1,6 +1,7 @@
-import type { EventLog, LoggedChange } from '../../resource/event-log.ts';
+import type { EventLog } from '../../resource/event-log.ts';
 import type { IndexKey } from '../../resource/index-key.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
+import type { LoggedChange } from '../../resource/log-entry.ts';
 import type { ManagedFieldsEntry, ObjectKey, Stored } from '../../resource/object.ts';
 import { ObjectIndex } from '../../resource/object-index.ts';
 import { topicOf } from '../../resource/object-storage.ts';

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { EventJournal, LogEntry, LoggedChange } from '../event-log.ts';
+import type { EventJournal } from '../event-log.ts';
+import type { LogEntry, LoggedChange } from '../log-entry.ts';
 import { deepFreeze, type KubernetesObject, type Stored } from '../object.ts';
 
 export interface JournalTableOptions {

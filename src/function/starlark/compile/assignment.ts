@@ -2,7 +2,6 @@ import { fail } from '../machine.ts';
 import type { Expression, Statement } from '../syntax/tree.ts';
 import { elementsOf, getIndex, setIndex } from '../values/iterate.ts';
 import { typeName, type Value } from '../values/value.ts';
-import { compileExpression } from './expressions.ts';
 import { type Cell, type Execute, type Frame, NEXT } from './frame.ts';
 import { augmented } from './operators.ts';
 import type { Unit } from './unit.ts';
@@ -47,8 +46,8 @@ export function compileTarget(target: Expression, unit: Unit): (frame: Frame, va
       };
     }
     case 'index': {
-      const operand = compileExpression(target.operand, unit);
-      const index = compileExpression(target.index, unit);
+      const operand = unit.expression(target.operand);
+      const index = unit.expression(target.index);
       return (frame, value) => {
         const container = operand(frame);
         const at = index(frame);
@@ -57,7 +56,7 @@ export function compileTarget(target: Expression, unit: Unit): (frame: Frame, va
       };
     }
     case 'attribute': {
-      const operand = compileExpression(target.operand, unit);
+      const operand = unit.expression(target.operand);
       const { name } = target;
       return (frame) => {
         const value = operand(frame);
@@ -75,9 +74,9 @@ export function compileAugment(statement: Extract<Statement, { kind: 'augment' }
   const { machine } = unit;
   const { operator, target, position } = statement;
   if (target.kind === 'index') {
-    const operand = compileExpression(target.operand, unit);
-    const index = compileExpression(target.index, unit);
-    const value = compileExpression(statement.value, unit);
+    const operand = unit.expression(target.operand);
+    const index = unit.expression(target.index);
+    const value = unit.expression(statement.value);
     return (frame) => {
       const container = operand(frame);
       const at = index(frame);
@@ -89,9 +88,9 @@ export function compileAugment(statement: Extract<Statement, { kind: 'augment' }
       return NEXT;
     };
   }
-  const read = compileExpression(target, unit);
+  const read = unit.expression(target);
   const assign = compileTarget(target, unit);
-  const value = compileExpression(statement.value, unit);
+  const value = unit.expression(statement.value);
   return (frame) => {
     const old = read(frame);
     const by = value(frame);

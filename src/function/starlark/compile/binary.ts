@@ -1,6 +1,5 @@
 import type { Expression } from '../syntax/tree.ts';
 import { equal } from '../values/compare.ts';
-import { compileExpression } from './expressions.ts';
 import type { Evaluate } from './frame.ts';
 import { binary } from './operators.ts';
 import type { Unit } from './unit.ts';
@@ -9,8 +8,8 @@ import type { Unit } from './unit.ts';
 export function compileBinary(expression: Extract<Expression, { kind: 'binary' }>, unit: Unit): Evaluate {
   const { machine } = unit;
   const { operator, position } = expression;
-  const left = compileExpression(expression.left, unit);
-  const right = compileExpression(expression.right, unit);
+  const left = unit.expression(expression.left);
+  const right = unit.expression(expression.right);
   const slow: (a: ReturnType<Evaluate>, b: ReturnType<Evaluate>) => ReturnType<Evaluate> = (a, b) => {
     machine.position = position;
     return binary(machine, operator, a, b);

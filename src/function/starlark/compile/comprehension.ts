@@ -4,7 +4,6 @@ import { Dict } from '../values/hash-table.ts';
 import { List } from '../values/sequence.ts';
 import { truth, type Value } from '../values/value.ts';
 import { compileTarget } from './assignment.ts';
-import { compileExpression } from './expressions.ts';
 import type { Evaluate, Frame } from './frame.ts';
 import { loop } from './loop.ts';
 import type { Unit } from './unit.ts';
@@ -15,10 +14,10 @@ export function compileComprehension({ key, body, clauses, position }: Comprehen
   const { machine } = unit;
   // What the first loop goes through is evaluated once; all else costs anew in every round.
   const [first, ...rest] = clauses;
-  const source = first === undefined ? () => null : compileExpression(first.value, unit);
+  const source = first === undefined ? () => null : unit.expression(first.value);
   const before = unit.parts;
-  const makeKey = key === undefined ? undefined : compileExpression(key, unit);
-  const makeBody = compileExpression(body, unit);
+  const makeKey = key === undefined ? undefined : unit.expression(key);
+  const makeBody = unit.expression(body);
   let step: Step =
     makeKey === undefined
       ? (frame, into) => {
@@ -34,7 +33,7 @@ export function compileComprehension({ key, body, clauses, position }: Comprehen
         };
   for (const clause of rest.reverse()) {
     const inner = step;
-    const value = compileExpression(clause.value, unit);
+    const value = unit.expression(clause.value);
     if (clause.target === undefined)
       step = (frame, into) => {
         if (truth(value(frame))) inner(frame, into);

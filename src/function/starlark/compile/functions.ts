@@ -2,9 +2,7 @@ import { slotOrder } from '../syntax/resolver.ts';
 import type { FunctionScope } from '../syntax/scope.ts';
 import type { FunctionParts } from '../syntax/tree.ts';
 import { type FunctionCode, StarlarkFunction } from '../values/callable.ts';
-import { compileExpression } from './expressions.ts';
 import type { Cell, Evaluate } from './frame.ts';
-import { compileBlock } from './statements.ts';
 import type { Unit } from './unit.ts';
 
 /** A definition: running it makes a function with the variables around it as they are shared then. */
@@ -16,11 +14,9 @@ export function compileFunction({ name, parameters, body, ...parts }: FunctionPa
   const star = parameters.findIndex(({ kind }) => kind === 'star' || kind === 'rest');
   const positional =
     star === -1 ? plain.length : plain.filter((parameter) => parameters.indexOf(parameter) < star).length;
-  const defaults = plain.map(({ default: value }) =>
-    value === undefined ? undefined : compileExpression(value, unit),
-  );
+  const defaults = plain.map(({ default: value }) => (value === undefined ? undefined : unit.expression(value)));
   const { parts: outside } = unit;
-  const run = compileBlock(body, unit);
+  const run = unit.block(body);
   // What is inside costs when it is called.
   unit.parts = outside;
   const code: FunctionCode = {

@@ -1,12 +1,12 @@
 import type { Cell, Frame } from '../compile/frame.ts';
 import type { Machine } from '../machine.ts';
-import type { Value } from './value.ts';
+import { StarlarkObject, type Value } from './value.ts';
 
 /** Arguments that were given by name, in the order in which they were given. */
 export type NamedArguments = ReadonlyMap<string, Value>;
 
 /** A function that does not come from the script. */
-export class Builtin {
+export class Builtin extends StarlarkObject {
   readonly type = 'builtin_function_or_method';
   readonly name: string;
   /** What it is a method of. */
@@ -14,6 +14,7 @@ export class Builtin {
   readonly call: (machine: Machine, args: Value[], named: NamedArguments | undefined) => Value;
 
   constructor(name: string, call: Builtin['call'], receiver?: Value) {
+    super();
     this.name = name;
     this.call = call;
     this.receiver = receiver;
@@ -36,7 +37,7 @@ export interface FunctionCode {
   readonly body: (frame: Frame) => Value;
 }
 
-export class StarlarkFunction {
+export class StarlarkFunction extends StarlarkObject {
   readonly type = 'function';
   readonly code: FunctionCode;
   /** Of each parameter other than the rests; undefined if it must be given. */
@@ -45,6 +46,7 @@ export class StarlarkFunction {
   readonly free: readonly Cell[];
 
   constructor(code: FunctionCode, defaults: readonly (Value | undefined)[], free: readonly Cell[]) {
+    super();
     this.code = code;
     this.defaults = defaults;
     this.free = free;

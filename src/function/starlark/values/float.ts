@@ -1,10 +1,17 @@
+import { StarlarkObject } from './value.ts';
+
 /** A number with a fraction; kept apart from ints, as `1.0` and `1` are written differently. */
-export class Float {
+export class Float extends StarlarkObject {
   readonly type = 'float';
   readonly value: number;
 
   constructor(value: number) {
+    super();
     this.value = value;
+  }
+
+  override get truth(): boolean {
+    return this.value !== 0;
   }
 }
 

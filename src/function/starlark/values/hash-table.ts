@@ -4,7 +4,7 @@ import { Float } from './float.ts';
 import { intOfFloat } from './integer.ts';
 import { Tuple } from './sequence.ts';
 import { Struct } from './struct.ts';
-import { typeName, type Value } from './value.ts';
+import { StarlarkObject, typeName, type Value } from './value.ts';
 
 /** What a JavaScript Map tells values apart by just as Starlark does. */
 type HashKey = null | boolean | number | bigint | string | StarlarkFunction | Builtin;
@@ -55,10 +55,26 @@ function bounded(key: string): string {
 }
 
 /** What dicts and sets have in common: keys in the order in which they came. */
-class HashTable {
+abstract class HashTable extends StarlarkObject {
+  abstract readonly size: number;
   frozen = false;
   /** Loops that go through it at this time. */
   iterators = 0;
+
+  override get truth(): boolean {
+    return this.size > 0;
+  }
+
+  override freeze(): Iterable<Value> {
+    if (this.frozen) return [];
+    this.frozen = true;
+    return this.contents();
+  }
+
+  /** Every value in it that may be changeable; keys are not. */
+  protected contents(): Iterable<Value> {
+    return [];
+  }
 
   /** Fails if it must not change; `verb` is such as `insert into`. */
   checkMutable(verb: string): void {
@@ -132,6 +148,10 @@ export class Dict extends HashTable {
     const entries: [Value, Value][] = [];
     for (const [hash, value] of this.entriesByKey) entries.push([this.keyOf(hash), value]);
     return entries;
+  }
+
+  protected override contents(): Iterable<Value> {
+    return this.entriesByKey.values();
   }
 
   private keyOf(hash: HashKey): Value {

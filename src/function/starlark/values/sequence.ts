@@ -1,14 +1,23 @@
 import { fail } from '../machine.ts';
-import type { Value } from './value.ts';
+import { StarlarkObject, type Value } from './value.ts';
 
-export class Tuple {
+export class Tuple extends StarlarkObject {
   readonly type = 'tuple';
   readonly items: readonly Value[];
   /** The key that it has in hash tables, once it was needed. */
   key: string | undefined;
 
   constructor(items: readonly Value[]) {
+    super();
     this.items = items;
+  }
+
+  override get truth(): boolean {
+    return this.length > 0;
+  }
+
+  override freeze(): Iterable<Value> {
+    return this.items;
   }
 
   get length(): number {
@@ -16,7 +25,7 @@ export class Tuple {
   }
 }
 
-export class List {
+export class List extends StarlarkObject {
   readonly type = 'list';
   items: Value[];
   frozen = false;
@@ -24,7 +33,18 @@ export class List {
   iterators = 0;
 
   constructor(items: Value[]) {
+    super();
     this.items = items;
+  }
+
+  override get truth(): boolean {
+    return this.length > 0;
+  }
+
+  override freeze(): Iterable<Value> {
+    if (this.frozen) return [];
+    this.frozen = true;
+    return this.items;
   }
 
   get length(): number {
@@ -39,7 +59,7 @@ export class List {
 }
 
 /** What `range` gives: the numbers are made when they are asked for. */
-export class Range {
+export class Range extends StarlarkObject {
   readonly type = 'range';
   readonly start: number;
   readonly stop: number;
@@ -47,10 +67,15 @@ export class Range {
   readonly length: number;
 
   constructor(start: number, stop: number, step: number) {
+    super();
     this.start = start;
     this.stop = stop;
     this.step = step;
     this.length = Math.max(0, Math.ceil((stop - start) / step));
+  }
+
+  override get truth(): boolean {
+    return this.length > 0;
   }
 
   at(index: number): number {

@@ -1,16 +1,21 @@
-import type { Value } from './value.ts';
+import { StarlarkObject, type Value } from './value.ts';
 
 /** A value with named fields that do not change: what `struct` makes, or a module. */
-export class Struct {
+export class Struct extends StarlarkObject {
   readonly type: string;
   /** What it was made with: `struct`, or the name of a module. */
   readonly name: string;
   readonly fields: ReadonlyMap<string, Value>;
 
   constructor(fields: ReadonlyMap<string, Value>, { type = 'struct', name = 'struct' } = {}) {
+    super();
     this.type = type;
     this.name = name;
     this.fields = fields;
+  }
+
+  override freeze(): Iterable<Value> {
+    return this.fields.values();
   }
 
   /** A field, or undefined; a struct that cannot be used here fails instead. */

@@ -3,6 +3,7 @@ import { Builtin, StarlarkFunction } from './callable.ts';
 import { Float, floatText } from './float.ts';
 import { Dict, StarlarkSet } from './hash-table.ts';
 import { List, Range, Tuple } from './sequence.ts';
+import { Struct } from './struct.ts';
 import { typeName, type Value } from './value.ts';
 
 /** Values inside of values that are written. */
@@ -49,7 +50,7 @@ function write(machine: Machine, value: Value, parts: string[], around: Value[])
       write(machine, inner, parts, around);
     }
     parts.push('}');
-  } else if (value !== null && typeof value === 'object' && 'fields' in value) {
+  } else if (value instanceof Struct) {
     parts.push(value.name, '(');
     const fields = [...value.fields].sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [at, [name, inner]] of fields.entries()) {
@@ -102,7 +103,7 @@ function simpleText(machine: Machine, value: Value): string | undefined {
     if (step !== 1) return `range(${start}, ${stop}, ${step})`;
     return start === 0 ? `range(${stop})` : `range(${start}, ${stop})`;
   }
-  return value.type === 'module' ? `<module ${JSON.stringify((value as { name: string }).name)}>` : undefined;
+  return value instanceof Struct && value.type === 'module' ? `<module ${JSON.stringify(value.name)}>` : undefined;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([

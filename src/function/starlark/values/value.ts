@@ -1,28 +1,24 @@
-import type { Builtin, StarlarkFunction } from './callable.ts';
-import { Float } from './float.ts';
-import { Dict, StarlarkSet } from './hash-table.ts';
-import { List, Range, Tuple } from './sequence.ts';
-import { Struct } from './struct.ts';
+/** A value that JavaScript has no primitive for. */
+export abstract class StarlarkObject {
+  /** What `type` gives. */
+  abstract readonly type: string;
+
+  /** What `bool` gives. */
+  get truth(): boolean {
+    return true;
+  }
+
+  /** Makes this one value unchangeable, and returns the values in it that must follow: none if it was frozen before. */
+  freeze(): Iterable<Value> {
+    return [];
+  }
+}
 
 /**
  * A value of Starlark. None is null; an int is a number or, beyond what is exact, a bigint (see `Int`); a float is a `Float`. A string
  * is a JavaScript one: its elements are UTF-16 code units.
  */
-export type Value =
-  | null
-  | boolean
-  | number
-  | bigint
-  | string
-  | Float
-  | Tuple
-  | List
-  | Range
-  | Dict
-  | StarlarkSet
-  | StarlarkFunction
-  | Builtin
-  | Struct;
+export type Value = null | boolean | number | bigint | string | StarlarkObject;
 
 /** What `type` gives. */
 export function typeName(value: Value): string {
@@ -51,12 +47,8 @@ export function truth(value: Value): boolean {
     case 'bigint':
       return true;
     default:
+      return value === null ? false : value.truth;
   }
-  if (value === null) return false;
-  if (value instanceof List || value instanceof Tuple || value instanceof Range) return value.length > 0;
-  if (value instanceof Dict || value instanceof StarlarkSet) return value.size > 0;
-  if (value instanceof Float) return value.value !== 0;
-  return true;
 }
 
 export function isInt(value: Value): value is number | bigint {
@@ -67,13 +59,6 @@ export function isInt(value: Value): value is number | bigint {
 export function freeze(value: Value): void {
   const open: Value[] = [value];
   for (let at = open.pop(); at !== undefined; at = open.pop()) {
-    if (at instanceof Tuple) open.push(...at.items);
-    else if (at instanceof Struct) open.push(...at.fields.values());
-    else if (at instanceof List || at instanceof Dict || at instanceof StarlarkSet) {
-      if (at.frozen) continue;
-      at.frozen = true;
-      if (at instanceof List) for (const item of at.items) open.push(item);
-      else if (at instanceof Dict) for (const entry of at.entries()) open.push(...entry);
-    }
+    if (at instanceof StarlarkObject) for (const inner of at.freeze()) open.push(inner);
   }
 }

@@ -5,7 +5,7 @@ import type { StatementFact } from '../../trust/repository-trust.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import type { Draws } from './draws.ts';
-import type { Entry } from './model.ts';
+import type { Entry } from './model-state.ts';
 import { type CommitData, inputsOf, type PackageData, REPOSITORY, TYPES, treeOf } from './package-data.ts';
 import { recordOf } from './places.ts';
 import { scope, signedBy } from './records.ts';

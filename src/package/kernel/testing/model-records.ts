@@ -1,5 +1,5 @@
 import { looks } from './looks.ts';
-import type { Entry, Given, Kept } from './model.ts';
+import type { Entry, Given, Kept } from './model-state.ts';
 import { type CommitData, type PackageData, treeOf } from './package-data.ts';
 
 /*

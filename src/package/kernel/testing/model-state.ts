@@ -1,0 +1,51 @@
+export interface Given {
+  status: string;
+  text: string;
+  by: string;
+  groups: readonly string[];
+  pushed: boolean;
+  /** What the package held where this condition looks. */
+  saw: string;
+  /** Milliseconds since the epoch. */
+  at: number;
+}
+
+export interface Entry {
+  place: 'draft' | 'proposed' | 'tag' | 'main';
+  version: string;
+  number: number;
+  commit: string;
+  content: number;
+  object: number | undefined;
+  gates: string[];
+  conditions: Map<string, { status: string; text: string }>;
+  broken: boolean;
+}
+
+/** What is known of a revision beyond what its branch holds. */
+export interface Kept {
+  commit: string;
+  given: Map<string, Given>;
+  contributors: Set<string>;
+  /** What each approver approved. */
+  approvals: Map<string, string>;
+  /** Gates of the proposal. */
+  required: string[];
+  /** It was proposed, and nobody knows with which gates. */
+  lost: boolean;
+  proposer: string | undefined;
+}
+
+export interface Asked {
+  action: string;
+  actor: string;
+  groups: readonly string[];
+  isController: boolean;
+  expected: string | undefined;
+  reason: string | undefined;
+  breakGlass: boolean;
+}
+
+export function copyOf(entry: Entry): Entry {
+  return { ...entry, gates: [...entry.gates], conditions: new Map(entry.conditions) };
+}
