@@ -1,9 +1,8 @@
 import type { Clock } from '../../src/foundation/clock.ts';
 import { Mutex } from '../../src/foundation/mutex.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import type { DiskUse } from '../../src/git/disk-use.ts';
 import { gitDisk } from '../../src/git/git-operations.ts';
-import type { GitRepository } from '../../src/git/git-repository.ts';
+import type { DiskUse, GitRepository } from '../../src/git/git-repository.ts';
 import { elapsed } from './elapsed.ts';
 
 const HOUR = 3_600_000;

@@ -2,14 +2,7 @@ import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, readFolder } from './file-system.ts';
-
-/** What the objects of a repository take. */
-export interface DiskUse {
-  readonly looseObjects: number;
-  readonly packs: number;
-  /** Of packs, what belongs to them, and loose objects; the latter in whole blocks. */
-  readonly bytes: number;
-}
+import type { DiskUse } from './git-repository.ts';
 
 /** What a file system gives to the smallest file. */
 const BLOCK = 4096;

@@ -1,5 +1,12 @@
 import type { SluiceError } from '../foundation/sluice-error.ts';
-import type { DiskUse } from './disk-use.ts';
+
+/** What the objects of a repository take. */
+export interface DiskUse {
+  readonly looseObjects: number;
+  readonly packs: number;
+  /** Of packs, what belongs to them, and loose objects; the latter in whole blocks. */
+  readonly bytes: number;
+}
 
 /**
  * The port to one bare Git repository. It knows objects, refs and remotes, and nothing of packages.

@@ -1,12 +1,13 @@
 import { timed } from '../foundation/measurement.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
 import { embedSignature, encodeCommit } from './commit-codec.ts';
-import { type DiskUse, diskUse } from './disk-use.ts';
+import { diskUse } from './disk-use.ts';
 import type { EngineOptions } from './engine-options.ts';
 import { DamageError, RefConflictError } from './errors.ts';
 import { gitOperations } from './git-operations.ts';
 import type {
   Commit,
+  DiskUse,
   FileEntry,
   GitObject,
   NewCommit,
