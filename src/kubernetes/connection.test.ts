@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
 import { issueCertificate } from '../server/certificates/issue-certificate.ts';
@@ -23,8 +23,12 @@ afterEach(async () => {
 });
 
 function connect(options: ConnectionOptions & { access?: Partial<ClusterAccess> } = {}): Connection {
-  const { access, ...rest } = options;
-  const connection = new Connection(server.access(access), { random: () => 0, ...rest });
+  const { access, limits, ...rest } = options;
+  const connection = new Connection(server.access(access), {
+    random: () => 0,
+    limits: { retry: 1, ...limits },
+    ...rest,
+  });
   open.push(connection);
   return connection;
 }
@@ -40,8 +44,7 @@ function inTurn(...handlers: Handler[]): void {
 const fine: Handler = (_request, response) => sendJson(response, 200, {});
 const reset: Handler = (_request, response) => void response.socket?.resetAndDestroy();
 const resetInBody: Handler = (_request, response) => {
-  response.writeHead(200, { 'content-length': '100' }).write('{');
-  setTimeout(() => response.socket?.resetAndDestroy(), 10);
+  response.writeHead(200, { 'content-length': '100' }).write('{', () => response.socket?.resetAndDestroy());
 };
 const busy =
   (status: number, retryAfter?: string): Handler =>
@@ -91,7 +94,7 @@ describe('what is tried again', () => {
   });
 
   test('also if the process has nothing else to do meanwhile', async () => {
-    inTurn(busy(429, '1'), fine);
+    inTurn(busy(429), fine);
     const { server: address } = server.access();
     const script = `
       import { Connection } from ${JSON.stringify(new URL('connection.ts', import.meta.url).href)};
@@ -115,7 +118,7 @@ describe('what is tried again', () => {
 
 describe('limits', () => {
   test('an answer that does not begin, or does not go on, is a Timeout', async () => {
-    const limits = { headers: 200, body: 200 };
+    const limits = { headers: 20, body: 20 };
     inTurn(() => undefined);
     await expect(get(connect({ limits }))).rejects.toMatchObject({ code: 'Timeout' });
     inTurn((_request, response) => void response.writeHead(200).write('{'));
@@ -148,17 +151,24 @@ describe('limits', () => {
   test('an abort ends a call, also between two tries', async () => {
     for (const handler of [() => undefined, busy(429, '20')]) {
       const end = new AbortController();
-      inTurn((request, response) => {
-        handler(request, response);
-        setTimeout(() => end.abort(new Error('stop')), 20);
-      });
-      await expect(get(connect(), end.signal)).rejects.toMatchObject({
+      const clock = new ManualClock();
+      inTurn(handler);
+      server.received.length = 0;
+      const ended = expect(get(connect({ clock }), end.signal)).rejects.toMatchObject({
         code: 'Unavailable',
         cause: { message: 'stop' },
       });
+      // Where it was answered, the connection waits for the time of the next try.
+      await vi.waitFor(() => {
+        expect(server.received).toHaveLength(1);
+        if (handler.length > 0) expect(clock.nextDelay).toBe(20_000);
+      });
+      end.abort(new Error('stop'));
+      await ended;
+      expect(clock.pending).toBe(0);
     }
     await expect(get(connect(), AbortSignal.abort())).rejects.toMatchObject({ code: 'Unavailable' });
-    expect(server.received).toHaveLength(2);
+    expect(server.received).toHaveLength(1);
   });
 });
 

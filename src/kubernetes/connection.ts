@@ -1,4 +1,4 @@
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, errors } from 'undici';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { ClusterAccess, Proof } from './cluster-access.ts';
@@ -49,6 +49,8 @@ export interface ConnectionLimits {
   readonly body: number;
   /** For a whole call with all its tries, watches excepted. Milliseconds. */
   readonly call: number;
+  /** Before the second try where the server names no time; doubled before each further one. Milliseconds. */
+  readonly retry: number;
   /** The longest answer that is read. Bytes. */
   readonly answerBytes: number;
 }
@@ -59,6 +61,7 @@ const LIMITS: ConnectionLimits = {
   headers: 90_000,
   body: 60_000,
   call: 300_000,
+  retry: 100,
   answerBytes: 256 * 1024 * 1024,
 };
 const ERROR_BYTES = 1024 * 1024;
@@ -107,7 +110,7 @@ export class Connection {
           return { retryAfter: undefined };
         });
         if ('text' in result) return result;
-        const delay = retryDelay(attempt, result.retryAfter, this.random);
+        const delay = retryDelay(attempt, result.retryAfter, this.random, this.#limits.retry);
         if ('error' in result && (attempt >= TRIES || delay === undefined)) throw result.error;
         await this.#pause(delay ?? 0, end.signal);
       }
@@ -121,7 +124,7 @@ export class Connection {
   /** Asks and gives the answer piece by piece; there is no time limit between two pieces. Abort the signal to end it. */
   async open(call: Call & { readonly signal: AbortSignal }): Promise<AsyncIterator<Uint8Array>> {
     try {
-      const response = await this.#send(call, call.signal, 0);
+      const response = await this.#send(call, call.signal);
       if (response.statusCode >= 300) throw await this.#errorOf(response);
       // Whoever reads hears of an error; an abort before that must not end the process.
       response.body.on('error', () => undefined);
@@ -145,10 +148,10 @@ export class Connection {
     call: Call,
     signal: AbortSignal,
   ): Promise<Answer | { readonly error: SluiceError; readonly retryAfter: number | undefined }> {
-    const response = await this.#send(call, signal, this.#limits.body);
+    const response = await this.#send(call, signal);
     const { statusCode: status, headers } = response;
     if (status < 300) {
-      const text = await readText(response.body, this.#limits.answerBytes);
+      const text = await this.#read(response.body, this.#limits.answerBytes);
       return { status, contentType: String(headers['content-type'] ?? ''), text };
     }
     const error = await this.#errorOf(response);
@@ -158,7 +161,7 @@ export class Connection {
     throw error;
   }
 
-  async #send(call: Call, signal: AbortSignal, bodyTimeout: number): Promise<Dispatcher.ResponseData> {
+  async #send(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const { method, path, body, contentType = 'application/json', accept = 'application/json', headers } = call;
     const proof = await this.access.credentials.proof();
     const response = await this.#poolFor(proof).request({
@@ -175,15 +178,40 @@ export class Connection {
       body: body ?? null,
       signal,
       headersTimeout: this.#limits.headers,
-      bodyTimeout,
+      // Pieces of an answer are waited for in #read, by the clock of this connection: the pool's timer is a second late.
+      bodyTimeout: 0,
     });
     if (this.#onWarning !== undefined)
       for (const warning of warningsOf(response.headers.warning)) this.#onWarning(warning);
     return response;
   }
 
+  /** The whole answer; Timeout if its next piece does not come in time, LimitExceeded if it has more bytes than `limit`. */
+  async #read(body: Dispatcher.ResponseData['body'], limit: number): Promise<string> {
+    const wait = () => this.clock.schedule(this.#limits.body, () => body.destroy(new errors.BodyTimeoutError()));
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    let cancel = wait();
+    try {
+      for await (const piece of body as AsyncIterable<Uint8Array>) {
+        cancel();
+        size += piece.length;
+        if (size > limit)
+          throw new SluiceError(
+            'LimitExceeded',
+            `the answer has more than ${limit} bytes; ask for less, for instance by a selector`,
+          );
+        pieces.push(piece);
+        cancel = wait();
+      }
+    } finally {
+      cancel();
+    }
+    return Buffer.concat(pieces, size).toString('utf8');
+  }
+
   async #errorOf(response: Dispatcher.ResponseData): Promise<SluiceError> {
-    const error = statusErrorOf(response.statusCode, await readText(response.body, ERROR_BYTES));
+    const error = statusErrorOf(response.statusCode, await this.#read(response.body, ERROR_BYTES));
     if (!isSluiceError(error, 'Unauthenticated')) return error;
     const { credentials, server, source, user } = this.access;
     credentials.forget();
@@ -251,21 +279,6 @@ export class Connection {
     old.close().catch(() => undefined);
     return this.#dispatcher;
   }
-}
-
-async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of body) {
-    size += piece.length;
-    if (size > limit)
-      throw new SluiceError(
-        'LimitExceeded',
-        `the answer has more than ${limit} bytes; ask for less, for instance by a selector`,
-      );
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces, size).toString('utf8');
 }
 
 /** The seconds of Retry-After; undefined for none and for the form with a date, which nobody sends here. */

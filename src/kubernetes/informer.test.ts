@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Informer } from '../controller/informer.ts';
-import { systemClock } from '../foundation/clock.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
 import { keyOf, keyText } from '../resource/object.ts';
 import { type Widget, widgetKind } from '../resource/testing.ts';
 import type { Connection } from './connection.ts';
@@ -12,6 +12,11 @@ let api: WidgetApi;
 let connection: Connection;
 let client: HttpClient;
 let informer: Informer<Widget>;
+/** The informer's pauses between two tries take milliseconds. */
+const hasty: Clock = {
+  now: () => systemClock.now(),
+  schedule: (delay, action) => systemClock.schedule(delay / 50, action),
+};
 /** How many of its lists and watches failed. */
 let failures: number;
 /** What the informer's handlers were told, applied. */
@@ -21,12 +26,12 @@ beforeEach(async () => {
   server = await new WireServer().start();
   api = new WidgetApi();
   server.handle = api.handle;
-  ({ client, connection } = server.client({ silenceLimit: 300 }));
+  ({ client, connection } = server.client({ silenceLimit: 100 }));
   failures = 0;
   const onError = () => {
     failures += 1;
   };
-  informer = new Informer<Widget>({ client, kind: widgetKind, clock: systemClock, onError });
+  informer = new Informer<Widget>({ client, kind: widgetKind, clock: hasty, onError });
   held = new Map();
   informer.addHandler((event) => {
     const key = keyText(keyOf(event.object));
@@ -52,7 +57,7 @@ const names = () => [...held.keys()].map((key) => key.slice('default/'.length)).
 
 /** Until the informer shows these widgets and no others. */
 async function shows(...expected: string[]): Promise<void> {
-  await vi.waitFor(() => expect(names()).toEqual(expected), { timeout: 15_000, interval: 20 });
+  await vi.waitFor(() => expect(names()).toEqual(expected), { timeout: 15_000, interval: 2 });
   // Otherwise nothing went wrong, and the test shows nothing.
   expect(api.faults).toEqual([]);
   expect(
@@ -78,11 +83,11 @@ const fault = (takes: WidgetApi['faults'][number]['takes'], handle: Handler) => 
 function strikeWatch(strike: (response: Parameters<Handler>[1]) => void): { struck: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   fault(isWatch, (request, response) => {
-    setTimeout(() => {
-      strike(response);
-      resolve();
-    }, 50);
-    return api.serve(request, response);
+    // This sends the head of the answer at once.
+    const served = api.serve(request, response);
+    strike(response);
+    resolve();
+    return served;
   });
   return { struck: promise };
 }

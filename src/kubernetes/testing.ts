@@ -190,10 +190,13 @@ export class WidgetApi {
     response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
     try {
       const resourceVersion = query.get('resourceVersion') ?? '';
-      for await (const event of this.storage.watch(CONTEXT, { ...selection, resourceVersion, signal: end.signal }))
+      for await (const event of this.storage.watch(CONTEXT, { ...selection, resourceVersion, signal: end.signal })) {
+        // A test that has ended the answer itself.
+        if (response.writableEnded) return;
         response.write(
           eventLine(event.type, event.type === 'BOOKMARK' ? bookmark(event.resourceVersion) : event.object),
         );
+      }
       response.end();
     } catch (error) {
       const code = isSluiceError(error, 'Expired') ? 410 : 500;

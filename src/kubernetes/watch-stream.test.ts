@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { WatchEvent } from '../resource/storage.ts';
 import { type Widget, widgetKind } from '../resource/testing.ts';
@@ -112,7 +112,7 @@ describe('a watch that goes wrong', () => {
 
   test('breaks off: Unavailable after what came before', async () => {
     const cut = (response: ServerResponse) => {
-      response.write(added('a'), () => setTimeout(() => response.socket?.resetAndDestroy(), 20));
+      response.write(added('a'), () => response.socket?.resetAndDestroy());
     };
     expect(await outcome(watch(cut).events)).toEqual(['ADDED a', unavailable]);
   });
@@ -163,7 +163,7 @@ describe('a watch that goes wrong', () => {
   });
 
   test('is answered with an error that does not end: Timeout', async () => {
-    const { events } = watch(() => undefined, { silenceLimit: 300 });
+    const { events } = watch(() => undefined, { silenceLimit: 20 });
     server.handle = (_request, response) => void response.writeHead(500).write('{');
     expect(await outcome(events)).toEqual([expect.objectContaining({ code: 'Timeout' })]);
   });
@@ -185,9 +185,8 @@ describe('a watch that goes wrong', () => {
       (error: unknown) => error,
     );
     response?.write('\n');
-    // The watch waits anew once it has read the empty line.
-    for (let waits = 0; waits < 200 && clock.nextDelay !== 90_000; waits += 1)
-      await new Promise((go) => setTimeout(go, 5));
+    // The watch waits again once it has read the empty line.
+    await vi.waitFor(() => expect(clock.nextDelay).toBe(90_000), { timeout: 15_000, interval: 1 });
     await clock.advanceAsync(89_000);
     expect(clock.pending).toBe(1);
     await clock.advanceAsync(1000);

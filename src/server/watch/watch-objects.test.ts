@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import type { Kind } from '../../resource/kind.ts';
 import { MemoryStorage } from '../../resource/memory-storage.ts';
 import type { Storage } from '../../resource/storage.ts';
@@ -145,8 +146,15 @@ describe('what a watch tells', () => {
 
 describe('how a watch ends', () => {
   test('after the time that the client asked for', async () => {
-    const watch = await openWatch(api, 'watch=true&timeoutSeconds=1');
-    expect(await watch.next()).toBeUndefined();
+    await api.stop();
+    const clock = new ManualClock();
+    api = await startTestServer({ clock });
+    const watch = await openWatch(api, 'watch=true&timeoutSeconds=7');
+    const end = watch.next();
+    clock.advance(6_999);
+    expect(api.server.load.watches).toBe(1);
+    clock.advance(1);
+    expect(await end).toBeUndefined();
     await expect.poll(() => api.server.load.watches).toBe(0);
   });
 
