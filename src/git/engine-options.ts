@@ -33,6 +33,8 @@ export const DEFAULT_TIMEOUTS: GitTimeouts = {
 
 export interface EngineOptions {
   readonly clock: Clock;
+  /** Milliseconds that this process has been running; default `performance.now()`. Set by tests. */
+  readonly runningTime?: (() => number) | undefined;
   readonly timeouts: GitTimeouts;
   readonly signer?: ObjectSigner | undefined;
   /** Which hosts are connected to, and whose certificates are trusted. */

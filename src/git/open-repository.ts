@@ -11,6 +11,8 @@ export interface RepositoryOptions {
   /** `auto` (the default) takes the system's git where there is one that is new enough. */
   readonly engine?: 'auto' | 'native' | 'isomorphic-git';
   readonly clock?: Clock;
+  /** Milliseconds that this process has been running; default `performance.now()`. Set by tests. */
+  readonly runningTime?: () => number;
   readonly signer?: ObjectSigner;
   readonly timeouts?: Partial<GitTimeouts>;
   /** Which hosts are connected to, and whose certificates are trusted. Default: public hosts and this machine. */
@@ -41,6 +43,7 @@ export async function openRepository(path: string, options: RepositoryOptions = 
   const realPath = await checkRepository(path, options.readOnly);
   const engineOptions: EngineOptions = {
     clock: options.clock ?? systemClock,
+    runningTime: options.runningTime,
     timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
     signer: options.signer,
     network: options.network ?? DEFAULT_NETWORK,

@@ -1,21 +1,23 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { nextFileTime } from '../../../test/support/git/file-clock.ts';
 import { fsck, git, initBare, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import type { GitRepository } from '../git-repository.ts';
 import { openRepository } from '../open-repository.ts';
 
 const DAY = 86_400_000;
-const PAUSE = 30;
+/** Running time that maintenance lets pass between two steps. */
+const PAUSE = 3_600_000;
 const SIGNATURE = { name: 'A', email: 'a@example.com', time: 0 };
 
 describe('objects that no ref leads to', () => {
   let folder: ReturnType<typeof temporaryFolder>;
   let path: string;
   let clock: ManualClock;
+  let runningTime: number;
   let repository: GitRepository;
   let garbage: string;
   let root: string;
@@ -23,6 +25,7 @@ describe('objects that no ref leads to', () => {
     folder = temporaryFolder();
     path = initBare(join(folder.path, 'r.git'));
     clock = new ManualClock(Date.now());
+    runningTime = 0;
     repository = await open();
     root = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
     await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: await commit(root) }]);
@@ -34,7 +37,8 @@ describe('objects that no ref leads to', () => {
     folder.remove();
   });
 
-  const open = () => openRepository(path, { engine: 'native', clock, timeouts: { leftBehind: PAUSE } });
+  const open = () =>
+    openRepository(path, { engine: 'native', clock, runningTime: () => runningTime, timeouts: { leftBehind: PAUSE } });
   const commit = (tree: string, message = 'm') =>
     repository.writeCommit({ tree, parents: [], author: SIGNATURE, committer: SIGNATURE, message });
   const run = (dropAfter: number | undefined = 14 * DAY) =>
@@ -43,7 +47,7 @@ describe('objects that no ref leads to', () => {
   const rounds = async (count: number) => {
     for (let round = 0; round < count; round += 1) {
       await run();
-      await delay(PAUSE + 5);
+      runningTime += PAUSE;
     }
   };
   const isThere = (oid: string) => {
@@ -59,7 +63,7 @@ describe('objects that no ref leads to', () => {
     clock.advance(1000 * DAY);
     for (let round = 0; round < 4; round += 1) {
       await repository.maintain();
-      await delay(PAUSE + 5);
+      runningTime += PAUSE;
     }
     expect(isThere(garbage)).toBe(true);
   });
@@ -82,7 +86,7 @@ describe('objects that no ref leads to', () => {
   test('stay as long as no process has seen them for a while, whatever the clock says', async () => {
     await run();
     clock.advance(366 * DAY);
-    const patient = await openRepository(path, { engine: 'native', clock, timeouts: { leftBehind: 3_600_000 } });
+    const patient = await openRepository(path, { engine: 'native', clock, timeouts: { leftBehind: PAUSE } });
     for (let round = 0; round < 4; round += 1) {
       await patient.maintain({ dropAfter: 14 * DAY, pressed: true });
       clock.advance(366 * DAY);
@@ -205,12 +209,13 @@ describe('objects that no ref leads to', () => {
     clock.advance(366 * DAY);
     for (let round = 0; round < 3; round += 1) {
       await repository.maintain();
-      await delay(PAUSE + 5);
+      runningTime += PAUSE;
+      await nextFileTime();
       writeFileSync(file, 'more', { flag: 'a' });
     }
     expect(statSync(file).size).toBeGreaterThan(1);
     await repository.maintain();
-    await delay(PAUSE + 5);
+    runningTime += PAUSE;
     await repository.maintain();
     expect(existsSync(file)).toBe(false);
   });

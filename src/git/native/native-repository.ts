@@ -48,7 +48,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #refTransaction: RefTransaction;
   readonly #remotes: Remotes;
   readonly #options: EngineOptions;
-  readonly #met = new MetFiles();
+  readonly #met: MetFiles;
   readonly #ending = new AbortController();
   #maintenance: Promise<void> | undefined;
 
@@ -66,6 +66,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     super(path, source, options, (objects) => writePackFile(path, objects, durable));
     this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
     this.#options = options;
+    this.#met = new MetFiles(options.runningTime);
     this.#catFile = catFile;
     this.#updateRef = new UpdateRef(kept);
     this.#refFolders = new RefFolders(path);
