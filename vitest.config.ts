@@ -35,6 +35,8 @@ export default defineConfig({
     maxWorkers: availableParallelism(),
     // Each file has a process of its own: without this all of them transform the same modules.
     fsModuleCache: true,
+    // A condition that is polled is the point, not how soon it holds: a second is too little on a loaded machine.
+    expect: { poll: { timeout: 30_000, interval: 10 } },
     reporters: ['default', './test/support/suite-reporter.ts'],
     projects: [
       {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runs } from '../../test/support/runs.ts';
+import { ALL_RUNS, runs } from '../../test/support/runs.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { outcomeOf } from '../../test/support/shop.ts';
 import { MAIN_LAYOUT, trustOf } from '../../test/support/trust.ts';
@@ -159,7 +159,7 @@ test('property: whoever listens knows at every time what is found, whatever chan
     await store.close();
   };
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 14 }), fc.boolean(), run), { numRuns: runs(25, 4) });
-  expect(during).toBeGreaterThan(0);
+  if (ALL_RUNS) expect(during).toBeGreaterThan(0);
 }, 120_000);
 
 test('between two parts everybody else gets a turn, when a repository comes and when it goes', async () => {

