@@ -1,7 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
@@ -314,7 +313,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
         const address = silent.address();
         const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/x.git`;
         await repository.transaction([]);
-        const hasty = await openRepository(path, { transport, timeouts: { fetch: 300, push: 300, listRemote: 300 } });
+        const hasty = await openRepository(path, { transport, timeouts: { fetch: 50, push: 50, listRemote: 50 } });
         for (const call of [
           () => hasty.listRemoteRefs({ url }),
           () => hasty.fetch({ url }, { refspecs: ['+refs/heads/*:refs/heads/*'] }),
@@ -387,7 +386,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
         const rejected = expect(push).rejects.toMatchObject({ code: 'Unavailable' });
         // The request that hangs has authenticated, so that the password is with git by now.
         const hanging = () => server.requests.some(({ method, user }) => method === 'POST' && user === USER.username);
-        while (!hanging()) await delay(5);
+        await expect.poll(hanging).toBe(true);
         const processes = processesWith(remote.url);
         expect(processes.length > 1).toBe(transport === 'git');
         for (const { arguments: words, environment } of processes) {

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect as connectTo, type Socket } from 'node:net';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
 import { issueCertificate } from '../server/certificates/issue-certificate.ts';
@@ -159,10 +159,8 @@ describe('limits', () => {
         cause: { message: 'stop' },
       });
       // Where it was answered, the connection waits for the time of the next try.
-      await vi.waitFor(() => {
-        expect(server.received).toHaveLength(1);
-        if (handler.length > 0) expect(clock.nextDelay).toBe(20_000);
-      });
+      await expect.poll(() => server.received.length).toBe(1);
+      if (handler.length > 0) await expect.poll(() => clock.nextDelay).toBe(20_000);
       end.abort(new Error('stop'));
       await ended;
       expect(clock.pending).toBe(0);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Informer } from '../controller/informer.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { keyOf, keyText } from '../resource/object.ts';
@@ -57,7 +57,7 @@ const names = () => [...held.keys()].map((key) => key.slice('default/'.length)).
 
 /** Until the informer shows these widgets and no others. */
 async function shows(...expected: string[]): Promise<void> {
-  await vi.waitFor(() => expect(names()).toEqual(expected), { timeout: 15_000, interval: 2 });
+  await expect.poll(names).toEqual(expected);
   // Otherwise nothing went wrong, and the test shows nothing.
   expect(api.faults).toEqual([]);
   expect(
@@ -129,7 +129,7 @@ describe('an informer survives', () => {
       response.writeHead(200).flushHeaders();
     });
     await start();
-    await vi.waitFor(() => expect(watches).toBe(1));
+    await expect.poll(() => watches).toBe(1);
     await change();
     await shows('b', 'c');
   });
@@ -162,7 +162,7 @@ describe('an informer survives', () => {
     await server.stop();
     await change();
     // The watch has ended, and a try to take it up again has failed.
-    await vi.waitFor(() => expect(failures).toBeGreaterThan(1), { timeout: 15_000 });
+    await expect.poll(() => failures).toBeGreaterThan(1);
     await server.start();
     await shows('b', 'c');
   });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { WatchEvent } from '../resource/storage.ts';
 import { type Widget, widgetKind } from '../resource/testing.ts';
@@ -186,7 +186,7 @@ describe('a watch that goes wrong', () => {
     );
     response?.write('\n');
     // The watch waits again once it has read the empty line.
-    await vi.waitFor(() => expect(clock.nextDelay).toBe(90_000), { timeout: 15_000, interval: 1 });
+    await expect.poll(() => clock.nextDelay).toBe(90_000);
     await clock.advanceAsync(89_000);
     expect(clock.pending).toBe(1);
     await clock.advanceAsync(1000);

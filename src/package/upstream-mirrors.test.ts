@@ -154,8 +154,8 @@ test('a remote that does not answer is given up', async () => {
   await using w = await world();
   await w.push('one\n');
   w.server.behaviour.hang = 'all';
-  expect(await outcomeOf(w.read({}, { timeout: 200 }))).toBe(
-    `Timeout: ${w.repo} was not fetched within 0.2 s; register the repository and name a package revision`,
+  expect(await outcomeOf(w.read({}, { timeout: 20 }))).toBe(
+    `Timeout: ${w.repo} was not fetched within 0.02 s; register the repository and name a package revision`,
   );
   w.server.behaviour.hang = undefined;
   const reads = await Promise.all([w.read({}), w.read({}), w.read({ ref: 'main' })]);

@@ -1,6 +1,9 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { type Clock, systemClock } from '../../src/foundation/clock.ts';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { DEFAULT_TIMEOUTS } from '../../src/git/engine-options.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
@@ -17,11 +20,12 @@ function connect(
   server: GitServer,
   process = 'one',
   annotations: Record<string, string> = {},
+  clock: Clock = systemClock,
 ): Promise<RevisionStore> {
   return openStore(`${server.url}/packages.git`, join(scratch.folder, process), {
     annotations,
     credentials: async () => ({ basic: credentials }),
-    git: { timeouts: { push: 1500, fetch: 1500, listRemote: 1500 } },
+    git: { clock },
   });
 }
 
@@ -33,13 +37,18 @@ async function proposed(store: RevisionStore): Promise<void> {
 test('a remote that hangs, drops the connection, refuses or disappears changes nothing by halves', async () => {
   await using scratch = await scratchRepository();
   const server = await startGitServer({ root: scratch.folder, auth: credentials });
-  const store = await connect(scratch, server);
+  const clock = new ManualClock(Date.now());
+  const store = await connect(scratch, server, 'one', {}, clock);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
   const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
 
   server.behaviour.hang = 'push';
-  expect(await approve()).toMatch(/^Timeout: /);
+  const earlier = server.requests.length;
+  const late = approve();
+  await expect.poll(() => server.requests.slice(earlier).some(({ method }) => method === 'POST')).toBe(true);
+  clock.advance(DEFAULT_TIMEOUTS.push);
+  expect(await late).toMatch(/^Timeout: /);
   server.behaviour.hang = undefined;
   server.behaviour.dropPush = 'before';
   expect(await approve()).toMatch(/^(Unavailable|Conflict): /);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { containerArguments } from './container-arguments.ts';
 import { type Engine, engineEnvironment, findEngine } from './container-engine.ts';
 import { type ContainerOptions, ContainerRunner } from './container-runner.ts';
@@ -116,10 +117,15 @@ test('a run that takes too long is ended by name through its engine', async () =
   const log = `${programs.path}/log`;
   await programs.add('docker', `echo "$@" >> ${log}; case $1 in run) sleep 1000;; esac`);
   const env = { PATH: `${programs.path}:/usr/bin:/bin` };
-  await expect(runner({ env, time: 300, newName: () => 'sluice-9' }).run('fn', '', never())).rejects.toMatchObject({
+  const clock = new ManualClock();
+  const running = runner({ env, clock, time: 300, newName: () => 'sluice-9' }).run('fn', '', never());
+  const stopped = expect(running).rejects.toMatchObject({
     code: 'Timeout',
     message: 'image fn did not end within 0.3 s and was stopped',
   });
+  await expect.poll(() => readFile(log, 'utf8').catch(() => '')).toContain('run --rm');
+  clock.advance(300);
+  await stopped;
   const calls = (await readFile(log, 'utf8'))
     .trim()
     .split('\n')

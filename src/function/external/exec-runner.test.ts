@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { skipFor } from '../../../test/support/skip.ts';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { type ExecOptions, ExecRunner } from './exec-runner.ts';
 import { isAlive, type ProgramFolder, programFolder } from './testing-programs.ts';
 
@@ -72,10 +73,14 @@ test('one that never ends is stopped, with everything that it started', async ()
     `echo $$ > "${programs.path}/pids"; for i in 1 2 3; do sleep 1000 & echo $! >> "${programs.path}/pids"; done; wait`,
   );
   const before = await leftFolders();
-  await expect(runner({ time: 500 }).run('forks', '', never())).rejects.toMatchObject({
+  const clock = new ManualClock();
+  const stopped = expect(runner({ clock, time: 500 }).run('forks', '', never())).rejects.toMatchObject({
     code: 'Timeout',
     message: 'exec "forks" did not end within 0.5 s and was stopped',
   });
+  await expect.poll(() => programs.pids('pids')).toHaveLength(4);
+  clock.advance(500);
+  await stopped;
   const pids = await programs.pids('pids');
   expect(pids).toHaveLength(4);
   for (const pid of pids) expect(await isAlive(pid)).toBe(false);
@@ -86,7 +91,7 @@ test('children that outlive a program are ended, also those that left its proces
   const pids = `"${programs.path}/pids"`;
   await programs.add(
     'escapes',
-    `sleep 1000 & echo $! >> ${pids}\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 1000' &\nsleep 0.5; echo fine`,
+    `sleep 1000 & echo $! >> ${pids}\nsetsid sh -c 'echo $$ >> ${pids}; exec sleep 1000' &\nuntil [ $(wc -l < ${pids}) -eq 2 ]; do sleep 0.01; done; echo fine`,
   );
   expect(await runner().run('escapes', '', never())).toMatchObject({ exitCode: 0, stdout: 'fine\n' });
   const started = await programs.pids('pids');
@@ -125,7 +130,7 @@ test('the caller can stop it', async () => {
   const controller = new AbortController();
   const running = runner().run('waits', '', controller.signal);
   const reason = new Error('no longer wanted');
-  while ((await programs.pids('pids')).length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  await expect.poll(() => programs.pids('pids')).toHaveLength(1);
   controller.abort(reason);
   await expect(running).rejects.toBe(reason);
   for (const pid of await programs.pids('pids')) expect(await isAlive(pid)).toBe(false);

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { processesWith } from '../../../test/support/git/processes.ts';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import type { GitRepository, Oid } from '../git-repository.ts';
 import { openRepository } from '../open-repository.ts';
@@ -101,7 +102,11 @@ describe('git processes', () => {
       arguments: ['hang'],
       clock: systemClock,
     };
-    await expect(runGit({ ...hanging, timeout: 200 })).rejects.toMatchObject({ code: 'Timeout' });
+    const clock = new ManualClock();
+    const late = expect(runGit({ ...hanging, clock, timeout: 200 })).rejects.toMatchObject({ code: 'Timeout' });
+    await expect.poll(() => processesWith(marker).length).toBeGreaterThan(0);
+    clock.advance(200);
+    await late;
     await expect.poll(() => processesWith(marker)).toEqual([]);
     const controller = new AbortController();
     const cancelled = runGit({ ...hanging, timeout: 60_000, signal: controller.signal });

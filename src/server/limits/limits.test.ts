@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
+import { ManualClock } from '../../foundation/manual-clock.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import type { Kind } from '../../resource/kind.ts';
 import { MemoryStorage } from '../../resource/memory-storage.ts';
@@ -130,8 +131,10 @@ describe('bodies', () => {
   }
 
   test('that arrive slowly take no place, so that others write meanwhile', async () => {
+    const clock = new ManualClock();
     api = await startTestServer({
       ...NO_RIGHTS,
+      clock,
       limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300, discardTimeoutMs: 10 },
     });
     await createWidget(api, 'a');
@@ -141,6 +144,7 @@ describe('bodies', () => {
     await expect.poll(() => api.server.load.bodyBytes).toBe(205 * '{"spec":'.length);
     expect(api.server.load.mutating).toBe(0);
     await createWidget(api, 'b');
+    clock.advance(300);
     // Each has its answer once its time is up, and nothing of it is kept.
     for (const text of await Promise.all(slow.map(({ closed }) => closed))) {
       expect(text).toContain('HTTP/1.1 504 ');
