@@ -49,3 +49,27 @@ export function scratch() {
 }
 
 export const read = (path: string, name: string) => readFile(join(path, name), 'utf8');
+
+/** A Kptfile of a package in another one. */
+export const NESTED = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: db
+pipeline:
+  mutators:
+    - image: set-labels:v0.2
+      configMap: { tier: data }
+`;
+
+/** The Kptfile of a package whose second function fails. */
+export const FAILING = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: shop
+pipeline:
+  mutators:
+    - image: set-namespace
+      configMap: { namespace: blog }
+    - image: apply-replacements
+      configPath: missing.yaml
+`;

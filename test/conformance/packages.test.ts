@@ -207,11 +207,12 @@ describe('packages', skipFor(why !== '' && why), () => {
 
   test('packages are shown, and not written', async () => {
     const packages = place.path(`${PORCH}/packages`);
+    made(await place.api.post(revisions(), revision('v1', init, 'shown')));
     const list = made(await place.api.list(packages));
     expect(list.kind).toBe('PorchPackageList');
-    expect(list.items.map(({ metadata }) => metadata.name)).toContain(`${REPOSITORY}.source`);
+    expect(list.items.map(({ metadata }) => metadata.name)).toContain(`${REPOSITORY}.shown`);
     expect(await place.api.post(packages, {})).toEqual(failure(405, 'MethodNotAllowed'));
-    expect(await place.api.delete(`${packages}/${REPOSITORY}.source`)).toEqual(failure(405, 'MethodNotAllowed'));
+    expect(await place.api.delete(`${packages}/${REPOSITORY}.shown`)).toEqual(failure(405, 'MethodNotAllowed'));
   });
 
   test('an approval is a right of its own', async () => {

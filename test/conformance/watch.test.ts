@@ -168,6 +168,8 @@ describe('a watch list', () => {
 
 describe('versions', () => {
   test('a version that is long past is told to be so, or everything since', async () => {
+    // Something that happened since.
+    made(await place.api.post(path(), configMap(topic().name('a'))));
     using watch = await place.api.watch(path('?resourceVersion=1'));
     const first = await watch.next();
     if (first?.type === 'ERROR') expect(first.object).toMatchObject({ kind: 'Status', code: 410, reason: 'Expired' });

@@ -258,8 +258,8 @@ describe('how a watch ends', () => {
     expect(last).toContain('"code":410');
   });
 
-  test('a thousand watchers get the same change', async () => {
-    const watches = await Promise.all(Array.from({ length: 1000 }, () => openWatch(api)));
+  test('hundreds of watchers get the same change', async () => {
+    const watches = await Promise.all(Array.from({ length: 300 }, () => openWatch(api)));
     await createWidget(api, 'a');
     const lines = await Promise.all(watches.map((watch) => watch.next()));
     expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(1);

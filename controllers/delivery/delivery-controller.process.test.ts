@@ -1,0 +1,289 @@
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ControllerOptions } from '../../src/controller/controller.ts';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import type { PackageRevision } from '../../src/package/package-revision.ts';
+import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import {
+  CONTEXT,
+  configMap,
+  controllerOn,
+  filesOf,
+  publish,
+  publishNext,
+  remove,
+  statusOf,
+  type TargetSpec,
+} from '../../test/support/delivery.ts';
+import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
+import { git as gitCli } from '../../test/support/git/git-cli.ts';
+import { newServerTrust } from '../../test/support/trust.ts';
+import { BuiltFolders } from './built-folders.ts';
+
+describe('delivery controller, cases that are rare', () => {
+  let world: Fixture;
+  let controller: ControllerOptions;
+  let site: string;
+  beforeEach(async () => {
+    world = await fixture(new ManualClock());
+    await world.register('apps');
+    site = await world.bare('site');
+    controller = controllerOn(world);
+  });
+  afterEach(() => world[Symbol.asyncDispose]());
+
+  const reconcile = (name = 'edge') => controller.reconcile({ namespace: 'default', name }, CONTEXT);
+  const create = (spec: Partial<TargetSpec> = {}, name = 'edge') =>
+    world.client.create(deliveryTargetKind, {
+      metadata: { name },
+      spec: { selector: {}, git: { repo: site, directory: 'clusters/edge' }, ...spec },
+    });
+  const commits = () => Number(gitCli(site, ['rev-list', '--count', 'main']));
+  const show = (path: string) => gitCli(site, ['show', `main:${path}`]);
+
+  test('packages of another namespace are not delivered', async () => {
+    await publish(world, 'web');
+    const metadata = { name: 'edge', namespace: 'team' };
+    const git = { repo: site, branch: 'main', directory: 'clusters/edge' };
+    await world.client.create(deliveryTargetKind, { metadata, spec: { selector: { repositories: ['apps'] }, git } });
+    await controller.reconcile({ namespace: 'team', name: 'edge' }, CONTEXT);
+    expect(filesOf(site)).toEqual([]);
+  });
+
+  test('gate verdicts go into the trailers', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    const type = 'test.dev/v1.Review.ok';
+    const condition = { type, status: 'True' } as const;
+    await world.store.change(
+      name,
+      { kptfile: [{ op: 'addGate', conditionType: type }], conditions: [condition] },
+      ANNA,
+    );
+    await world.publish(name);
+    await create();
+    await reconcile();
+    expect(gitCli(site, ['log', '-1', '--format=%B', 'main'])).toContain(`Sluice-Gates: ${type}=True by anna`);
+  });
+
+  test('the highest revision or the pinned one, to two targets', async () => {
+    const first = await publish(world, 'web');
+    await publish(world, 'db');
+    await publishNext(world, first, 'w2', '2');
+    await create({ pins: [{ repository: 'apps', package: 'web', revision: 1 }] });
+    await create({ selector: { packages: ['web'] }, git: { repo: site, directory: '/clusters/core' } }, 'core');
+    await reconcile('edge');
+    await reconcile('core');
+    expect(filesOf(site)).toEqual([
+      'clusters/core/web/cm.yaml',
+      'clusters/core/web/kustomization.yaml',
+      'clusters/edge/db/cm.yaml',
+      'clusters/edge/db/kustomization.yaml',
+      'clusters/edge/web/cm.yaml',
+      'clusters/edge/web/kustomization.yaml',
+    ]);
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    expect(show('clusters/core/web/cm.yaml')).toContain('value: "2"');
+  });
+
+  test('folders of repositories that are not known stay', async () => {
+    await publish(world, 'web');
+    await create({ allowPrune: true });
+    await reconcile();
+    await world.store.remove('apps');
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    expect(await statusOf(world)).toMatchObject({
+      reason: 'Partial',
+      message: '0 packages are delivered; repository apps is not known or not ready, so its folders stay',
+    });
+  });
+
+  test('a key that is revoked takes nothing off the clusters', async () => {
+    const server = newServerTrust();
+    const other = await fixture(new ManualClock(), server);
+    try {
+      await other.register('apps');
+      const place = await other.bare('site');
+      const run = () => controllerOn(other).reconcile({ namespace: 'default', name: 'edge' }, CONTEXT);
+      await publishNext(other, await publish(other, 'web'), 'w2', '2');
+      await other.client.create(deliveryTargetKind, {
+        metadata: { name: 'edge' },
+        spec: { selector: {}, git: { repo: place, directory: 'clusters/edge' } },
+      });
+      await run();
+      const before = gitCli(place, ['rev-parse', 'main']);
+      const { ledger } = server;
+      // As of before the publications.
+      for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHead: undefined });
+      for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
+      await other.store.repository('apps').refresh();
+      expect(other.store.get('apps.web.w2').outOfBand?.reason).toBe('RevokedKey');
+      await run();
+      expect(gitCli(place, ['rev-parse', 'main'])).toBe(before);
+      expect((await statusOf(other)).message).toContain('does not count any more (RevokedKey');
+    } finally {
+      await other[Symbol.asyncDispose]();
+    }
+  });
+
+  test('a record that is pushed in the place of a deletion deletes nothing', async () => {
+    const first = await publish(world, 'web');
+    const second = await publishNext(world, first, 'w2', '2');
+    const third = await publishNext(world, second, 'w3', '3');
+    await create();
+    await reconcile();
+    // In order: what is left is delivered.
+    await remove(world, third);
+    await reconcile();
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "2"');
+    const before = gitCli(site, ['rev-parse', 'main']);
+    const { path } = world.store.repository('apps').git;
+    const [deleted = ''] = gitCli(path, ['for-each-ref', '--format=%(refname)', 'refs/sluice/deleted/']).split('\n');
+    expect(deleted).toContain('v3');
+    gitCli(path, ['update-ref', deleted.replace('v3', 'v2'), gitCli(path, ['rev-parse', deleted])]);
+    gitCli(path, ['update-ref', '-d', 'refs/tags/web/v2']);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
+    expect((await statusOf(world)).message).toContain('nobody deleted it through Sluice');
+  });
+
+  test('labels select a revision only as long as their record counts, and its loss takes nothing off', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    await world.store.change(name, { metadata: { labels: { tier: 'front' } } }, ANNA);
+    await world.publish(name);
+    await create({ selector: { packageSelector: { matchLabels: { tier: 'front' } } }, allowPrune: true });
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    const { path } = world.store.repository('apps').git;
+    for (const record of gitCli(path, ['for-each-ref', '--format=%(refname)', 'refs/sluice/records/']).split('\n'))
+      gitCli(path, ['update-ref', '-d', record]);
+    await world.store.repository('apps').refresh();
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    expect((await statusOf(world)).message).toContain('the record of v1 with its labels does not count any more');
+  });
+
+  test('an approval that was copied onto another content is not delivered', async () => {
+    const name = await publish(world, 'one');
+    const { path } = world.store.repository('apps').git;
+    const approval = gitCli(path, ['cat-file', 'commit', 'one/v1']);
+    const blob = gitCli(path, ['hash-object', '-w', '--stdin'], configMap('evil'));
+    const files = gitCli(path, ['ls-tree', 'one/v1:one']).replace(/[0-9a-f]{40}(\tcm.yaml)/, `${blob}$1`);
+    const folder = gitCli(path, ['mktree'], `${files}\n`);
+    const root = gitCli(path, ['mktree'], `040000 tree ${folder}\tone\n`);
+    const forged = approval.replace(/^tree .*/, `tree ${root}`);
+    const commit = gitCli(path, ['hash-object', '-t', 'commit', '-w', '--stdin'], `${forged}\n`);
+    gitCli(path, ['update-ref', 'refs/tags/one/v1', commit]);
+    await world.store.repository('apps').refresh();
+    expect(world.store.get(name)).toMatchObject({ commit, outOfBand: { reason: 'ContentChanged' } });
+    await create();
+    await reconcile();
+    expect((await statusOf(world)).message).toContain('is not the content that was approved');
+    expect(filesOf(site).filter((file) => file.includes('one'))).toEqual([]);
+  });
+
+  test('what is not kept is built once more only where the branch needs it', async () => {
+    await publish(world, 'web');
+    await publish(world, 'db');
+    await create();
+    const repository = world.store.repository('apps');
+    const read: string[] = [];
+    const counted = new Proxy(repository, {
+      get(real, name) {
+        if (name === 'content') {
+          return (row: PackageRevision) => {
+            read.push(row.key.package);
+            return real.content(row);
+          };
+        }
+        const value: unknown = Reflect.get(real, name, real);
+        return typeof value === 'function' ? value.bind(real) : value;
+      },
+    });
+    // Nothing but ids is kept.
+    controller = controllerOn(world, {
+      store: { repositories: () => [counted] },
+      built: new BuiltFolders(0),
+    });
+    await reconcile();
+    expect(read.splice(0).sort()).toEqual(['db', 'web']);
+    await reconcile();
+    expect([read, commits()]).toEqual([[], 2]);
+    const drifted = await world.push(site, { 'clusters/edge/web/cm.yaml': 'changed: true\n' });
+    await reconcile();
+    expect(read).toEqual(['web']);
+    expect(gitCli(site, ['rev-parse', 'main'])).not.toBe(drifted);
+    expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
+    expect((await statusOf(world)).reason).toBe('Delivered');
+  });
+
+  test('what deliveries leave behind in a repository of our own is packed', async () => {
+    const clock = world.clock as ManualClock;
+    await publish(world, 'web');
+    await create({ git: { repo: 'sluice:///site.git' } });
+    await reconcile();
+    const own = join(world.folder, 'data', 'repositories', 'site.git');
+    expect(gitCli(own, ['count-objects', '-v'])).toMatch(/^packs: 0$/m);
+    clock.advance(7 * 3_600_000);
+    await publishNext(world, 'apps.web.w1', 'w2', '2');
+    await reconcile();
+    expect(gitCli(own, ['count-objects', '-v'])).toMatch(/^count: 0$(?:.|\n)*^packs: [1-9]/m);
+    expect(filesOf(own)).toHaveLength(2);
+  });
+
+  test('a package whose pinned revision is missing keeps its folder', async () => {
+    await publish(world, 'web');
+    await create();
+    await reconcile();
+    const pins = [{ repository: 'apps', package: 'web', revision: 7 }];
+    await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { pins } });
+    await reconcile();
+    expect(filesOf(site)).toHaveLength(2);
+    const { reason, message } = await statusOf(world);
+    expect(reason).toBe('Partial');
+    expect(message).toContain('PinnedRevisionMissing');
+  });
+
+  test('labels of packages and of repositories select', async () => {
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': configMap('web') });
+    await world.store.change(name, { metadata: { labels: { tier: 'front' } } }, ANNA);
+    await world.publish(name);
+    await publish(world, 'db');
+    await create({ selector: { packageSelector: { matchLabels: { tier: 'front' } } } });
+    const git = { repo: site, directory: 'clusters/core' };
+    await create({ selector: { repositorySelector: { matchLabels: { team: 'a' } } }, git }, 'core');
+    await reconcile('edge');
+    await reconcile('core');
+    expect((await statusOf(world, 'edge')).status?.packages?.map((one) => one.package)).toEqual(['web']);
+    expect((await statusOf(world, 'core')).status?.packages).toEqual([]);
+    await world.client.patch(repositoryKind, { name: 'apps' }, { metadata: { labels: { team: 'a' } } });
+    await reconcile('core');
+    expect((await statusOf(world, 'core')).status?.packages).toHaveLength(2);
+  });
+
+  const _commitOnTop = (message: string) => gitCli(site, ['commit-tree', '-p', 'main', '-m', message, 'main^{tree}']);
+
+  test('it never writes where packages live', async () => {
+    await publish(world, 'web');
+    const { path } = world.store.repository('apps').git;
+    await create({ git: { repo: `file://${path}`, directory: 'elsewhere' } });
+    await create({ git: { repo: path, branch: 'drafts/web/x' } }, 'draft');
+    for (const name of ['edge', 'draft']) {
+      await reconcile(name);
+      const { reason, message } = await statusOf(world, name);
+      expect(reason).toBe('TargetIsPackages');
+      expect(message).toContain('belongs to the packages of Repository default/apps');
+    }
+    expect(gitCli(path, ['log', '-1', '--format=%s', 'main'])).toBe('Approving package revision web/1');
+  });
+
+  test('a suspended target delivers nothing', async () => {
+    await publish(world, 'web');
+    await create({ suspend: true });
+    await reconcile();
+    expect((await statusOf(world)).reason).toBe('Suspended');
+    expect(commits()).toBe(1);
+  });
+});
