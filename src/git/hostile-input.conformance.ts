@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { ALL_RUNS } from '../../test/support/runs.ts';
 import { commitOf, type Subject } from './git-repository.conformance.ts';
 import type { Oid, TreeEdit } from './git-repository.ts';
 
@@ -169,17 +170,19 @@ export function registerHostileInput(subject: Subject): void {
       await expect(repository.diffTrees(small, deep)).rejects.toMatchObject({ code: 'LimitExceeded' });
     });
 
-    test('100,000 entries are listed, one more is not', async () => {
+    // With all runs at the limit that there is, else at a smaller one.
+    const limit = ALL_RUNS ? undefined : 5_000;
+    test(`${limit ?? 100_000} entries are listed, one more is not`, async () => {
       const { repository } = subject;
       const blob = await repository.writeBlob(Buffer.from('x'));
       const entries = Array.from(
-        { length: 100_000 },
+        { length: limit ?? 100_000 },
         (_, n) => ['100644', `f${String(n).padStart(6, '0')}`, blob] as const,
       );
       const tree = rawTree(entries);
-      expect(await repository.listFiles(tree)).toHaveLength(100_000);
+      expect(await repository.listFiles(tree, limit)).toHaveLength(entries.length);
       const above = rawTree([...entries, ['100644', 'g', blob]]);
-      await expect(repository.listFiles(above)).rejects.toMatchObject({ code: 'LimitExceeded' });
+      await expect(repository.listFiles(above, limit)).rejects.toMatchObject({ code: 'LimitExceeded' });
       expect(await repository.diffTrees(tree, above)).toHaveLength(1);
     });
 
