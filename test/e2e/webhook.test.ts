@@ -4,13 +4,16 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
+import { type CliFixture, type CliResult, cliFixture } from '../../src/cli/testing.ts';
 import { GIT_ENVIRONMENT, initBare } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { Up } from '../support/up.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';
 const SECRET = '0123456789abcdef0123456789abcdef';
+
+/** Without a webhook the server would look at the repository later than this. Milliseconds. */
+const BEFORE_A_POLL = 20_000;
 
 /** Not the one that blocks: the server runs in this process. */
 const run = promisify(execFile);
@@ -20,6 +23,7 @@ let server: GitServer;
 let up: Up;
 let work: string;
 let hooks = '';
+let registered: CliResult;
 beforeAll(async () => {
   cli = await cliFixture();
   initBare(join(cli.folder, 'apps.git'));
@@ -30,6 +34,10 @@ beforeAll(async () => {
   up = new Up(cli.data, '--allow-git-host', '127.0.0.1', '--webhook-listen', '127.0.0.1:0');
   await up.said(/kubectl --kubeconfig/);
   await up.said(/POST \/webhooks\/git/);
+  writeFileSync(join(cli.folder, 'secret'), `${SECRET}\n`);
+  registered = await cli.run(
+    ...['repo', 'reg', `${server.url}/apps.git`, '--webhook-secret-file', join(cli.folder, 'secret')],
+  );
   hooks = /http:\/\/127\.0\.0\.1:\d+(?= +POST)/.exec(up.output)?.[0] ?? '';
 });
 afterAll(async () => {
@@ -68,12 +76,9 @@ function send(branch: string, secret = SECRET, repository = 'apps'): Promise<Res
 }
 
 test('a plain push is in the output of "rpkg get" as soon as the webhook has told of it', async () => {
-  const file = join(cli.folder, 'secret');
-  writeFileSync(file, `${SECRET}\n`);
-  const reg = await cli.run('repo', 'reg', `${server.url}/apps.git`, '--webhook-secret-file', file);
-  expect(reg.stderr).not.toContain('error:');
-  expect(reg).toMatchObject({ code: 0, stdout: 'apps created\n' });
-  expect(reg.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
+  expect(registered.stderr).not.toContain('error:');
+  expect(registered).toMatchObject({ code: 0, stdout: 'apps created\n' });
+  expect(registered.stderr).toMatch(/webhooks go to https:\/\/127\.0\.0\.1:\d+\/webhooks\/git\/default\/apps/);
   expect(await send('main')).toMatchObject({ status: 202 });
   await expect.poll(async () => (await cli.run('repo', 'get', '-o', 'wide')).stdout).toMatch(/ OwnClient +\d+s /);
 
@@ -85,7 +90,7 @@ test('a plain push is in the output of "rpkg get" as soon as the webhook has tol
     const pushed = performance.now();
     expect(await send(`drafts/app/${workspace}`)).toMatchObject({ status: 202 });
     await expect
-      .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: 4000, interval: 5 })
+      .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: BEFORE_A_POLL })
       .toContain(`apps.app.${workspace}`);
     times.push(Math.round(performance.now() - pushed));
   }
@@ -106,7 +111,7 @@ test('the hook that the documentation shows does the same for a bare repository'
   await push('drafts/app/w4', { 'app/Kptfile': KPTFILE, 'app/x.yaml': 'w4\n' }, path);
   const pushed = performance.now();
   await expect
-    .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: 4000, interval: 5 })
+    .poll(async () => (await cli.run('rpkg', 'get')).stdout, { timeout: BEFORE_A_POLL })
     .toContain('apps.app.w4');
   console.log(`with a hook of the repository: ${Math.round(performance.now() - pushed)} ms`);
 });
