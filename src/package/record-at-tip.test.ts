@@ -58,6 +58,26 @@ test('trailers of Sluice in a pushed commit do not hide that a push made it', as
   expect(record.contributors).toMatchObject([{ name: 'push', face: 'git' }]);
 });
 
+test('the Kptfile at the tip, which the index has read, is not read again for each judgement', async () => {
+  await using at = await setUp();
+  await at.push({ 'shop/Kptfile': kptfile('True'), 'shop/app.yaml': 'a: 1\n' });
+  const git = await openRepository(at.scratch.path);
+  const read: string[] = [];
+  const readObjects = git.readObjects.bind(git);
+  git.readObjects = (specifications, ...rest) => {
+    read.push(...specifications);
+    return readObjects(specifications, ...rest);
+  };
+  const { store } = await at.scratch.open({ git });
+  // Its files are kept after the first one.
+  await store.judge(NAME);
+  const { tip } = store.get(NAME);
+  expect(read).toContain(tip.kptfileBlob);
+  read.length = 0;
+  expect((await store.judge(NAME)).gates).toMatchObject([{ state: 'Open' }]);
+  expect(read).not.toContain(tip.kptfileBlob);
+});
+
 describe('several pushes between two looks', () => {
   test('a condition counts for the content of the commit that brought it', async () => {
     await using at = await setUp();

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { type Condition, conditionsOf, type Kptfile, readKptfile } from '../../kptfile-schema/index.ts';
 import { timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
@@ -177,10 +178,11 @@ function earlier(revision: PackageRevision, { commit, tree, kptfileBlob, kptfile
 /** Undefined where the history is cut off. */
 async function pointAt(
   bench: Bench,
-  { path }: PackageRevision,
+  revision: PackageRevision,
   oid: Oid,
   child: Point | undefined,
 ): Promise<Point | undefined> {
+  const { path } = revision;
   const [tree, kptfile] = await bench.git.statObjects([`${oid}:${path}`, `${oid}:${path}/Kptfile`]);
   try {
     const commit = await bench.git.readCommit(oid);
@@ -192,7 +194,9 @@ async function pointAt(
       tree: tree?.type === 'tree' ? tree.oid : undefined,
       kptfileBlob: kptfile?.oid,
       kptfile:
-        child !== undefined && child.kptfileBlob === kptfile?.oid ? child.kptfile : await read(bench, kptfile?.oid),
+        child !== undefined && child.kptfileBlob === kptfile?.oid
+          ? child.kptfile
+          : await kptfileOf(bench, revision, kptfile?.oid),
     };
   } catch (error) {
     if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
@@ -200,10 +204,14 @@ async function pointAt(
   }
 }
 
-async function read(bench: Bench, blob: Oid | undefined): Promise<Kptfile | undefined> {
+async function kptfileOf(bench: Bench, revision: PackageRevision, blob: Oid | undefined): Promise<Kptfile | undefined> {
   if (blob === undefined) return undefined;
+  // The index has read the one at the tip, once for all requests.
+  if (blob === revision.tip.kptfileBlob) return revision.kptfile;
   try {
     const [object] = await bench.git.readObjects([blob]);
+    // One that a push brought may take tens of milliseconds, and there may be one for each commit.
+    await setImmediate();
     const result = object?.type === 'blob' ? readKptfile(object.data) : undefined;
     return result?.ok === true ? result.kptfile : undefined;
   } catch (error) {

@@ -9,11 +9,13 @@ import { eventually } from '../support/api/eventually.ts';
 import { type Answer, APPLY_PATCH, JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH } from '../support/api/kube-api.ts';
 import { RunningUp } from '../support/api/running-up.ts';
 import { FILES, filled, JSON_BODIES, JSON_BODIES_AT_LIMIT, KPTFILES, YAML_BODIES } from './support/hostile-inputs.ts';
+import type { LongestTurn } from './support/loop-monitor.ts';
 
 /**
- * No input of a mebibyte holds up the event loop for more than 50 ms. Measured is the processor time of the longest turn; the shorter
- * one of two tries counts, as the first may compile code or collect garbage. What is asserted is four times as much: caches shared
- * with other processes slow a turn down too, and what is quadratic is beyond that by far.
+ * No input of a mebibyte holds up the event loop for more than 50 ms. Measured is the processor time of code in the longest turn, without
+ * the collection of garbage (`support/loop-monitor.ts` says why); SLUICE_SHOW_TURNS=1 prints both for each input. The shorter one of two
+ * tries counts, as the first may compile code. What is asserted is four times as much: caches shared with other processes slow a turn
+ * down too, and what is quadratic is beyond that by far.
  */
 const MAX_TURN_MS = 50;
 const MULTIPLE = 4;
@@ -44,35 +46,35 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The longest turn of the server's event loop since the last call, in milliseconds. */
-function longestTurn(): Promise<number> {
+/** The longest turn of the server's event loop since the last call. */
+function longestTurn(): Promise<LongestTurn> {
   return new Promise((resolve, reject) => {
     const socket = connect(join(folder, 'monitor'));
     let text = '';
     socket.setEncoding('latin1').on('data', (chunk) => {
       text += chunk;
     });
-    socket.on('end', () => resolve(Number(text))).on('error', reject);
+    socket.on('end', () => resolve(JSON.parse(text) as LongestTurn)).on('error', reject);
   });
 }
 
 /** Sends an input twice; it must be answered for, and neither time too long a turn. */
 async function measured(name: string, send: () => Promise<Answer>): Promise<void> {
-  const turns: number[] = [];
+  const turns: LongestTurn[] = [];
   let status = 0;
   for (let attempt = 0; attempt < 2; attempt += 1) {
     await longestTurn();
     ({ status } = await send());
     turns.push(await longestTurn());
   }
-  figures.push(
-    `${Math.min(...turns)
-      .toFixed(0)
-      .padStart(5)} ms  ${status}  ${name}`,
-  );
+  const codeMs = Math.min(...turns.map((turn) => turn.codeMs));
+  const garbageMs = Math.min(...turns.map((turn) => turn.garbageMs));
+  figures.push(`${padded(codeMs)} ms, garbage ${padded(garbageMs)} ms  ${status}  ${name}`);
   expect(status, name).toBeLessThan(500);
-  expect(Math.min(...turns), name).toBeLessThan(MULTIPLE * MAX_TURN_MS);
+  expect(codeMs, name).toBeLessThan(MULTIPLE * MAX_TURN_MS);
 }
+
+const padded = (milliseconds: number) => milliseconds.toFixed(0).padStart(5);
 
 const sent = (method: string, path: string, body: string, type: string) => () =>
   up.api.send(method, path, { body, headers: { 'content-type': type } });

@@ -1,23 +1,48 @@
 import { expect, test } from 'vitest';
+import { openRepository } from '../../src/git/open-repository.ts';
+import type { RevisionStore } from '../../src/package/revision-store.ts';
 import { runVictim } from '../faults/run-victim.ts';
 import { describe as describeState, progress, SCENARIO } from '../faults/scenario.ts';
 import { startGitServer } from '../support/git/git-server.ts';
 import { type Scratch, scratchRepository } from '../support/scratch-repository.ts';
+import { folderTrust, MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 
 /** Short runs try every n-th place; the long one tries all. */
 const STRIDE = process.env.SLUICE_SOAK === 'short' ? 3 : 1;
 const RANDOM = process.env.SLUICE_SOAK === 'short' ? 10 : 100;
 
+/**
+ * The repository as a process shows it that begins after the victim: with the key and the ledger of the victim's data folder, and the
+ * victim's address of the repository. Nothing that the victim signed counts for other keys.
+ */
+async function openAfter<Result>(
+  scratch: Scratch,
+  address: string,
+  look: (store: RevisionStore) => Promise<Result>,
+): Promise<Result> {
+  const server = await folderTrust(scratch.folder);
+  const git = await openRepository(scratch.path);
+  try {
+    const { store } = await scratch.open({ git, ...(await trustOf(git, address, MAIN_LAYOUT, server)) });
+    try {
+      return await look(store);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    server.ledger.close();
+  }
+}
+
 /** What must hold whenever a process was killed: one state of the scenario, nothing acknowledged lost, Git sound. */
-async function check(scratch: Scratch, acknowledged: number, where: string): Promise<void> {
-  const { store } = await scratch.open();
-  const reached = await progress(store);
-  expect(reached, `${where}: the state is none of the scenario: ${await describeState(store)}`).toBeGreaterThanOrEqual(
-    0,
-  );
+async function check(scratch: Scratch, address: string, acknowledged: number, where: string): Promise<void> {
+  const [reached, state] = await openAfter(scratch, address, async (store) => [
+    await progress(store),
+    await describeState(store),
+  ]);
+  expect(reached, `${where}: the state is none of the scenario: ${state}`).toBeGreaterThanOrEqual(0);
   expect(reached, `${where}: an acknowledged step is lost`).toBeGreaterThanOrEqual(acknowledged);
   expect(reached, `${where}: a step happened twice or too early`).toBeLessThanOrEqual(acknowledged + 1);
-  await store.close();
   expect(await scratch.git('fsck', '--strict', '--no-dangling'), where).toBe('');
   const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
   for (const workspace of ['a/v1', 'a/v2', 'b/v1']) {
@@ -37,10 +62,10 @@ test('killed at every numbered place of every operation, on a repository of this
     await using own = await scratchRepository();
     const killed = await runVictim({ folder: own.folder, url: own.path, place });
     expect(killed.places, killed.errors).toBeUndefined();
-    await check(own, killed.acknowledged, `place ${place}`);
+    await check(own, own.path, killed.acknowledged, `place ${place}`);
     const resumed = await runVictim({ folder: own.folder, url: own.path });
     expect(resumed.places, resumed.errors).toBeDefined();
-    await check(own, SCENARIO.length, `place ${place}, resumed`);
+    await check(own, own.path, SCENARIO.length, `place ${place}, resumed`);
     points += 1;
   }
   console.log(`killed at ${points} of ${total} places`);
@@ -55,10 +80,10 @@ test('killed at numbered places while the repository is behind a smart-HTTP serv
       const url = `${server.url}/packages.git`;
       const killed = await runVictim({ folder: own.folder, url, place });
       if (killed.places !== undefined) break;
-      await check(own, killed.acknowledged, `place ${place}`);
+      await check(own, url, killed.acknowledged, `place ${place}`);
       const resumed = await runVictim({ folder: own.folder, url });
       expect(resumed.places, resumed.errors).toBeDefined();
-      await check(own, SCENARIO.length, `place ${place}, resumed`);
+      await check(own, url, SCENARIO.length, `place ${place}, resumed`);
       points += 1;
     } finally {
       await server.close();
@@ -73,13 +98,11 @@ test('killed at random moments', async () => {
     await using scratch = await scratchRepository();
     for (let life = 0; life < 4; life++) {
       const killed = await runVictim({ folder: scratch.folder, url: scratch.path, after: Math.random() * 60 });
-      const { store } = await scratch.open();
-      const reached = await progress(store);
-      await store.close();
+      const reached = await openAfter(scratch, scratch.path, progress);
       expect(reached, `round ${round}, life ${life}`).toBeGreaterThanOrEqual(killed.acknowledged);
     }
     const resumed = await runVictim({ folder: scratch.folder, url: scratch.path });
     expect(resumed.errors).toBe('');
-    await check(scratch, SCENARIO.length, `round ${round}`);
+    await check(scratch, scratch.path, SCENARIO.length, `round ${round}`);
   }
 });

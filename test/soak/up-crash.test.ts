@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { initRepository, openRepository } from '../../src/git/open-repository.ts';
+import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { sluice } from '../support/cli.ts';
 import { commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 
 const ROUNDS = process.env.SLUICE_SOAK === 'short' ? 4 : 25;
 const KILLS = 4;
 const PACKAGES = ['a', 'b', 'c', 'd', 'e'];
+/** Refs that are there beside the packages: the main branch and the id of the repository. */
+const REFS = ['refs/heads/main', 'refs/sluice/repository'];
 const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
 
 const claim = (name: string) => `apiVersion: ipam.resource.nephio.org/v1alpha1
@@ -97,7 +100,7 @@ test('sluice up, killed again and again, ends where it would have ended, with ev
     const last = await sluice([...args, '--until-idle'], { timeout: 60_000 });
     expect(last.code, `round ${round}: ${last.stderr}${last.stdout}`).toBe(0);
     const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
-    expect(refs, last.stdout).toEqual(['refs/heads/main', ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
+    expect(refs, last.stdout).toEqual([...REFS, ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
     const claims = await Promise.all(PACKAGES.map((name) => scratch.git('show', `${name}/v1:${name}/claim.yaml`)));
     const addresses = claims.map((text) => /prefix: (\S+)/.exec(text)?.[1]);
     expect(new Set(addresses).size, addresses.join()).toBe(PACKAGES.length);
@@ -108,18 +111,24 @@ test('sluice up, killed again and again, ends where it would have ended, with ev
   }
 });
 
-test('two sluice up on one repository, each with its own data folder, do not undo each other', async () => {
+test('two sluice up on one repository, each with its own data folder and one key, do not undo each other', async () => {
   await using scratch = await scratchRepository();
   await prepare(scratch);
   const config = join(scratch.folder, 'conf');
+  // What one of them signed counts for the others.
+  const key = join(scratch.folder, 'statement-key');
+  await writeFile(key, generateSshKey('test'), { mode: 0o600 });
   const up = (data: string) =>
-    sluice(['up', '--data', join(scratch.folder, data), '--config', config, '--until-idle'], { timeout: 60_000 });
+    sluice(['up', '--data', join(scratch.folder, data), '--config', config, '--until-idle'], {
+      timeout: 60_000,
+      environment: { SLUICE_SIGNING_KEY: key },
+    });
   const both = await Promise.all([up('one'), up('two')]);
   // Either may end while the other still has a step to do; a last look finishes what is left.
   const last = await up('three');
   expect(last.code, [...both, last].map(({ stdout, stderr }) => stdout + stderr).join('\n---\n')).toBe(0);
   const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
-  expect(refs).toEqual(['refs/heads/main', ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
+  expect(refs).toEqual([...REFS, ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
   const commits = (await scratch.git('log', '--first-parent', '--format=%s', 'main')).split('\n');
   expect(commits.filter((subject) => subject.startsWith('Approving'))).toHaveLength(PACKAGES.length);
 });

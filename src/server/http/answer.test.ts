@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { Agent, createServer, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { type Answer, sendAnswer } from './answer.ts';
@@ -24,5 +24,30 @@ test.each<[string, () => Answer['body']]>([
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
   expect(await closed).toBe('closed');
   client.destroy();
+  server.close();
+});
+
+test('the last byte of a large body leaves only after the others, so that the next request finds a socket that has drained', async () => {
+  const responses: ServerResponse[] = [];
+  const server = createServer((incoming, response) => {
+    responses.push(response);
+    const answer = { status: 200, contentType: 'text/plain', body: 'x'.repeat(LARGE / 4) };
+    incoming.resume().once('end', () => void sendAnswer(incoming, response, answer));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let round = 0; round < 2; round += 1) {
+    const outgoing = request({ host: '127.0.0.1', port, agent }).end();
+    const [incoming] = (await once(outgoing, 'response')) as [NodeJS.ReadableStream];
+    // The client has taken no byte of the body yet.
+    expect(responses.at(-1)?.writableEnded).toBe(false);
+    let length = 0;
+    for await (const chunk of incoming) length += (chunk as Buffer).length;
+    expect(length).toBe(LARGE / 4);
+    expect(responses.at(-1)?.writableEnded).toBe(true);
+  }
+  agent.destroy();
   server.close();
 });

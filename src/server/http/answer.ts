@@ -84,12 +84,14 @@ export async function sendAnswer(
   if (!(sent instanceof Uint8Array && sent.length <= SMALL)) response.setTimeout(stuckAfter, () => response.destroy());
   if (sent instanceof Uint8Array) {
     response.writeHead(status, { ...headers, 'Content-Length': sent.length });
-    if (!isUnread) response.end(sent);
-    else {
+    if (isUnread) {
       response.write(sent);
       await discardBody(request, discardTimeoutMs);
       response.end();
-    }
+    } else if (sent.length <= SMALL) response.end(sent);
+    // While a socket waits for "drain", Node pauses the parser of the next request on it, and resets the connection of a client that was
+    // quick to send that one ("Parse Error: Paused"). So the client gets the last byte only after the others have left.
+    else await sendParts(response, [sent.subarray(0, -1), sent.subarray(-1)], false);
   } else await sendParts(response.writeHead(status, headers), sent, zips);
 }
 
@@ -116,7 +118,7 @@ function discardBody(request: IncomingMessage, timeoutMs: number): Promise<void>
 }
 
 /** As fast as the client takes it; others have their turn between the parts. */
-async function sendParts(response: ServerResponse, parts: Iterable<string>, zips: boolean): Promise<void> {
+async function sendParts(response: ServerResponse, parts: Iterable<string | Uint8Array>, zips: boolean): Promise<void> {
   try {
     if (zips) await pipeline(parts, createGzip(FAST), response);
     else await pipeline(parts, response);
