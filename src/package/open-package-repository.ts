@@ -16,7 +16,7 @@ import { MIRROR_REFSPECS } from './mirror-refspecs.ts';
 import { openRepositoryTrust, type ServerTrust } from './open-repository-trust.ts';
 import { PackageRepository, type PackageRepositoryOptions } from './package-repository.ts';
 import { remoteSettings } from './remote-settings.ts';
-import { type TrustedKeys, trustedKeysOf } from './trust/trusted-keys.ts';
+import { type TrustedKeys, trustedKeysOf, trusts } from './trust/trusted-keys.ts';
 
 /** Where a data folder keeps the repositories with addresses of the form `sluice:///<name>.git`. */
 export function hostedFolder(dataFolder: string): string {
@@ -84,14 +84,14 @@ export async function openPackageRepository(
       }
       await createBranch(git, remote, mainRef(layout), identity, options);
     }
-    const own = await options.trust.signer();
-    const keys = () => trustedKeysOf(object.metadata.annotations, options.trust.ledger.keys(), own.fingerprint);
+    const { annotations } = object.metadata;
+    const { signer, ledger } = options.trust;
     const trusted = await openRepositoryTrust({
       ...{ git, remote, layout, identity, server: options.trust, address: spec.repo, clock: options.clock },
       canonicalAddress: options.canonicalAddress,
       ...{ isRegistered: options.isRegistered, newId: options.newId, signal: options.signal },
-      trustedKeys: () => keys().keys,
-      problems: () => keyProblems(keys(), own.fingerprint),
+      trustedKeys: () => trustedKeysOf(annotations, ledger.keys()).keys,
+      problems: () => keyProblems(trustedKeysOf(annotations, ledger.keys()), signer),
       refetch: async () => {
         if (remote !== undefined) await git.fetch(remote, everything);
       },
@@ -130,9 +130,18 @@ export async function openPackageRepository(
   }
 }
 
-function keyProblems({ ownIsTrusted, problems }: TrustedKeys, own: string): string[] {
+/** The own key is the one that signs now: it may have been rotated since the repository was opened. */
+function keyProblems({ keys, problems }: TrustedKeys, signer: ServerTrust['signer']): string[] {
+  let own: string;
+  try {
+    own = signer().fingerprint;
+  } catch (error) {
+    if (!isSluiceError(error)) throw error;
+    return [`nothing can be signed here: ${error.message}`, ...problems];
+  }
+  if (trusts(keys, own)) return [...problems];
   const text = `statements of this server do not count here: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
-  return ownIsTrusted ? [...problems] : [text, ...problems];
+  return [text, ...problems];
 }
 
 /** One mirror for an address, however many namespaces register it: each fetches with its own credentials before it reads. */

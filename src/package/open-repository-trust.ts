@@ -18,8 +18,8 @@ import { comparableAddress } from './upstream-of.ts';
 
 /** What a server signs with and what it knows, for all its repositories. */
 export interface ServerTrust {
-  /** The key at hand; called for each statement. */
-  readonly signer: () => StatementSigner | Promise<StatementSigner>;
+  /** The key at hand; called for each statement. Throws a SluiceError with the next step while there is none that may sign. */
+  readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
 }

@@ -198,7 +198,7 @@ export class PackageRepository implements Workbench {
 
   /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
   async #followKeys(): Promise<IndexChange[]> {
-    const { version } = this.trust;
+    const version = this.trust.readVersion();
     if (version === this.#trustVersion) return [];
     this.#trustVersion = version;
     return this.#refs.reassess();
@@ -331,12 +331,14 @@ export class PackageRepository implements Workbench {
     if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
   }
 
-  #planUpdate(
+  async #planUpdate(
     name: string,
     update: RevisionUpdate,
     context: RequestContext,
     mainHead: Oid | undefined,
   ): Promise<WritePlan | undefined> {
+    // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
+    await this.#followKeys();
     const before = this.#expect(name);
     const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
     return planUpdate(this, before, update, context, { revisionAfter, mainHead });

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { TrustedKey } from '../../package/trust/trust-ledger.ts';
-import { trustedKeysOf } from '../../package/trust/trusted-keys.ts';
+import { trustedKeysOf, trusts } from '../../package/trust/trusted-keys.ts';
 import { TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
 import { keyText, keyOf as objectKeyOf } from '../../resource/object.ts';
 import { printable } from '../output/printable.ts';
@@ -43,7 +43,7 @@ export function rotate(
   const own = ring.rotate();
   for (const repository of ring.repositories) {
     const { annotations } = repository.metadata;
-    if (trustedKeysOf(annotations, ring.ledger.keys(), own.fingerprint).ownIsTrusted) continue;
+    if (trusts(trustedKeysOf(annotations, ring.ledger.keys()).keys, own.fingerprint)) continue;
     const name = keyText(objectKeyOf(repository));
     warn(
       `Repository ${name} lists the keys that it trusts: add the new one to its annotation ${TRUSTED_KEYS_ANNOTATION}`,

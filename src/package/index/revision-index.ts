@@ -198,6 +198,8 @@ export class RevisionIndex {
    * with pauses.
    */
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
+    // What comes after a key was revoked must not be evaluated as if it had come before.
+    this.#trust.readVersion();
     const news = await this.#read(changes);
     if (this.#unreadHeads().length > 0) {
       // Whole lines of history: where there is much of it, they are read behind.

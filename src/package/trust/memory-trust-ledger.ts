@@ -15,6 +15,10 @@ export class MemoryTrustLedger implements TrustLedger {
     return this.#keysVersion;
   }
 
+  readKeysVersion(): number {
+    return this.#keysVersion;
+  }
+
   keys(): readonly TrustedKey[] {
     return [...this.#keys.values()];
   }

@@ -49,7 +49,7 @@ export interface RepositoryTrustOptions {
   /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
   readonly writeId?: (() => Promise<string>) | undefined;
   /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
-  readonly signer: () => StatementSigner | Promise<StatementSigner>;
+  readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
   /**
@@ -116,12 +116,19 @@ export class RepositoryTrust {
     return this.#options.ledger.keysVersion;
   }
 
+  /** The version as it is now, whichever process changed it; to be called before a decision that relies on keys. */
+  readVersion(): number {
+    return this.#options.ledger.readKeysVersion();
+  }
+
   async sign<Statement extends StatementHead>(
     statement: Statement,
   ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
     // What a reader parses is what is signed, also where a value has no JSON of its own.
     const payload = payloadOf(JSON.parse(payloadOf(statement)) as Statement);
-    const signer = await this.#options.signer();
+    // The own key may have been rotated or revoked by another process.
+    this.readVersion();
+    const signer = this.#options.signer();
     const signature = await signer.sign(payload);
     const parsed = JSON.parse(payload) as Statement;
     return {

@@ -5,8 +5,13 @@
  * A ledger is shared by all processes on one data folder; every method reads or writes the shared state.
  */
 export interface TrustLedger {
-  /** Changes whenever another process or this one changed the keys; compare to know when to evaluate again. */
+  /**
+   * Changes whenever another process or this one changed the keys; compare to know when to evaluate again. A change by another process
+   * may be missing for some milliseconds, see `readKeysVersion`.
+   */
   readonly keysVersion: number;
+  /** The version as it is now; `keysVersion` is at least as new afterwards. For each decision: a revocation counts once it returned. */
+  readKeysVersion(): number;
   /** Every key that was ever trusted, revoked ones included, in the order in which they were added. */
   keys(): readonly TrustedKey[];
   /** Adds a key, or leaves a known one as it is. Durable when it returns. A revoked key stays revoked. */
@@ -25,7 +30,7 @@ export interface TrustLedger {
   /** Inserts or replaces. Durable when it returns. */
   putRepository(repository: KnownRepository): void;
 
-  /** Notes where the main branch of a known repository is; on disk within a second, like a mark that need not be durable. */
+  /** Notes where the main branch of a known repository is; other processes see it at once, like a mark that need not be durable. */
   noteMain(id: string, mainHead: string): void;
 
   /** How far the statements on a revision have come; undefined if none was seen. */

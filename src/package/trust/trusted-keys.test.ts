@@ -5,7 +5,7 @@ import type { InvalidObjectDetails } from '../../resource/invalid-object.ts';
 import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
 import { statementSigner } from './statement-signer.ts';
 import type { TrustedKey } from './trust-ledger.ts';
-import { trustedKeysOf } from './trusted-keys.ts';
+import { trustedKeysOf, trusts } from './trusted-keys.ts';
 
 const AT = '2026-01-01T00:00:00Z';
 const newKey = (origin: TrustedKey['origin'], comment: string): TrustedKey => {
@@ -22,44 +22,43 @@ const listing = (...lines: string[]) => ({ [TRUSTED_KEYS_ANNOTATION]: lines.join
 
 test('without the annotation all keys of the ledger count, revoked ones up to their end', () => {
   for (const annotations of [undefined, {}, { 'sluice.dev/gates': 'warn' }]) {
-    const { keys, ownIsTrusted, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+    const { keys, problems } = trustedKeysOf(annotations, ledger);
     expect([...keys.values()]).toEqual(ledger);
-    expect([ownIsTrusted, problems]).toEqual([true, []]);
+    expect([trusts(keys, own.fingerprint), problems]).toEqual([true, []]);
   }
 });
 
 test('with the annotation exactly the listed keys count', () => {
   const annotations = listing('# servers', `${other.publicKey} of another server`, '', `  ${added.publicKey}\r`);
-  const { keys, ownIsTrusted, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+  const { keys, problems } = trustedKeysOf(annotations, ledger);
   expect([...keys.keys()]).toEqual([other.fingerprint, added.fingerprint]);
   expect(keys.get(added.fingerprint)).toBe(added);
   expect(keys.get(other.fingerprint)).toMatchObject({ publicKey: other.publicKey, comment: 'of another server' });
-  expect([ownIsTrusted, problems]).toEqual([false, []]);
-  expect(trustedKeysOf(listing(own.publicKey), ledger, own.fingerprint).ownIsTrusted).toBe(true);
+  expect([trusts(keys, own.fingerprint), problems]).toEqual([false, []]);
+  expect(trusts(trustedKeysOf(listing(own.publicKey), ledger).keys, own.fingerprint)).toBe(true);
 });
 
 test('a revoked key stays revoked where it is listed, the own one too', () => {
-  const { keys } = trustedKeysOf(listing(revokedKey.publicKey), ledger, own.fingerprint);
+  const { keys } = trustedKeysOf(listing(revokedKey.publicKey), ledger);
   expect(keys.get(revokedKey.fingerprint)).toBe(revokedKey);
-  expect(trustedKeysOf(undefined, ledger, revokedKey.fingerprint).ownIsTrusted).toBe(false);
-  expect(trustedKeysOf(listing(revokedKey.publicKey), ledger, revokedKey.fingerprint).ownIsTrusted).toBe(false);
-  expect(trustedKeysOf(undefined, ledger, 'SHA256:unknown').ownIsTrusted).toBe(false);
+  expect(trusts(trustedKeysOf(undefined, ledger).keys, revokedKey.fingerprint)).toBe(false);
+  expect(trusts(trustedKeysOf(listing(revokedKey.publicKey), ledger).keys, revokedKey.fingerprint)).toBe(false);
+  expect(trusts(trustedKeysOf(undefined, ledger).keys, 'SHA256:unknown')).toBe(false);
 });
 
 test('a line that is no key is reported with its number, and the others count', () => {
   const annotations = listing('# comment', 'nonsense', own.publicKey, 'ssh-rsa AAAA');
-  const { keys, problems } = trustedKeysOf(annotations, ledger, own.fingerprint);
+  const { keys, problems } = trustedKeysOf(annotations, ledger);
   expect([...keys.keys()]).toEqual([own.fingerprint]);
   expect(problems).toEqual([
     expect.stringMatching(/^line 2: the SSH key cannot be used: /),
     expect.stringMatching(/^line 4: the SSH key cannot be used: /),
   ]);
-  expect(trustedKeysOf(listing(''), ledger, own.fingerprint)).toMatchObject({
-    ownIsTrusted: false,
+  expect(trustedKeysOf(listing(''), ledger)).toMatchObject({
     problems: ['it lists no key'],
   });
   const many = listing(...Array.from({ length: 150 }, () => own.publicKey));
-  expect(trustedKeysOf(many, ledger, own.fingerprint).problems).toEqual(['line 101: there are more than 100 keys']);
+  expect(trustedKeysOf(many, ledger).problems).toEqual(['line 101: there are more than 100 keys']);
 });
 
 test('a Repository with such an annotation is refused, with the field', () => {

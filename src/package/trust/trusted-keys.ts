@@ -6,8 +6,6 @@ import type { TrustedKey } from './trust-ledger.ts';
 export interface TrustedKeys {
   /** By fingerprint; revoked ones included, which count for what was there before. */
   readonly keys: ReadonlyMap<string, TrustedKey>;
-  /** False where the server's own statements would not count. */
-  readonly ownIsTrusted: boolean;
   /** What is wrong with single lines of the annotation, with their numbers; the other lines count. */
   readonly problems: readonly string[];
 }
@@ -23,24 +21,24 @@ const NEVER_ADDED = '1970-01-01T00:00:00Z';
 export function trustedKeysOf(
   repositoryAnnotations: Readonly<Record<string, string>> | undefined,
   ledgerKeys: readonly TrustedKey[],
-  ownFingerprint: string,
 ): TrustedKeys {
   const known = new Map(ledgerKeys.map((key) => [key.fingerprint, key]));
   const text =
     repositoryAnnotations !== undefined && Object.hasOwn(repositoryAnnotations, TRUSTED_KEYS_ANNOTATION)
       ? repositoryAnnotations[TRUSTED_KEYS_ANNOTATION]
       : undefined;
-  if (text === undefined) return { keys: known, ownIsTrusted: trusts(known, ownFingerprint), problems: [] };
+  if (text === undefined) return { keys: known, problems: [] };
   const { keys: listed, problems } = parsePublicKeyList(text);
   const keys = new Map<string, TrustedKey>();
   for (const { fingerprint, line, comment } of listed) {
     const added: TrustedKey = { fingerprint, publicKey: line, comment, origin: 'added', addedAt: NEVER_ADDED };
     keys.set(fingerprint, known.get(fingerprint) ?? added);
   }
-  return { keys, ownIsTrusted: trusts(keys, ownFingerprint), problems };
+  return { keys, problems };
 }
 
-function trusts(keys: ReadonlyMap<string, TrustedKey>, fingerprint: string): boolean {
+/** True if statements that are signed with a key now count. */
+export function trusts(keys: ReadonlyMap<string, TrustedKey>, fingerprint: string): boolean {
   const key = keys.get(fingerprint);
   return key !== undefined && key.revocation === undefined;
 }

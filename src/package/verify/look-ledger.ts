@@ -15,6 +15,10 @@ export class LookLedger implements TrustLedger {
 
   readonly keysVersion = 0;
 
+  readKeysVersion(): number {
+    return this.keysVersion;
+  }
+
   keys(): readonly TrustedKey[] {
     return this.#known.keys();
   }

@@ -56,6 +56,18 @@ test('a mark that need not be durable is seen by other processes at once', () =>
   two.close();
 });
 
+test('a revocation by another process covers the main branch as it was noted last', () => {
+  const path = newPath();
+  const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
+  one.addKey(key('a'));
+  one.putRepository({ id: 'r1', address: 'one', mainHead: 'before' });
+  one.noteMain('r1', 'after');
+  two.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
+  expect(one.keys()[0]?.revocation?.heads).toEqual({ r1: 'after' });
+  one.close();
+  two.close();
+});
+
 test('many marks that need not be durable reach others within a second, before what is durable, and at the end', () => {
   const path = newPath();
   const clock = new ManualClock();

@@ -75,6 +75,11 @@ export class SqliteTrustLedger implements TrustLedger {
     return this.#keysVersion;
   }
 
+  readKeysVersion(): number {
+    this.#readVersion();
+    return this.#keysVersion;
+  }
+
   keys(): readonly TrustedKey[] {
     return this.#read(() => {
       const version = this.#tables.counter('keysVersion');
@@ -117,7 +122,9 @@ export class SqliteTrustLedger implements TrustLedger {
   noteMain(id: string, mainHead: string): void {
     this.#expectOpen();
     this.#heads.set(id, mainHead);
-    this.#scheduleFlush();
+    // A key that another process revokes next keeps the publications up to this head.
+    if (this.#failed) this.#scheduleFlush();
+    else this.#flush();
   }
 
   mark(scope: StatementScope): Mark | undefined {

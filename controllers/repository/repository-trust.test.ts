@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
+import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
+import { findCondition } from '../../src/resource/condition.ts';
+import { repositoryKind, TRUST_CONDITION, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/repository.ts';
+import { fixture } from '../../test/support/fixture.ts';
+import { repositoryControllerOf } from '../../test/support/repository-controller.ts';
+import { newServerTrust, newSigner } from '../../test/support/trust.ts';
+
+const CONTEXT = { signal: new AbortController().signal, failures: 0 };
+
+/** A server whose key can be exchanged while it runs, with a repository that lists the first one. */
+async function serverWithListedKey(first: () => StatementSigner, listed: string) {
+  const clock = new ManualClock();
+  const world = await fixture(clock);
+  const server = { ...newServerTrust(), signer: first };
+  const controller = repositoryControllerOf(world, { trust: { ...server, signer: () => server.signer() } });
+  const annotations = { [TRUSTED_KEYS_ANNOTATION]: listed };
+  const repo = await world.bare('apps');
+  await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec: { git: { repo } } });
+  const trust = async () => {
+    clock.advance(1000);
+    await controller.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);
+    const { status } = await world.client.get(repositoryKind, { name: 'apps' });
+    const { status: value, message } = findCondition(status?.conditions, TRUST_CONDITION) ?? {};
+    return `${value} ${message}`.trim();
+  };
+  return { server, trust, [Symbol.asyncDispose]: () => world[Symbol.asyncDispose]() };
+}
+
+test('the Trust condition is about the key that signs now, also after it was rotated', async () => {
+  const [first, second] = [newSigner(), newSigner()];
+  await using at = await serverWithListedKey(() => first, first.publicKey);
+  expect(await at.trust()).toBe('True');
+  at.server.signer = () => second;
+  expect(await at.trust()).toContain(`its key ${second.fingerprint} is not among those of the annotation`);
+  at.server.signer = () => first;
+  expect(await at.trust()).toBe('True');
+});
+
+test('a repository is readable while there is no key that may sign, and its Trust condition names the next step', async () => {
+  const key = newSigner();
+  await using at = await serverWithListedKey(() => key, key.publicKey);
+  expect(await at.trust()).toBe('True');
+  at.server.signer = () => {
+    throw new SluiceError('NotFound', 'Secret default/key does not exist; create it');
+  };
+  expect(await at.trust()).toBe('False nothing can be signed here: Secret default/key does not exist; create it');
+});
