@@ -139,7 +139,9 @@ async function acceptedId(
   // The first look believes what it finds: a foreign id makes no statement count that was not signed for it.
   if (known === undefined) return signed.statement.repository;
   const trust = trustOf(options, known);
-  const isTrusted = trust.distrustOfSigner(await trust.signerOf(signed)) === undefined;
+  const signer = await trust.signerOf(signed);
+  // A revoked key can still sign.
+  const isTrusted = trust.distrustOfSigner(signer) === undefined && trust.revocationOf(signer) === undefined;
   return isTrusted && signed.statement.previous === known ? signed.statement.repository : known;
 }
 

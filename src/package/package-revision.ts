@@ -61,6 +61,8 @@ export interface CommitInfo {
   readonly parents: readonly Oid[];
   readonly subject: string;
   readonly facts: CommitFacts;
+  /** The tag object, where the statement among the facts stands in its message and not in that of the commit. */
+  readonly statementTag?: Oid;
   /** Tree of the package's folder in this commit. */
   readonly tree: Oid | undefined;
   /** Blob of the package's Kptfile in this commit. */

@@ -45,8 +45,11 @@ export interface Fixture extends AsyncDisposable {
   recorder(component: string): EventRecorder;
   /** Creates a bare repository, with a first commit unless it is to stay empty, and returns its path. */
   bare(name: string, options?: { readonly empty?: boolean }): Promise<string>;
-  /** Registers a bare repository under its name and opens it in the store, as the repository controller would. */
-  register(name: string, spec?: { readonly deployment?: boolean }): Promise<string>;
+  /**
+   * Registers a bare repository under its name and opens it in the store, as the repository controller would. It is created unless
+   * `repo` names one that is there.
+   */
+  register(name: string, spec?: { readonly deployment?: boolean; readonly repo?: string }): Promise<string>;
   /** Pushes to a bare repository as somebody who knows nothing of Sluice; see commitFiles. */
   push(path: string, files: Readonly<Record<string, string | null>>, branch?: string, from?: string): Promise<string>;
   /** Creates a draft from files; a Kptfile without gates is added if there is none. */
@@ -104,8 +107,8 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       return recorder;
     },
     bare,
-    register: async (name, spec = {}) => {
-      const repo = await bare(name);
+    register: async (name, { repo: present, ...spec } = {}) => {
+      const repo = present ?? (await bare(name));
       const object = await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo } } });
       let live = false;
       const repository = await openPackageRepository(object, {

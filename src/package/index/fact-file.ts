@@ -14,7 +14,7 @@ import { RecordFact } from './record-fact.ts';
 import { TipFact } from './tip-fact.ts';
 
 /** Changes with the meaning of an entry, and with how a publication is judged; files of another version are not read. */
-const VERSION = 'sluice-index 5';
+const VERSION = 'sluice-index 6';
 /** Bytes that are written or read before others get their turn: a few milliseconds of work. */
 const CHUNK = 256 * 1024;
 /** A file of this size would be of a million revisions. */

@@ -253,7 +253,8 @@ function withTag(commit: CommitFact | undefined, object: GitObject | undefined):
   const { statement } = parseCommitMessage(text.slice(text.indexOf('\n\n') + 2));
   if (statement === undefined) return commit;
   const { value } = commit.text;
-  return { oid: commit.oid, text: LazyJson.of<CommitText>({ ...value, facts: { ...value.facts, statement } }) };
+  const carried = { ...value, facts: { ...value.facts, statement }, statementTag: object.oid };
+  return { oid: commit.oid, text: LazyJson.of<CommitText>(carried) };
 }
 
 function readRecord(object: GitObject | undefined): RecordFact | null {

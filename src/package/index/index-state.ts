@@ -4,8 +4,14 @@ import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.t
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
 import type { RevisionRecord } from '../record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
+import {
+  type PublishedTag,
+  parsePublicationDigest,
+  publicationDigest,
+  publicationScope,
+} from '../trust/publication-mark.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED, deletionScope } from '../trust/trust-ledger.ts';
+import { DELETED, type Mark } from '../trust/trust-ledger.ts';
 import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
@@ -47,6 +53,8 @@ interface Surroundings {
   recordAt(oid: Oid): RecordFact | undefined;
   /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
   isOnLine(commit: Oid, head: Oid): boolean | undefined;
+  /** True for a commit that this process makes and that is not shown yet. */
+  isUnderWay(commit: Oid): boolean;
 }
 
 const NONE: readonly string[] = [];
@@ -258,7 +266,10 @@ export class IndexState {
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
     const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : this.#distrustOfTag(candidate);
-    const isAdopted = candidate.lifecycle === 'Published' && this.#adopted.get(candidate.ref) === candidate.refOid;
+    const isAdopted =
+      candidate.lifecycle === 'Published' &&
+      this.#adopted.get(candidate.ref) === candidate.refOid &&
+      this.#replacementOf(candidate) === undefined;
     const outOfBand = isAdopted ? undefined : fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
@@ -292,22 +303,68 @@ export class IndexState {
   }
 
   /** Why the statement of a publication does not count; undefined if it does, and where there is another flaw already. */
-  #distrustOfTag({ lifecycle, outOfBand, tip, path, revision }: Candidate): OutOfBand | undefined {
-    if (lifecycle !== 'Published' || outOfBand !== undefined) return undefined;
-    const { trust, isOnLine } = this.#surroundings;
-    const distrust = trust.distrustOfSigner(tip.signer);
+  #distrustOfTag(candidate: Candidate): OutOfBand | undefined {
+    if (candidate.lifecycle !== 'Published' || candidate.outOfBand !== undefined) return undefined;
+    const distrust = this.#surroundings.trust.distrustOfSigner(candidate.tip.signer);
     if (distrust !== undefined) return distrust;
+    return this.#revocationOf(candidate) ?? this.#replacementOf(candidate) ?? this.#offMain(candidate);
+  }
+
+  /** A key that is revoked signs on, with any date: only publications that are known to be older count. */
+  #revocationOf(candidate: Candidate): OutOfBand | undefined {
+    const { trust, isOnLine } = this.#surroundings;
+    const { tip } = candidate;
     const revocation = trust.revocationOf(tip.signer);
-    if (revocation !== undefined) {
-      const known = revocation.head === undefined ? false : isOnLine(tip.oid, revocation.head);
-      if (known === undefined)
-        return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
-      if (!known) return revoked(revocation.key);
+    if (revocation === undefined) return undefined;
+    const { key, head, order } = revocation;
+    const tag = publishedTagOf(candidate);
+    // A commit of the main branch holds its statement since it is there; a tag can be put on it any time later.
+    if (tag.statementTag !== undefined) {
+      const mark = this.#markOf(candidate);
+      return mark?.digest === publicationDigest(tag) && mark.order <= order ? undefined : revoked(key);
     }
-    if (trust.mark(deletionScope(path, `v${revision}`))?.digest === tip.oid)
+    const known = head === undefined ? false : isOnLine(tip.oid, head);
+    if (known === undefined)
+      return { reason: 'Unverified', message: 'whether its key was revoked before is not known yet' };
+    return known ? undefined : revoked(key);
+  }
+
+  /** Why a publication does not count that was deleted, or in whose place another one was published. */
+  #replacementOf(candidate: Candidate): OutOfBand | undefined {
+    const mark = this.#markOf(candidate);
+    const tag = publishedTagOf(candidate);
+    if (mark === undefined || mark.digest === publicationDigest(tag)) return undefined;
+    // Its mark is raised when it is carried out.
+    if (tag.statementTag === undefined && this.#surroundings.isUnderWay(tag.commit)) return undefined;
+    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+    if (isDeleted && commit === tag.commit)
       return { reason: 'RolledBack', message: 'it was deleted, and a push brought its tag back' };
+    const last = isDeleted ? 'deleted since' : 'the last one published';
+    const what = `${candidate.path}/v${candidate.revision}`;
+    return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
+  }
+
+  #offMain({ tip }: Candidate): OutOfBand | undefined {
     if (tip.onMain !== false) return undefined;
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
+  }
+
+  /** True for a ref that an operator adopted as it is. */
+  isAdopted(ref: string, oid: Oid): boolean {
+    return this.#trustedList().get(ref) === oid;
+  }
+
+  /** What the ledger knows of the publication with the number of a tag. */
+  #markOf({ path, revision }: Candidate): Mark | undefined {
+    return this.#surroundings.trust.mark(publicationScope(path, `v${revision}`));
+  }
+
+  /** True for a publication that would count, whatever was published under its number before or after it. */
+  wouldCount(candidate: Candidate): boolean {
+    const { lifecycle, outOfBand, tip } = candidate;
+    if (lifecycle !== 'Published' || outOfBand !== undefined || tip.onMain === false) return false;
+    if (this.#surroundings.trust.distrustOfSigner(tip.signer) !== undefined) return false;
+    return this.#revocationOf(candidate) === undefined;
   }
 
   #isMarked(candidate: Candidate): boolean {
@@ -317,6 +374,11 @@ export class IndexState {
     // A mark that is left over from an earlier revision of this number says nothing about this one.
     return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
+}
+
+/** A tag as its mark names it. A lightweight tag holds no text, which need not be read then. */
+export function publishedTagOf({ refOid, tip }: Candidate): PublishedTag {
+  return { commit: tip.oid, statementTag: refOid === tip.oid ? undefined : tip.text.value.statementTag };
 }
 
 /** The highest published revision. */

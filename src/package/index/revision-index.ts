@@ -29,6 +29,7 @@ import { folderChanges } from './folder-changes.ts';
 import { type IndexChange, IndexState, type MainNews, type News } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
+import { PublicationMarks } from './publication-marks.ts';
 import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
 import type { TipFact } from './tip-fact.ts';
@@ -54,6 +55,7 @@ export class RevisionIndex {
   readonly #reader: FactReader;
   readonly #trust: RepositoryTrust;
   readonly #lines: MainLines;
+  readonly #publications: PublicationMarks;
   readonly #git: GitRepository;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
@@ -94,6 +96,7 @@ export class RevisionIndex {
     this.#isFirstLook = options.isFirstLook;
     this.#git = options.git;
     this.#lines = new MainLines(options.git);
+    this.#publications = new PublicationMarks({ git: options.git, layout, trust, lines: this.#lines });
     this.#layout = options.layout;
     this.#cache = options.cache;
     this.#reader = new FactReader(options.git, options.cache);
@@ -101,6 +104,7 @@ export class RevisionIndex {
     this.#state = new IndexState({
       ...{ layout: options.layout, trust: options.trust, recordAt },
       isOnLine: (commit, head) => this.#lines.isOn(commit, head),
+      isUnderWay: (commit) => this.#cache.ownSigners.has(commit),
     });
   }
 
@@ -148,7 +152,7 @@ export class RevisionIndex {
 
   /** True for a ref that an operator adopted as it is. */
   isAdopted(ref: string, oid: Oid): boolean {
-    return this.#state.adoption?.list.get(ref) === oid && this.adoptionDistrust === undefined;
+    return this.#state.isAdopted(ref, oid);
   }
 
   /** What is wrong with the statements about the repository itself; one sentence each. */
@@ -208,6 +212,7 @@ export class RevisionIndex {
     }
     await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
     this.#raiseMarks(news);
+    await this.#notePublications(news);
     this.#isFirstLook = false;
     let changed: IndexChange[];
     if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(news));
@@ -240,6 +245,12 @@ export class RevisionIndex {
         const slice = unchecked.slice(start, start + CHECKED_TOGETHER);
         await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
         this.#raiseMarksOf(slice);
+        const tags = slice.flatMap((item) => ('tip' in item ? item : []));
+        const present = tags.map(({ ref, tip }) => ({ tip, candidate: this.#state.candidates.get(ref) }));
+        await this.#publications.noteFound(
+          this.#state,
+          present.map(({ tip, candidate }) => (candidate?.tip === tip ? candidate : undefined)),
+        );
         yield new Set(slice.map((item) => item.package));
       }
     }
@@ -309,6 +320,18 @@ export class RevisionIndex {
       if (mark !== undefined) marks.push(mark);
     }
     this.#trust.raise(marks, false);
+  }
+
+  /** Which publications count, where tags move or go, or carry what the ledger does not know. */
+  async #notePublications({ refs, candidates }: News): Promise<void> {
+    const after = new Map(refs.map(({ name, after }) => [name, after]));
+    const refAfter = (ref: string) => (after.has(ref) ? after.get(ref) : this.#state.refs.get(ref));
+    await this.#publications.noteReplaced(this.#state, candidates, refAfter);
+    // What an earlier process has shown as it is was looked at then.
+    const isKnown = ([ref, candidate]: [string, Candidate | undefined]) =>
+      this.#cache.shown.get(ref)?.oid === candidate?.refOid;
+    const found = [...candidates].flatMap((entry) => (isKnown(entry) ? [] : entry[1]));
+    await this.#publications.noteFound(this.#state, found);
   }
 
   /** The same for records that were checked later, and still are where they were. */
@@ -433,7 +456,7 @@ export class RevisionIndex {
     for (const candidate of candidates.values()) {
       if (candidate?.lifecycle !== 'Published' || candidate.outOfBand !== undefined) continue;
       const { tip, key } = candidate;
-      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, package: key.package, tip });
+      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, package: key.package, tip, ref: candidate.ref });
     }
     for (const [oid, packageName] of records) {
       const fact = this.#cache.records.get(oid);

@@ -11,7 +11,8 @@ const CHECKS_UNDER_WAY = 8;
 /** Something with a statement whose signature was not checked yet. */
 export type Unchecked = { readonly oid: Oid; readonly package: string } & (
   | { readonly fact: RecordFact }
-  | { readonly tip: TipFact }
+  /** `ref` is that of the publication. */
+  | { readonly tip: TipFact; readonly ref: string }
 );
 
 /** Checks signatures and notes the result in the facts. */
@@ -27,7 +28,9 @@ export async function checkSignatures(
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;
-      const own = ownSigners.get(item.oid);
+      // What this process signed is in the commit: a tag on it can carry other words.
+      const isInTag = 'tip' in item && item.tip.text.value.statementTag !== undefined;
+      const own = isInTag ? undefined : ownSigners.get(item.oid);
       if (own !== undefined && 'fact' in item) item.fact.isOwn = true;
       fact.signer = own ?? (await trust.signerOf(signed));
     }

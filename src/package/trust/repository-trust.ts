@@ -1,3 +1,4 @@
+import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
 import type { Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
@@ -160,6 +161,13 @@ export class RepositoryTrust {
     return this.#options.ledger.mark({ ...scope, repository: this.repository });
   }
 
+  /** The mark that says which publication of a number counts, or that it was deleted; see publication-mark.ts. */
+  markOfPublication(path: string, version: string, digest: string): NewMark {
+    const scope = publicationScope(path, version);
+    const sequence = (this.mark(scope)?.sequence ?? 0) + 1;
+    return { scope: { ...scope, repository: this.repository }, sequence, digest, proven: true };
+  }
+
   raise(entries: readonly NewMark[], durable: boolean): void {
     if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
   }
@@ -248,9 +256,13 @@ export class RepositoryTrust {
   }
 
   /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */
-  revocationOf(signer: Signer): { readonly key: TrustedKey; readonly head: string | undefined } | undefined {
+  revocationOf(
+    signer: Signer,
+  ): { readonly key: TrustedKey; readonly head: string | undefined; readonly order: number } | undefined {
     const key = signer == null ? undefined : this.#trustedKeys().get(signer);
-    return key?.revocation === undefined ? undefined : { key, head: key.revocation.heads[this.repository] };
+    if (key?.revocation === undefined) return undefined;
+    const { heads, order } = key.revocation;
+    return { key, head: heads[this.repository], order };
   }
 
   #trustedKeys(): ReadonlyMap<string, TrustedKey> {

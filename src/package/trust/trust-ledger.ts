@@ -96,14 +96,6 @@ export interface Mark {
 /** Digest of the mark that a deleted draft leaves behind, of which there is no statement. */
 export const DELETED = '';
 
-/**
- * What is known of a deleted publication: the digest of the mark is its commit. Workspaces have no slash, so that no statement has this
- * scope. `path` is the full path of the package.
- */
-export function deletionScope(path: string, version: string): Omit<StatementScope, 'repository'> {
-  return { package: path, workspace: `deleted/${version}` };
-}
-
 export interface NewMark extends Omit<Mark, 'order'> {
   readonly scope: StatementScope;
 }

@@ -15,6 +15,7 @@ import {
   formatAdoptionList,
   listDigest,
 } from '../trust/adoption.ts';
+import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
@@ -115,9 +116,20 @@ export async function planAdoption(
   if (tags.length > 0 || main !== undefined) {
     const { update, mark } = await writeAdoption(bench, tags, context);
     updates.push(update);
-    marks.push(mark);
+    marks.push(mark, ...tags.flatMap((tag) => publicationMark(bench, tag) ?? []));
   }
   return { updates, marks };
+}
+
+/** An operator can also adopt a publication that was deleted, or one that another publication replaced. */
+function publicationMark({ index, trust }: Workbench, { revision }: AdoptableTag): NewMark | undefined {
+  const row = revision === undefined ? undefined : index.get(revision);
+  if (row === undefined) return undefined;
+  const version = `v${row.revision}`;
+  const statementTag = row.refOid === row.tip.oid ? undefined : row.tip.statementTag;
+  const digest = publicationDigest({ commit: row.tip.oid, statementTag });
+  const mark = trust.mark(publicationScope(row.path, version));
+  return mark === undefined || mark.digest === digest ? undefined : trust.markOfPublication(row.path, version, digest);
 }
 
 async function writeAdoption(

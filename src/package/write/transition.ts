@@ -14,9 +14,10 @@ import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
 import { type Approval, hasObjectMetadata, type RecordStatement, type RevisionRecord, withStep } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
+import { deletionDigest } from '../trust/publication-mark.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, deletionScope, type NewMark } from '../trust/trust-ledger.ts';
+import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -382,6 +383,9 @@ async function recordUpdates(
   // What follows a publication stands behind its statement.
   const subjectOf = fact === undefined ? revision : { ...revision, statement: fact };
   const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
+  // An earlier publication with this number does not count again.
+  if (fact !== undefined && next !== undefined)
+    marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
     const kept = published ? { ...rest, commit, verdicts: [], steps: [] } : { ...record, commit };
@@ -407,10 +411,10 @@ async function recordUpdates(
 }
 
 /** Its tag, which a push can bring back, must not count again. */
-function publicationDeleted({ trust }: Workbench, { path, ref, commit }: PackageRevision): NewMark {
-  const scope = deletionScope(path, ref.slice(ref.lastIndexOf('/') + 1));
-  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
-  return { scope: { ...scope, repository: trust.repository }, sequence, digest: commit, proven: true };
+function publicationDeleted({ trust }: Workbench, { path, ref, refOid, tip }: PackageRevision): NewMark {
+  const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
+  const version = ref.slice(ref.lastIndexOf('/') + 1);
+  return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
