@@ -4,7 +4,9 @@ import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
 import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/layout.ts';
+import { lookalikesOf } from '../../src/package/lookalikes.ts';
 import { isPlaceholder, type PackageRevision } from '../../src/package/package-revision.ts';
+import type { EffectivePolicy } from '../../src/package/policy.ts';
 import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 
 /** Commits that are read to find out whether a draft was rewritten or only moved on. */
@@ -19,6 +21,7 @@ interface Examined {
   readonly git: GitRepository;
   readonly layout: RepositoryLayout;
   readonly trust: { readonly repository: string };
+  policyFor(revision: PackageRevision): EffectivePolicy;
 }
 
 /**
@@ -62,7 +65,28 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
     const message = `the record of ${what} does not count (${distrust.reason}): ${distrust.message}; affirm the conditions of its gates`;
     return [{ ...finding, message }];
   });
-  return [...explained, ...trustFindings(changes, layout)];
+  return [...explained, ...trustFindings(changes, layout), ...lookalikeFindings(repository, changes)];
+}
+
+/** Condition types that a push brought and that people could take for others: at admission they would have been refused. */
+function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: readonly IndexChange[]): Finding[] {
+  return changes.flatMap(({ before, after }): Finding[] => {
+    if (after === undefined || isPlaceholder(after) || before?.commit === after.commit) return [];
+    const policy = repository.policyFor(after);
+    const present = new Set(before === undefined ? [] : lookalikesOf(before.kptfile, policy));
+    const found = lookalikesOf(after.kptfile, policy).filter((problem) => !present.has(problem));
+    const [first] = found;
+    if (first === undefined) return [];
+    const more = found.length === 1 ? '' : `, and ${found.length - 1} more like it`;
+    const { package: packageName, workspace } = after.key;
+    return [
+      {
+        ...{ kind: 'LookalikeType', ref: after.ref, package: packageName, workspace, inBand: false },
+        ...{ before: before?.refOid, after: after.refOid },
+        message: `a push brought a condition or gate to ${after.name} that opens nothing: ${first}${more}`,
+      },
+    ];
+  });
 }
 
 /**

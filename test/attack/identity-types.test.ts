@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { settle } from '../../src/foundation/manual-clock.ts';
+import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
+import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
+import { repositoryControllerOf } from '../support/repository-controller.ts';
 
 const REVIEW = 'example.com/Review';
 const CLAIM = 'example.com/v1.Review.app';
@@ -51,6 +53,32 @@ describe('condition types that people could take for another one', () => {
     const { name } = await world.draft('apps/app/w1', { Kptfile: kptfile() });
     const conditions = [{ type: '\u0430\u0441\u0435', status: 'True' }] as const;
     await expect(world.store.change(name, { conditions }, ANNA)).rejects.toThrow('looks like ace');
+  });
+
+  test.each(LOOKALIKES)('%j that is pushed is an event on the revision, once', async (type) => {
+    const clock = new ManualClock();
+    await using at = await fixture(clock);
+    const controller = repositoryControllerOf(at);
+    const repo = await at.bare('apps');
+    await at.client.create(repositoryKind, { metadata: { name: 'apps' }, spec: { git: { repo } } });
+    const look = async () => {
+      clock.advance(1000);
+      await controller.reconcile(
+        { namespace: 'default', name: 'apps' },
+        { signal: new AbortController().signal, failures: 0 },
+      );
+      return (await at.events('apps.app.w1')).filter((event) => event.startsWith('LookalikeType: '));
+    };
+    await look();
+    await at.push(repo, { 'app/Kptfile': kptfile([type, REVIEW], [REVIEW]) }, 'drafts/app/w1', 'refs/heads/main');
+    const told = [
+      expect.stringMatching(
+        /^LookalikeType: a push brought .* to apps\.app\.w1 that opens nothing: the condition type/,
+      ),
+    ];
+    expect(await look()).toEqual(told);
+    await at.push(repo, { 'app/a.yaml': 'a: 1\n' }, 'drafts/app/w1');
+    expect(await look()).toEqual(told);
   });
 
   test('one that is pushed opens nothing, and its gate says why', async () => {

@@ -2,15 +2,14 @@ import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controlle
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
 import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
-import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { conditionsOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
+import { lookalikesOf } from '../../package/lookalikes.ts';
 import { isPlaceholder, type PackageRevision } from '../../package/package-revision.ts';
-import { typesOf } from '../../package/policy.ts';
 import type { Judgement } from '../../package/revision-store.ts';
-import { knownTypes, lookalikeProblem } from '../../resource/lookalike.ts';
 import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-approval.ts';
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
@@ -70,13 +69,10 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
 
 /** Conditions and gates that a push brought and that people could take for others. They open nothing. */
 function lookalikes({ revision: { kptfile }, policy }: Judgement): Reason[] {
-  if (kptfile === undefined) return [];
-  const types = new Set([...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
-  const known = knownTypes([...typesOf(policy), ...types]);
-  return [...types].flatMap((type) => {
-    const message = lookalikeProblem(type, known);
-    return message === undefined ? [] : [{ reason: 'Lookalike', message: `${message}; look at it closely` }];
-  });
+  return lookalikesOf(kptfile, policy).map((message) => ({
+    reason: 'Lookalike',
+    message: `${message}; look at it closely`,
+  }));
 }
 
 /** How it was published, where that is worth a word. */

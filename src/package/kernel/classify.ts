@@ -60,7 +60,8 @@ export type FindingKind =
   | 'RecordChanged'
   | 'RecordRemoved'
   /** No ref changed: a publication or record does not count any more, since a key was revoked or is not listed any more. */
-  | 'TrustLost';
+  | 'TrustLost'
+  | 'LookalikeType';
 
 export interface Finding {
   readonly kind: FindingKind;
