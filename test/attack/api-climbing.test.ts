@@ -193,3 +193,36 @@ describe('nobody gets more than he has', () => {
     expect((await client.patch(`${RBAC}/clusterroles/empty`, { rules })).status).toBe(200);
   });
 });
+
+describe('nobody says whose signature is whose without the right to', () => {
+  const maps = `/api/v1/namespaces/${HERE}/configmaps`;
+  const list = (text: string) => ({ data: { allowed_signers: text } });
+  const refused = {
+    status: 403,
+    text: expect.stringContaining('says whose signature is whose and takes the verb \\"update\\" on repositories'),
+  };
+
+  test('by creating, changing or deleting the ConfigMap with the keys of people', async () => {
+    const editor = clientOf('editor');
+    const admin = clientOf('local-admin');
+    await allowed(() => editor.post(maps, { metadata: { name: 'ordinary' }, data: { a: 'b' } }));
+    expect(await editor.post(maps, { metadata: { name: 'people' }, ...list('anna ssh-ed25519 x') })).toMatchObject(
+      refused,
+    );
+    await allowed(() => admin.post(maps, { metadata: { name: 'people' }, ...list('anna ssh-ed25519 x') }));
+    for (const path of [`${maps}/people`, `${maps}/ordinary`]) {
+      const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: path.slice(maps.length + 1) } };
+      const mine = list('anna ssh-ed25519 y');
+      expect(await editor.patch(path, mine)).toMatchObject(refused);
+      expect(await editor.send('PUT', path, { body: { ...body, ...mine } })).toMatchObject(refused);
+      expect(await editor.apply(path, 'me', { ...body, ...mine }, '&force=true')).toMatchObject(refused);
+    }
+    expect(await editor.patch(`${maps}/people`, { data: { allowed_signers: null } })).toMatchObject(refused);
+    expect(await editor.send('DELETE', `${maps}/people`)).toMatchObject(refused);
+    expect((await editor.send('DELETE', maps)).status).toBe(403);
+    expect((await admin.get(`${maps}/people`)).body).toMatchObject(list('anna ssh-ed25519 x'));
+    // What else there is in it, editors may change.
+    expect((await editor.patch(`${maps}/people`, { metadata: { labels: { a: 'b' } } })).status).toBe(200);
+    expect((await admin.patch(`${maps}/people`, list('anna ssh-ed25519 z'))).status).toBe(200);
+  });
+});

@@ -16,6 +16,7 @@ import { TokenAuthenticator } from '../../server/authentication/token-authentica
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
+import { checkPeopleKeys } from '../../server/authorization/check-people-keys.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
 import { RbacAuthorizer } from '../../server/authorization/rbac-authorizer.ts';
 import { RbacIndex } from '../../server/authorization/rbac-index.ts';
@@ -193,6 +194,7 @@ async function lastPort(kubeconfig: string): Promise<number> {
 function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
   return (planned) => {
     const { user, operation, kind, object, old } = planned;
+    checkPeopleKeys(planned, authorizer);
     if (operation === 'delete') return;
     checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;
