@@ -21,18 +21,22 @@ let session: Session;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sluice-namespaces-'));
   server = await startGitServer({ root: folder });
-  session = await Session.open({
-    folder: dataFolder(join(folder, 'data')),
-    actor: { name: 'anna' },
-    write: true,
-    network: { hosts: new HostRules([new URL(server.url).host]) },
-  });
+  session = await openSession();
 });
 afterEach(async () => {
   await session.close();
   await server.close();
   await rm(folder, { recursive: true, force: true });
 });
+
+function openSession(): Promise<Session> {
+  return Session.open({
+    folder: dataFolder(join(folder, 'data')),
+    actor: { name: 'anna' },
+    write: true,
+    network: { hosts: new HostRules([new URL(server.url).host]) },
+  });
+}
 
 async function bare(name: string, packageName = 'web'): Promise<string> {
   const git = await initRepository(join(folder, `${name}.git`));
@@ -100,6 +104,24 @@ test('the policies of one namespace are not gone around by registering its repos
   ]);
   await session.store.repository('team-b/other').sync();
   expect(session.store.find('team-b/other.of-packages.v1')).toBeDefined();
+});
+
+test('the policies of another namespace hold from the first request after a start, before its repository is open', async () => {
+  const repo = await bare('shared');
+  await register('team-a', 'packages', repo);
+  await register('team-b', 'other', repo);
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'reviewed', namespace: 'team-b' },
+    spec: { requiredGates: [{ conditionType: 'Reviewed' }] },
+  });
+  const source = { type: 'init' } as const;
+  await session.store.create('team-a/packages', { package: 'app', workspace: 'v1', source }, session.context());
+  await session.close();
+  session = await openSession();
+  await session.openRepository('team-a/packages');
+  expect(session.store.repositories().map(({ id }) => id)).toEqual(['team-a/packages']);
+  const propose = session.store.transition('team-a/packages.app.v1', { action: 'propose' }, session.context());
+  await expect(propose).rejects.toThrow(/gate Reviewed is closed/);
 });
 
 test('in one namespace an alias of an address is the same repository, and is refused', async () => {
