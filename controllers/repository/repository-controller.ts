@@ -10,6 +10,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../src/foundation/slui
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
 import { isHosted, localPath } from '../../src/git/open-location.ts';
 import type { RepositoryOptions } from '../../src/git/open-repository.ts';
+import { canonicalAddress } from '../../src/git/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
 import { allowedSignersOf, peopleIn } from '../../src/package/policy-objects.ts';
@@ -28,7 +29,6 @@ import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';
 import { REMOTE_INTERVALS, steady } from './poll-pace.ts';
 import { DamageRepairs, repairMessage } from './repair-damage.ts';
-import { canonicalAddress, canonicalAddressNow } from './repository-address.ts';
 import { conflictingRepository, leadingRepository } from './repository-conflict.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 import { SyncRequests } from './sync-requests.ts';
@@ -182,7 +182,6 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
-        canonicalAddress: canonicalAddressNow,
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         follows: leader !== undefined,
         onRepair: (repair) => tellRepair(object, repair),

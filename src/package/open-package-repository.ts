@@ -27,8 +27,6 @@ export interface OpenOptions
   extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
   /** What this server signs with and trusts. */
   readonly trust: ServerTrust;
-  /** One text for all addresses of one repository; see `OpenTrustOptions`. */
-  readonly canonicalAddress?: (address: string) => string;
   /** True for the address of another registered repository; default: for none. */
   readonly isRegistered?: (address: string) => boolean;
   /** Gives a copy of another repository an id of its own. */
@@ -88,7 +86,6 @@ export async function openPackageRepository(
     const { signer, ledger } = options.trust;
     const trusted = await openRepositoryTrust({
       ...{ git, remote, layout, identity, server: options.trust, address: spec.repo, clock: options.clock },
-      canonicalAddress: options.canonicalAddress,
       ...{ isRegistered: options.isRegistered, newId: options.newId, signal: options.signal },
       trustedKeys: () => trustedKeysOf(annotations, ledger.keys()).keys,
       problems: () => keyProblems(trustedKeysOf(annotations, ledger.keys()), signer),

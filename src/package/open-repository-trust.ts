@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../git/git-repository.ts';
+import { canonicalAddressNow } from '../git/repository-address.ts';
 import { identityRef, mainRef, type RepositoryLayout } from './layout.ts';
 import {
   formatRepositoryId,
@@ -14,7 +15,6 @@ import { RepositoryTrust } from './trust/repository-trust.ts';
 import { type SignedStatement, STATEMENT_VERSION } from './trust/statement.ts';
 import type { StatementSigner, VerifySignature } from './trust/statement-signature.ts';
 import type { TrustedKey, TrustLedger } from './trust/trust-ledger.ts';
-import { comparableAddress } from './upstream-of.ts';
 
 /** What a server signs with and what it knows, for all its repositories. */
 export interface ServerTrust {
@@ -37,8 +37,6 @@ export interface OpenTrustOptions {
   readonly trustedKeys: () => ReadonlyMap<string, TrustedKey>;
   /** What is wrong with them; see `RepositoryTrustOptions`. */
   readonly problems?: () => readonly string[];
-  /** One text for all addresses of one repository; default: what can be told without looking at files. */
-  readonly canonicalAddress?: ((address: string) => string) | undefined;
   /** True for the address of another registered repository. */
   readonly isRegistered?: ((address: string) => boolean) | undefined;
   /** Gives a copy of another repository an id of its own. */
@@ -62,7 +60,7 @@ export interface OpenedTrust {
  */
 export async function openRepositoryTrust(options: OpenTrustOptions): Promise<OpenedTrust> {
   const { ledger } = options.server;
-  const address = (options.canonicalAddress ?? comparableAddress)(options.address);
+  const address = canonicalAddressNow(options.address);
   const known = ledger.repositoryAt(address);
   const written = await readId(options.git, identityRef(options.layout));
   const id = await acceptedId(options, written?.signed, known?.id);

@@ -1,4 +1,4 @@
-import { readSshAddress } from '../git/ssh/ssh-address.ts';
+import { comparableAddress } from '../git/repository-address.ts';
 import type { PackageRevision } from '../resource/kinds/package-revision.ts';
 import type { Stored } from '../resource/object.ts';
 
@@ -44,15 +44,6 @@ export function upstreamFinder(revisions: Iterable<Revision>): (revision: Revisi
     const newer = published.filter((one) => numberOf(one) > number);
     return { repository: first.spec.repository, current, draft, published, newer };
   };
-}
-
-/** One form of an address: file URLs as paths, ssh always as a URL, without `.git` and slashes at the end. */
-export function comparableAddress(address: string): string {
-  const ssh = readSshAddress(address);
-  return ('problem' in ssh ? address : ssh.url)
-    .replace(/^file:\/\/(?=\/)/, '')
-    .replace(/\/+$/, '')
-    .replace(/\.git$/, '');
 }
 
 function placeOf({ repo = '', directory = '' }: GitLocator): string {

@@ -1,7 +1,7 @@
+import { comparableAddress } from '../git/repository-address.ts';
 import { runAtOnce, runInSlices } from './index/steps.ts';
 import type { PackageRepository } from './package-repository.ts';
 import type { PackageRevision } from './package-revision.ts';
-import { comparableAddress } from './upstream-of.ts';
 
 /**
  * Which revisions of a repository name a package of any repository as their upstream, by the place of that package. It is read in the

@@ -1,4 +1,4 @@
-import { canonicalAddressNow, overlap } from '../../../controllers/repository/repository-address.ts';
+import { canonicalAddressNow, overlap } from '../../git/repository-address.ts';
 import type { PackageRevision } from '../../package/package-revision.ts';
 import type { EffectivePolicy } from '../../package/policy.ts';
 import {

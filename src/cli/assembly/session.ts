@@ -1,10 +1,10 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
-import { canonicalAddressNow } from '../../../controllers/repository/repository-address.ts';
 import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.ts';
+import { canonicalAddressNow } from '../../git/repository-address.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import type { ServerTrust } from '../../package/open-repository-trust.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
@@ -180,7 +180,6 @@ export class Session {
     const repository = await openPackageRepository(object, {
       dataFolder: this.folder.path,
       trust: this.trust,
-      canonicalAddress: canonicalAddressNow,
       isRegistered: (address) => this.isRegistered(address),
       follows: leader !== undefined,
       newId,

@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder } from '../../test/support/git/git-cli.ts';
-import { canonicalAddress, canonicalAddressNow } from './repository-address.ts';
+import { canonicalAddress, canonicalAddressNow, comparableAddress } from './repository-address.ts';
 
 test.each([
   ['git@git.example.com:team/a.git', 'ssh://git@GIT.example.com:22/team/a'],
@@ -14,6 +14,14 @@ test.each([
 ])('%s and %s are one', async (one, other) => {
   expect(await canonicalAddress(other)).toBe(await canonicalAddress(one));
   expect(canonicalAddressNow(other)).toBe(canonicalAddressNow(one));
+  expect(comparableAddress(other)).toBe(comparableAddress(one));
+});
+
+test.each([
+  ['file:///srv/a.git', '/srv/a'],
+  ['git@git.example.com:team/a.git', 'ssh://git@git.example.com:22/team/a/'],
+])('%s and %s are one where the file system is not looked at', (one, other) => {
+  expect(comparableAddress(one)).toBe(comparableAddress(other));
 });
 
 test.each([
@@ -22,8 +30,11 @@ test.each([
   ['https://git.example.com:8443/a', 'https://git.example.com/a'],
   ['https://git.example.com/a', 'https://git.example.com/b'],
   ['https://git.example.com/a.git', 'https://git.example.com/a/git'],
+  ['git@git.example.com:~/a.git', 'git@git.example.com:a.git'],
+  ['git@git.example.com:a.git', 'https://git.example.com/a.git'],
 ])('%s and %s are two', async (one, other) => {
   expect(await canonicalAddress(other)).not.toBe(await canonicalAddress(one));
+  expect(comparableAddress(other)).not.toBe(comparableAddress(one));
 });
 
 test('a path, a link to it and a URL of it are one', async () => {
