@@ -152,7 +152,10 @@ export class WantedRevisions {
   }
 }
 
-/** An approval speaks for the content it was given for. A tag that was moved to another tree with a copied message is found here. */
+/**
+ * An approval speaks for the content it was given for. A statement names the tree, which the index compares; this is for approvals
+ * without one that an operator adopted: what was adopted is the tag, and its commit may hold something else than it says.
+ */
 function refuseChanged(
   row: PackageRevision,
   approved: string | undefined,
