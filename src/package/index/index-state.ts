@@ -307,7 +307,7 @@ export class IndexState {
     if (candidate.lifecycle !== 'Published' || candidate.outOfBand !== undefined) return undefined;
     const distrust = this.#surroundings.trust.distrustOfSigner(candidate.tip.signer);
     if (distrust !== undefined) return distrust;
-    return this.#revocationOf(candidate) ?? this.#replacementOf(candidate) ?? this.#offMain(candidate);
+    return this.#revocationOf(candidate) ?? this.#offMain(candidate) ?? this.#replacementOf(candidate);
   }
 
   /** A key that is revoked signs on, with any date: only publications that are known to be older count. */
