@@ -9,7 +9,13 @@ import type { PublicationStatement } from '../../src/package/commit-message.ts';
 import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
 import { formatRecord, parseRecord } from '../../src/package/record.ts';
 import { openTrust, statementKeyPath, type Trust } from '../../src/package/trust/open-trust.ts';
-import { payloadOf } from '../../src/package/trust/statement.ts';
+import {
+  formatRepositoryId,
+  newRepositoryId,
+  REPOSITORY_SCOPE,
+  type RepositoryIdStatement,
+} from '../../src/package/trust/repository-id.ts';
+import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import { replaceKeyFile } from '../../src/package/trust/statement-key-file.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
@@ -192,6 +198,24 @@ describe('a statement in a tag', () => {
     await move('web/v9', await tagSignedBy({ ...trust.signer(), sign: (text) => newSigner().sign(text) }, old));
     expect(shown(9)).toMatch(/^UntrustedKey: /);
   });
+});
+
+test('a revoked key makes the repository no other one, also where the server starts after that', async () => {
+  const stolen = trust.signer();
+  await publish('a');
+  const { repository } = world.store.repository('apps').trust;
+  replaceKeyFile(statementKeyPath(folder), generateSshKey('another'));
+  trust.ledger.revokeKey(stolen.fingerprint, AT);
+  const statement: RepositoryIdStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'repository', repository: newRepositoryId(), ...REPOSITORY_SCOPE },
+    ...{ sequence: 1, previous: repository },
+  };
+  const signature = await stolen.sign(payloadOf(statement));
+  const forged = formatRepositoryId('Repository', { statement, signature });
+  git('update-ref', 'refs/sluice/repository', git('commit-tree', '-m', forged, git('mktree')));
+  await using again = await fixture(clock, trust);
+  await again.register('apps', { repo: bare });
+  expect(again.store.repository('apps').trust.repository).toBe(repository);
 });
 
 describe('the proof that a publication was deleted', () => {
