@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { wasDeleted } from '../../controllers/delivery/deletion-proof.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import type { PublicationStatement } from '../../src/package/commit-message.ts';
@@ -222,6 +223,19 @@ describe('the proof that a publication was deleted', () => {
   const at = () => ({ oid: git('rev-parse', 'refs/sluice/deleted/web%2Fv1'), path: 'web', version: 'v1' });
   const proves = (commit: string, isAdopted = false) =>
     provesDeletion(world.store.repository('apps'), { ...at(), isAdopted }, commit);
+
+  test('is unsigned, as earlier versions left it, only where an operator adopted it', async () => {
+    const commit = await publish('a');
+    const unsigned = `delete\n\n${JSON.stringify({ version: 1, commit, verdicts: [], steps: [] })}\n`;
+    git('update-ref', 'refs/sluice/deleted/web%2Fv1', git('commit-tree', '-m', unsigned, git('mktree')));
+    await move('web/v1', undefined);
+    const repository = world.store.repository('apps');
+    const delivered = { package: 'web', revision: 1 };
+    expect(await wasDeleted(repository, delivered, commit)).toBe(false);
+    await repository.adopt(await repository.adoptable('web/*'), ANNA);
+    expect(await wasDeleted(repository, delivered, commit)).toBe(true);
+    expect(await wasDeleted(repository, delivered, `${commit.slice(0, -1)}x`)).toBe(false);
+  });
 
   test('is not signed by a revoked key, unless the ledger knew of the deletion before', async () => {
     const stolen = trust.signer();
