@@ -190,13 +190,13 @@ describe('delete', () => {
     const { client, store, revisions } = await packageKinds(scratch, { dependentsOf: () => users });
     await publish(store, await draft(store));
     const refused =
-      "Refused: published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
+      'Refused: packagerevisions.porch.kpt.dev "packages.shop.v1" is forbidden: published PackageRevisions must be proposed for deletion by setting spec.lifecycle to \'DeletionProposed\' prior to deletion';
     for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const)
       expect(await outcomeOf(revisions.delete(anna, { name }, { propagationPolicy }))).toBe(refused);
     await client.update(kind, to(await client.get(kind, { name }), 'DeletionProposed'));
     users.push('packages.web.v1', 'packages.web.v2');
     expect(await outcomeOf(client.delete(kind, { name }))).toBe(
-      'Refused: cannot delete package revision, it is referenced as upstream by: packages.web.v1, packages.web.v2',
+      'Refused: packagerevisions.porch.kpt.dev "packages.shop.v1" is forbidden: cannot delete package revision, it is referenced as upstream by: packages.web.v1, packages.web.v2',
     );
   });
 

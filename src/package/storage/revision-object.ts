@@ -5,7 +5,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { OwnerReference } from '../../resource/object.ts';
-import { authorOf } from '../attribution.ts';
+import { publisherOf } from '../attribution.ts';
 import { publishedRecordOf } from '../commit-message.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
@@ -60,9 +60,10 @@ export function revisionObject(
           commit: revision.commit,
         },
       },
-      publishTimestamp: published ? timestamp(revision.tip.time) : null,
+      // Porch takes the date of the author, which a rebase or a cherry-pick keeps.
+      publishTimestamp: published ? timestamp(revision.tip.authorTime ?? revision.tip.time) : null,
       // The head of the main branch may be about another package.
-      ...(published && !isPlaceholder(revision) ? { publishedBy: authorOf(revision) } : {}),
+      ...(published && !isPlaceholder(revision) ? { publishedBy: publisherOf(revision) } : {}),
       ...(repository.deployment ? { deployment: true } : {}),
       ...(conditions.length === 0 ? {} : { conditions }),
       ...peopleOf(revision),
