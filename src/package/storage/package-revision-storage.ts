@@ -25,6 +25,7 @@ import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
 import type { RevisionUpdate } from '../write/update.ts';
 import {
+  affirmedTypeOf,
   breakGlassOf,
   changeOf,
   invalid,
@@ -182,8 +183,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
     const after = object.status?.conditions ?? [];
     const kept = new Set(after.map((condition) => condition.type));
+    const affirmed = affirmedTypeOf(object);
+    const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
-      conditions: after.filter((given) => !sameValue(before.get(given.type), given)) as readonly GivenCondition[],
+      conditions: (after as readonly GivenCondition[]).filter(isGiven),
       withdraw: [...before.keys()].filter((type) => !kept.has(type)),
     };
     return this.#write(context, entry, object, { change });

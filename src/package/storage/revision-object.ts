@@ -13,6 +13,9 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../package-rev
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
+/** On a write of the status: the type of a condition that counts as given anew although nothing about it differs. It is not kept. */
+export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
+
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
 
 /** The Kubernetes object of a revision, as Porch shows it. */

@@ -2,7 +2,7 @@
 import { isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import type { KrmFunction, ResourceList } from '../../function.ts';
-import { resultFor } from '../../function-result.ts';
+import { resultFor, withoutReference } from '../../function-result.ts';
 import { plainValue } from '../../resource-list/node-value.ts';
 import type { Resource } from '../../resource-list/resource.ts';
 import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
@@ -114,7 +114,9 @@ class SearchRun {
     const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
     const verb = putValue === undefined && putComment === undefined ? 'Matched field value' : 'Mutated field value to';
     const field = fieldText(trail);
-    this.#list.results.push(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field));
+    this.#list.results.push(
+      withoutReference(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field)),
+    );
   }
 }
 
