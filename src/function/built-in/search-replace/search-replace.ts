@@ -110,7 +110,7 @@ class SearchRun {
 
   #tell(resource: Resource, trail: Trail, node: Node): void {
     const { putValue, putComment } = this.#search;
-    const value = isScalar(node) ? scalarText(node) : JSON.stringify(plainValue(node));
+    const value = isScalar(node) ? writtenText(node) : JSON.stringify(plainValue(node));
     const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
     const verb = putValue === undefined && putComment === undefined ? 'Matched field value' : 'Mutated field value to';
     const field = fieldText(trail);
@@ -118,6 +118,13 @@ class SearchRun {
       withoutReference(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field)),
     );
   }
+}
+
+/** As it stands in the file, with its quotes: the published function shows it so. */
+function writtenText(node: Scalar): string {
+  const text = scalarText(node);
+  if (node.type === 'QUOTE_DOUBLE') return `"${text}"`;
+  return node.type === 'QUOTE_SINGLE' ? `'${text}'` : text;
 }
 
 function oneLine(comment: string): string {
