@@ -59,9 +59,20 @@ export function approvalController(options: ApprovalOptions): ControllerOptions 
       // Gone since it was read; its deletion is told to us too.
       if (isSluiceError(error, 'NotFound')) return undefined;
       if (!isSluiceError(error, 'Refused')) throw error;
+      // Another controller, or a person, may have taken the step since it was read.
+      if (await hasMoved(object)) return undefined;
       events.tell(object, 'Warning', 'NotApproved', error.message);
     }
     return undefined;
+  }
+
+  async function hasMoved(object: Stored<PackageRevision>): Promise<boolean> {
+    try {
+      return (await store.judge(keyText(keyOf(object)))).revision.lifecycle !== object.spec.lifecycle;
+    } catch (error) {
+      if (isSluiceError(error, 'NotFound')) return true;
+      throw error;
+    }
   }
 
   function planFor(object: Stored<PackageRevision>, policy: string, judgement: Judgement): Plan {

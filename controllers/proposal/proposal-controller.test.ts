@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
+import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
@@ -224,6 +225,35 @@ describe('proposal controller', () => {
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
+    const said = 'all gates of a proposal are open, an approval waits for signed-off';
+    expect((await world.events(name)).at(-1)).toBe(
+      `Proposed: proposed commit ${world.store.get(name).commit}: ${said}`,
+    );
+  });
+
+  test('a draft that another controller proposed in between is no news', async () => {
+    const name = await draft({ Kptfile: kptfile() });
+    await world.settle(name);
+    const { client, store } = world;
+    const recorder = world.recorder('controller:proposal');
+    let isFirst = true;
+    const late: typeof client = new Proxy(client, {
+      get: (target, property) => {
+        if (property === 'as') return () => late;
+        if (property === 'update')
+          return async () => {
+            if (isFirst) await store.transition(name, { action: 'propose' }, ANNA);
+            isFirst = false;
+            throw new SluiceError('Refused', `cannot propose ${name}: it is Proposed, this needs Draft`);
+          };
+        const value = Reflect.get(target, property);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const controller = proposalController({ client: late, store, clock, recorder });
+    await controller.reconcile({ namespace: 'default', name }, { signal: new AbortController().signal, failures: 0 });
+    expect(lifecycle(name)).toBe('Proposed');
+    expect(await world.events(name)).toEqual([]);
   });
 
   test('a draft with an unreadable Kptfile stays and says why', async () => {

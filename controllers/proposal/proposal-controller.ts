@@ -51,7 +51,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     }
     try {
       // The resourceVersion was read before the judgement, so whatever changes in between is a conflict: commit, record, labels.
-      const reason = 'all gates are open and the resolvers have reported';
+      const reason = `${openGates(judgement)} and the resolvers have reported`;
       await client.update(
         packageRevisionKind,
         { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
@@ -60,11 +60,19 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     } catch (error) {
       if (isSluiceError(error, 'NotFound')) return false;
       if (!isSluiceError(error, 'Refused')) throw error;
+      // Another controller, or a person, may have proposed it since it was read.
+      if (!(await isDraftStill(object))) return false;
       events.tell(object, 'Warning', 'NotProposed', error.message);
       return false;
     }
-    events.tell(object, 'Normal', 'Proposed', `proposed commit ${judgement.revision.commit}: all gates are open`);
+    const message = `proposed commit ${judgement.revision.commit}: ${openGates(judgement)}`;
+    events.tell(object, 'Normal', 'Proposed', message);
     return true;
+  }
+
+  async function isDraftStill({ metadata: { namespace, name } }: Stored<PackageRevision>): Promise<boolean> {
+    const now = await judgementOf(keyText({ namespace, name }));
+    return now?.revision.lifecycle === 'Draft';
   }
 
   /** Tells of closed gates whose deadline has passed, and asks to be woken at the next one. */
@@ -88,6 +96,13 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     if (next === Number.POSITIVE_INFINITY) return undefined;
     return { requeueAfter: next - clock.now(), reason: 'the deadline of a closed gate' };
   }
+}
+
+/** What a proposal asks for, and, as `sluice why` says it, which gates an approval waits for. */
+function openGates({ gates }: Judgement): string {
+  const closed = gates.filter(({ state }) => state !== 'Open').map(({ type }) => type);
+  if (closed.length === 0) return 'all gates are open';
+  return `all gates of a proposal are open, an approval waits for ${closed.join(', ')}`;
 }
 
 function isMarked(object: PackageRevision, { policy }: Judgement): boolean {

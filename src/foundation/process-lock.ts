@@ -42,10 +42,13 @@ export class ProcessLock {
   readonly #path: string;
   readonly #database: DatabaseSync;
   readonly #file: string;
+  /** What the process said that held the lock before and ended without giving it back; undefined if it gave it back. */
+  readonly abandonedBy: LockHolder | undefined;
 
-  private constructor(path: string, database: DatabaseSync) {
+  private constructor(path: string, database: DatabaseSync, abandonedBy: LockHolder | undefined) {
     this.#path = path;
     this.#database = database;
+    this.abandonedBy = abandonedBy;
     this.#file = fileOf(path) ?? '';
   }
 
@@ -59,8 +62,8 @@ export class ProcessLock {
       await pause(RETRY_MS);
       database = tryLock(path);
     }
-    const lock = new ProcessLock(path, database);
     try {
+      const lock = new ProcessLock(path, database, await readHolder(path));
       await rm(holderFile(path), { force: true });
       if (says !== undefined) await writeHolder(path, { host: hostname(), pid: process.pid, ...says });
       return lock;

@@ -23,3 +23,8 @@ export function resultFor(
     file: { path: file, index },
   };
 }
+
+/** The same finding as functions have it that name the file and not the resource. */
+export function withoutReference({ resourceRef: _resource, ...result }: FunctionResult): FunctionResult {
+  return result;
+}

@@ -61,6 +61,23 @@ test('a name in the trailers of a pushed commit is a claim, also after others ha
   expect(published.filter((entry) => entry.includes('sec'))).toEqual(['edit by says: sec (git)']);
 });
 
+test('of a tag that is not of Sluice the publisher is the e-mail address of the author, and the time that of the author', async () => {
+  const pushed = await world.push(path, { 'web/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');
+  const tree = gitCli(path, ['rev-parse', `${pushed}^{tree}`]);
+  const text = `tree ${tree}
+parent ${pushed}
+author Dora <dora@example.com> 1714979289 +0000
+committer Carla <carla@example.com> 1715000000 +0000
+
+cherry-picked
+`;
+  const commit = gitCli(path, ['hash-object', '-t', 'commit', '-w', '--stdin'], text);
+  gitCli(path, ['tag', 'web/v1', commit]);
+  await refresh();
+  const { status } = await world.client.get(packageRevisionKind, { name: 'apps.web.v1' });
+  expect(status).toMatchObject({ publishedBy: 'dora@example.com', publishTimestamp: '2024-05-06T07:08:09Z' });
+});
+
 test('a tag with forged trailers is published by nobody that is known', async () => {
   await world.draft('apps/other/w1');
   const pushed = await world.push(path, { 'web/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');

@@ -26,6 +26,12 @@ export function authorOf(revision: PackageRevision): string {
   return isVouched || isAdopted(revision) ? actor : claimed(actor);
 }
 
+/** Who published a revision: the actor, or of a commit that is not Sluice's the e-mail address of its author, as in Porch. */
+export function publisherOf(revision: PackageRevision): string {
+  const { authorEmail } = revision.tip;
+  return authorEmail === undefined || approvalOf(revision) !== undefined ? authorOf(revision) : authorEmail;
+}
+
 /** The last request about a revision: the one that wrote its record if that speaks about what is there, else the commit. */
 export function lastRequestOf(revision: PackageRevision): {
   readonly by: string;

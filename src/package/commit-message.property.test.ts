@@ -299,3 +299,10 @@ test('of very many annotations the first thousand are read', () => {
   const { annotations, action } = parseCommitMessage(message);
   expect([annotations.length, annotations[999]?.package, action]).toEqual([1000, 'p999', 'edit']);
 });
+
+test('a subject is never empty', () => {
+  for (const subject of ['', '  ', '\n'])
+    expect(formatCommitMessage(subject, { context: { actor: { name: 'a' }, face: 'api' }, action: 'edit' })).toMatch(
+      /^Change without a description\n\n/,
+    );
+});

@@ -227,7 +227,7 @@ function canBeSigned(statement: PublicationStatement): boolean {
 
 /** A subject that somebody wrote must not read as an annotation or a trailer. */
 function harmlessSubject(subject: string): string {
-  const line = oneLine(subject);
+  const line = oneLine(subject).trim() || 'Change without a description';
   return line.startsWith('kpt:') || line.startsWith('Sluice-') ? JSON.stringify(line) : line;
 }
 

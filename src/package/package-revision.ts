@@ -58,6 +58,10 @@ export interface CommitInfo {
   /** Commit time, milliseconds since the epoch. */
   readonly time: number;
   readonly author: string;
+  /** E-mail address of the author; undefined for commits of Sluice, whose actor stands in the message. */
+  readonly authorEmail?: string;
+  /** When it was written, milliseconds since the epoch; undefined where that is `time`. */
+  readonly authorTime?: number;
   readonly parents: readonly Oid[];
   readonly subject: string;
   readonly facts: CommitFacts;

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { outcomeOf } from '../../test/support/shop.ts';
-import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
+import { DEFAULT_NETWORK, PUBLIC_NETWORK } from '../git/network/git-network.ts';
+import { HostRules } from '../git/network/host-rules.ts';
 import { openRepository } from '../git/open-repository.ts';
 import { UpstreamMirrors, type UpstreamMirrorsOptions } from './upstream-mirrors.ts';
 import type { UpstreamAddress } from './write/revision-source.ts';
@@ -108,12 +109,25 @@ test('hostile addresses are refused before anything is fetched', async () => {
     [{ secretRef: { name: 'any' } }, 'Unsupported: '],
   ];
   for (const [address, outcome] of cases)
-    expect(await outcomeOf(w.read(address, { allowLocal: () => false }))).toContain(outcome);
+    expect(await outcomeOf(w.read(address, { allowLocal: () => false, git: { network: PUBLIC_NETWORK } }))).toContain(
+      outcome,
+    );
   for (const [address, outcome] of further) expect(await outcomeOf(w.read(address))).toContain(outcome);
   expect(w.server.requests).toEqual([]);
   for (const ref of ['--upload-pack=id', '../x', 'a b', 'x:y', '*', 'a\nb']) {
     expect(await outcomeOf(w.read({ ref }))).toMatch(/^NotFound: /);
   }
+});
+
+test('a port of this machine that the operator permits is open to every caller, and its disk is not', async () => {
+  await using w = await world();
+  const commit = await w.push('one\n');
+  const git = { network: { hosts: new HostRules([new URL(w.repo).host]) } };
+  const allowLocal = () => false;
+  expect((await w.read({}, { allowLocal, git })).location.commit).toBe(commit);
+  const other = w.repo.replace(/:\d+/, ':1');
+  for (const repo of [other, w.scratch.path, `file://${w.scratch.path}`])
+    expect(await outcomeOf(w.read({ repo }, { allowLocal, git }))).toMatch(/^Refused: packages are cloned from/);
 });
 
 test('a repository on this machine is read where that is allowed', async () => {

@@ -5,9 +5,11 @@ import type { Clock } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { GitCredentials, GitRemote, GitRepository, Oid } from '../git/git-repository.ts';
-import { isOnThisMachine, openLocation } from '../git/open-location.ts';
+import { PUBLIC_NETWORK } from '../git/network/git-network.ts';
+import { isOnThisMachine, localPath, openLocation } from '../git/open-location.ts';
 import type { RepositoryOptions } from '../git/open-repository.ts';
 import { isRefName } from '../git/ref-name.ts';
+import { readRemoteUrl } from '../git/remote-url.ts';
 import { gitAddressProblem, normalizeDirectory } from '../resource/kinds/git-location.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { UpstreamAddress } from './write/revision-source.ts';
@@ -22,7 +24,10 @@ export interface UpstreamMirrorsOptions {
    * here if the asker may not read the Secret.
    */
   readonly credentials?: (secret: SecretName, context: RequestContext) => Promise<GitCredentials>;
-  /** True for who may name repositories on this machine, be it a path or a port: those who can read its disk anyway. */
+  /**
+   * True for a caller who may name repositories on this machine, be it a path or a port: one who can read its disk anyway. Ports that
+   * the operator permits by name are open to all.
+   */
   readonly allowLocal: (context: RequestContext) => boolean;
   /** How long one fetch may take, in milliseconds; default two minutes. */
   readonly timeout?: number;
@@ -92,10 +97,10 @@ export class UpstreamMirrors {
     const problem = gitAddressProblem(repo);
     if (problem !== undefined)
       throw new SluiceError('InvalidInput', `the address of the upstream repository ${problem}`);
-    if (isOnThisMachine(repo) && !this.#options.allowLocal(context)) {
+    if (isOnThisMachine(repo) && !this.#isPermitted(repo) && !this.#options.allowLocal(context)) {
       throw new SluiceError(
         'Refused',
-        'packages are cloned from repositories on this machine only if they are registered; register it and name a package revision',
+        'packages are cloned from repositories on this machine only if they are registered, or on a host that --allow-git-host names; register it and name a package revision',
       );
     }
     if (ref === '') throw new SluiceError('InvalidInput', 'the upstream needs a ref: a branch, a tag or a commit');
@@ -107,6 +112,14 @@ export class UpstreamMirrors {
       );
     }
     return normal === '/' ? '' : normal;
+  }
+
+  /** True for a host that the operator permits by name; no path is one. */
+  #isPermitted(repo: string): boolean {
+    if (localPath(repo) !== undefined) return false;
+    const { endpoint } = readRemoteUrl(repo);
+    const { hosts } = this.#options.git?.network ?? PUBLIC_NETWORK;
+    return endpoint !== undefined && hosts.isAllowed(endpoint.host, endpoint.port);
   }
 
   #credentials(

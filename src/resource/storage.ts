@@ -90,6 +90,8 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly subResources: readonly string[];
   /** True if an update must say which version it was made for. */
   readonly updatesNeedVersion?: boolean;
+  /** True if a new object may name a resourceVersion, which is ignored; else that is refused. */
+  readonly ignoresVersionOnCreate?: boolean;
   /** What clients may do; all verbs if absent. */
   readonly verbs?: readonly Verb[];
   /**

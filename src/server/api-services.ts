@@ -1,16 +1,28 @@
 import { type Clock, timestamp } from '../foundation/clock.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
+import type { Client } from '../resource/client.ts';
 import { memoryCommitter } from '../resource/commit.ts';
 import type { EventLog } from '../resource/event-log.ts';
 import { apiServiceKind } from '../resource/kinds/api-service.ts';
-import { keyOf } from '../resource/object.ts';
+import { serviceKind } from '../resource/kinds/service.ts';
+import { DEFAULT_NAMESPACE, keyOf } from '../resource/object.ts';
 import { ObjectStorage } from '../resource/object-storage.ts';
 import type { Registry } from '../resource/registry.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 
 const SERVER: RequestContext = { actor: { name: 'sluice' }, face: 'api' };
 
-/** Registers APIService objects that tell which group versions are served; clients may only read them. */
-export function registerApiServices(registry: Registry, log: EventLog, clock: Clock): void {
+/** The Service that clients of an aggregated API look for; `ensureServerService` makes it. */
+const SERVER_SERVICE = { namespace: DEFAULT_NAMESPACE, name: 'kubernetes', port: 443 };
+
+/**
+ * Registers APIService objects that say which group versions are served; clients may only read them. Groups of `aggregated` name a
+ * Service, as they do where an extension server serves them: clients follow the reference.
+ */
+export function registerApiServices(
+  registry: Registry,
+  { log, clock, aggregated }: { readonly log: EventLog; readonly clock: Clock; readonly aggregated: readonly string[] },
+): void {
   const storage = new ObjectStorage(apiServiceKind, {
     ...{ clock, log, committer: memoryCommitter(log) },
     verbs: ['get', 'list', 'watch'],
@@ -18,7 +30,7 @@ export function registerApiServices(registry: Registry, log: EventLog, clock: Cl
   registry.register(storage);
   let last: Promise<void> = Promise.resolve();
   const update = () => {
-    last = last.then(() => follow(registry, storage, clock));
+    last = last.then(() => follow(registry, storage, { clock, aggregated }));
   };
   registry.onChange(update);
   update();
@@ -27,29 +39,49 @@ export function registerApiServices(registry: Registry, log: EventLog, clock: Cl
 async function follow(
   registry: Registry,
   storage: ObjectStorage<ReturnType<typeof apiServiceKind.complete>>,
-  clock: Clock,
+  { clock, aggregated }: { readonly clock: Clock; readonly aggregated: readonly string[] },
 ): Promise<void> {
   const versions = new Map(registry.kinds().map(({ group, version }) => [`${version}.${group}`, { group, version }]));
   for (const known of storage.objects())
     if (!versions.has(known.metadata.name)) await storage.delete(SERVER, keyOf(known));
   for (const [name, { group, version }] of versions) {
     if (storage.find({ name }) !== undefined) continue;
+    const isAggregated = aggregated.includes(group);
     const made = await storage.create(
       SERVER,
       apiServiceKind.complete({
         metadata: { name },
-        spec: { group, version, groupPriorityMinimum: 1000, versionPriority: 15 },
+        spec: {
+          ...{ group, version, groupPriorityMinimum: 1000, versionPriority: 15 },
+          ...(isAggregated ? { service: SERVER_SERVICE } : {}),
+        },
       }),
     );
     const available = {
       ...{
         type: 'Available',
         status: 'True' as const,
-        reason: 'Local',
-        message: 'Local APIServices are always available',
+        reason: isAggregated ? 'Passed' : 'Local',
+        message: isAggregated ? 'all checks passed' : 'Local APIServices are always available',
       },
       lastTransitionTime: timestamp(clock.now()),
     };
     await storage.updateSubResource(SERVER, 'status', { ...made, status: { conditions: [available] } });
+  }
+}
+
+/** Makes the Service of this server where it is missing, as every cluster has it. It selects nothing. */
+export async function ensureServerService(client: Client): Promise<void> {
+  const { namespace, name, port } = SERVER_SERVICE;
+  try {
+    await client.create(
+      serviceKind,
+      serviceKind.complete({
+        metadata: { name, namespace, labels: { component: 'apiserver', provider: 'kubernetes' } },
+        spec: { ports: [{ name: 'https', port }] },
+      }),
+    );
+  } catch (error) {
+    if (!isSluiceError(error, 'AlreadyExists')) throw error;
   }
 }

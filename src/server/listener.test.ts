@@ -92,7 +92,7 @@ test('a port that is taken is told with what to do', async () => {
   const second = listen({ ...local, port: first.port, handle: () => undefined });
   await expect(second).rejects.toMatchObject({
     code: 'Unavailable',
-    message: `cannot listen on 127.0.0.1:${first.port}: the port is in use; choose another one, or 0 for a free one`,
+    message: `cannot listen on 127.0.0.1:${first.port}: the port is in use; end the process that holds it, or choose another port (0 takes a free one)`,
   });
   await first.stop();
 });

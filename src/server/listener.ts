@@ -101,11 +101,21 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
+/** Throws Unavailable unless the port can be listened on now: before work is started that would have to be stopped again. */
+export async function requireFreePort(host: string, port: number): Promise<void> {
+  if (port === 0) return;
+  const server = createServer();
+  await opened(server, host, port);
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+}
+
 function opened(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => {
       const why =
-        error.code === 'EADDRINUSE' ? 'the port is in use; choose another one, or 0 for a free one' : error.message;
+        error.code === 'EADDRINUSE'
+          ? 'the port is in use; end the process that holds it, or choose another port (0 takes a free one)'
+          : error.message;
       reject(new SluiceError('Unavailable', `cannot listen on ${host}:${port}: ${why}`, { cause: error }));
     };
     server.once('error', failed);

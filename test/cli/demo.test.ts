@@ -27,6 +27,7 @@ describe('demo', () => {
     expect(stdout).toMatch(/packages\.upf-edge\.v1 +gate ipam\S+upf-edge-n6 open, by resolver:ipam: .*10\.6\.1\.2\/24/);
     expect(stdout).toMatch(/packages\.upf-edge\.v1 +Draft → Proposed, by controller:/);
     expect(stdout).toMatch(/packages\.upf-edge\.v1 +Proposed → Published v1, by controller:approval/);
+    expect(stdout).not.toMatch(/NotProposed|NotApproved/);
     expect(stdout).toMatch(/target edge-east +delivered in commit [0-9a-f]{40}: /);
     expect(stdout).toMatch(/packages\.web-shop\.v1.* Proposed\n +gate shop\.example\.com\/CapacityReviewed: nobody/);
     expect(git('packages.git', 'tag').split('\n')).toEqual(['edge-monitoring/v1', 'upf-edge/v1']);

@@ -101,7 +101,9 @@ describe('a running up is asked by commands on its data folder', () => {
       await ok(cli.run('rpkg', 'push', name, folder));
       // The same words, and the content is another one.
       expect((await cli.run('rpkg', 'propose', name)).code).toBe(1);
+      const before = cli.git('packages.git', 'rev-parse', 'drafts/net/upf/v1');
       await ok(set());
+      expect(cli.git('packages.git', 'rev-parse', 'drafts/net/upf/v1'), 'affirming makes no commit').toBe(before);
       await ok(cli.run('rpkg', 'propose', name, '--reason', 'it is time'), `${name} proposed\n`);
       await ok(cli.run('rpkg', 'propose', name), `${name} is already proposed\n`);
       const other = await cli.run('rpkg', 'approve', name, '--commit', '0'.repeat(40));

@@ -51,6 +51,24 @@ describe('packages', skipFor(why !== '' && why), () => {
   const approve = (name: string, lifecycle: string) =>
     place.api.patch(`${revisions(name)}/approval`, { spec: { lifecycle } });
 
+  test('the APIService of packages names a Service that exists and selects nothing', async (context) => {
+    const { body } = await place.api.get('/apis/apiregistration.k8s.io/v1/apiservices/v1alpha1.porch.kpt.dev');
+    const { service } = body.spec as { service?: { namespace: string; name: string } };
+    expect(service).toBeDefined();
+    const found = await place.api.get(`/api/v1/namespaces/${service?.namespace}/services/${service?.name}`);
+    if (found.status === 403) return context.skip('services of another namespace may not be read here');
+    expect((found.body.spec as { selector?: object }).selector ?? {}).toEqual({});
+  });
+
+  test('a revision can be made from the object of another one, whose resourceVersion is ignored', async () => {
+    const first = made(await place.api.post(revisions(), revision('v1', init, 'copied')));
+    const { metadata } = first as { metadata: object };
+    const next = { ...revision('v1', init, 'copied-again'), metadata };
+    expect(made(await place.api.post(revisions(), next))).toMatchObject({
+      metadata: { name: nameOf('v1', 'copied-again') },
+    });
+  });
+
   test('discovery tells of packages and the sub-resources of revisions', async () => {
     const { body } = await place.api.get(`/apis/${PORCH}`);
     const names = (body.resources as { name: string }[]).map(({ name }) => name);

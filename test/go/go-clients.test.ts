@@ -196,14 +196,19 @@ describe('porchctl', () => {
     );
     expect(await works('rpkg', 'get', 'site.shop.w2', '-o', 'jsonpath={.status.upstreamLock.git.ref}')).toBe('base/v2');
 
+    const forbidden = (name: string) => `packagerevisions.porch.kpt.dev "${name}" is forbidden: `;
     const published =
       "published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
-    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(told('site.shop.w1', published));
+    expect(await fails('rpkg', 'del', 'site.shop.w1')).toBe(
+      told('site.shop.w1', forbidden('site.shop.w1') + published),
+    );
     expect(await works('rpkg', 'propose-delete', 'blueprints.base.v1')).toBe(
       'blueprints.base.v1 proposed for deletion\n',
     );
     const referenced = 'cannot delete package revision, it is referenced as upstream by: site.shop.main, site.shop.w1';
-    expect(await fails('rpkg', 'del', 'blueprints.base.v1')).toBe(told('blueprints.base.v1', referenced));
+    expect(await fails('rpkg', 'del', 'blueprints.base.v1')).toBe(
+      told('blueprints.base.v1', forbidden('blueprints.base.v1') + referenced),
+    );
     expect(await works('rpkg', 'reject', 'blueprints.base.v1')).toBe(
       'blueprints.base.v1 no longer proposed for deletion\n',
     );

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BINARY_FILES_ANNOTATION } from '../../package/storage/resources-object.ts';
+import { AFFIRM_ANNOTATION } from '../../package/storage/revision-object.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
 import type { Client } from '../../resource/client.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
@@ -72,33 +73,27 @@ export class ServerContents implements PackageContents {
     return { state: await this.#stateOf(after), notes: renderNotes(after.status?.renderStatus) };
   }
 
-  /**
-   * A server takes a condition that stays as it is for one that somebody only carried along. So that it counts as given anew it is
-   * taken back first; in between its gate is closed.
-   */
+  /** A server takes a condition that stays as it is for one that was only carried along, unless the request affirms it. */
   async give(revision: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {
-    const key = keyOf(revision);
-    const others = (conditions: Conditions) => conditions.filter(({ type }) => type !== condition.type);
-    const known = revision.status?.conditions?.find(({ type }) => type === condition.type);
-    if (this.#isSluice && known !== undefined && sameValue(known, condition)) await this.#write(key, others);
-    await this.#write(key, (before) => {
+    const given = (before: Conditions) => {
       const at = before.findIndex(({ type }) => type === condition.type);
       return at === -1 ? [...before, condition] : before.with(at, condition);
-    });
+    };
+    await this.#write(keyOf(revision), given, condition.type);
   }
 
   async withdraw(revision: Stored<PackageRevision>, type: string): Promise<void> {
     await this.#write(keyOf(revision), (conditions) => conditions.filter((one) => one.type !== type));
   }
 
-  async #write(key: ObjectKey, change: (conditions: Conditions) => Conditions): Promise<void> {
+  async #write(key: ObjectKey, change: (conditions: Conditions) => Conditions, affirmed?: string): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       const object = await this.#client.get(packageRevisionKind, key);
       const conditions = change(object.status?.conditions ?? []);
       const next = { ...object, status: { publishTimestamp: null, ...object.status, conditions } };
       try {
         // Porch has no sub-resource for it and takes conditions along with the rest.
-        if (this.#isSluice) await this.#client.updateStatus(packageRevisionKind, next);
+        if (this.#isSluice) await this.#client.updateStatus(packageRevisionKind, affirming(next, affirmed));
         else await this.#client.update(packageRevisionKind, next);
         return;
       } catch (error) {
@@ -116,6 +111,12 @@ export class ServerContents implements PackageContents {
     const same = revision?.metadata.resourceVersion === resourceVersion;
     return { resourceVersion, commit: same ? commitOf(revision) : undefined };
   }
+}
+
+function affirming(object: Stored<PackageRevision>, type: string | undefined): Stored<PackageRevision> {
+  if (type === undefined) return object;
+  const annotations = { ...object.metadata.annotations, [AFFIRM_ANNOTATION]: type };
+  return { ...object, metadata: { ...object.metadata, annotations } };
 }
 
 function textsOf({ spec }: Resources): Map<string, string> {

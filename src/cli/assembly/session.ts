@@ -7,6 +7,7 @@ import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.t
 import { canonicalAddressNow } from '../../git/repository-address.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import type { ServerTrust } from '../../package/open-repository-trust.ts';
+import { type PackageRevision, revisionId } from '../../package/package-revision.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
@@ -81,6 +82,8 @@ export class Session {
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
   readonly #notes = new Set<string>();
+  /** The version of the objects when this process opened them. */
+  readonly #startVersion: bigint;
   readonly #onNote: (note: string) => void;
 
   private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
@@ -92,6 +95,7 @@ export class Session {
     this.clock = clock;
     this.trust = trust;
     this.log = objects.log;
+    this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
@@ -238,6 +242,17 @@ export class Session {
     const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
+  }
+
+  /** True for an object that is as an earlier process left it. */
+  isFromBefore({ metadata }: Stored): boolean {
+    return BigInt(metadata.resourceVersion) <= this.#startVersion;
+  }
+
+  /** True for a revision that an earlier process knew as it is now. */
+  wasKnown(revision: PackageRevision): boolean {
+    const known = this.#memory?.versions.get(revisionId(revision));
+    return known !== undefined && BigInt(known.resourceVersion) <= this.#startVersion;
   }
 
   /** Passes a note on, once. */

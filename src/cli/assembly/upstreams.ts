@@ -12,7 +12,7 @@ import type { DataFolder } from './data-folder.ts';
 /**
  * Reads packages of repositories that are not registered. Who works on the data folder itself may name any Secret and any repository
  * on this machine, since both can be read there. Who asks over the network may name Secrets that the asker may read, since they are
- * sent to an address of the asker's choice, and no repositories on this machine.
+ * sent to an address of the asker's choice, and no repositories on this machine but those on hosts that the operator permits.
  */
 export function upstreamAddresses(
   folder: DataFolder,

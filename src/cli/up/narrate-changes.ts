@@ -11,8 +11,22 @@ const MANY = 6;
 /** How many packages an entry about several names. */
 const NAMED = 3;
 
-/** What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. */
-export function narrateChanges(changes: readonly IndexChange[], now: number): LogEntry[] {
+/**
+ * What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. Of revisions that an
+ * earlier process knew as they are now (`wasKnown`) only the number is told.
+ */
+export function narrateChanges(
+  changes: readonly IndexChange[],
+  now: number,
+  wasKnown: (revision: PackageRevision) => boolean = () => false,
+): LogEntry[] {
+  const isKnown = ({ before, after }: IndexChange) => before === undefined && after !== undefined && wasKnown(after);
+  const [known, news] = [changes.filter(isKnown), changes.filter((change) => !isKnown(change))];
+  const shown = known.flatMap(({ after }) => after ?? []).filter((row) => !isPlaceholder(row));
+  return [...summarise(shown, now, 'as before'), ...narrateNews(news, now)];
+}
+
+function narrateNews(changes: readonly IndexChange[], now: number): LogEntry[] {
   const real = changes.filter(({ before, after }) => {
     const row = after ?? before;
     if (row === undefined || !isPlaceholder(row)) return row !== undefined;
@@ -22,7 +36,14 @@ export function narrateChanges(changes: readonly IndexChange[], now: number): Lo
     ({ before, after }) => before !== undefined && after !== undefined && isPlaceholder(after),
   );
   const found = real.filter(({ before, after }) => before === undefined && after !== undefined);
-  const entries = found.length >= MANY ? summarise(found, now) : [];
+  const entries =
+    found.length >= MANY
+      ? summarise(
+          found.flatMap(({ after }) => after ?? []),
+          now,
+          'found',
+        )
+      : [];
   // A main branch that was rewritten is one thing that happened, however many packages are on it.
   if (onMain.length > 1) entries.push(...differing(onMain, now));
   for (const change of real) {
@@ -43,12 +64,11 @@ function differing(changes: readonly IndexChange[], at: number): LogEntry[] {
   });
 }
 
-function summarise(found: readonly IndexChange[], at: number): LogEntry[] {
-  const rows = found.flatMap(({ after }) => after ?? []);
+function summarise(rows: readonly PackageRevision[], at: number, what: 'found' | 'as before'): LogEntry[] {
   return [...Map.groupBy(rows, repositoryIdOf)].map(([id, revisions]) => {
     const repository = id.slice(id.indexOf('/') + 1);
     const counts = [...Map.groupBy(revisions, (row) => row.lifecycle)].map(([name, list]) => `${list.length} ${name}`);
-    const message = `${revisions.length} package revisions found (${counts.join(', ')})`;
+    const message = `${revisions.length} package revisions ${what} (${counts.join(', ')})`;
     return { at, level: 'info', event: 'Found', subject: repository, message, fields: { count: revisions.length } };
   });
 }

@@ -6,6 +6,7 @@ import type { GitNetwork } from '../../git/network/git-network.ts';
 import type { Resolver } from '../../package/resolver.ts';
 import type { QuotaLimits } from '../../resource/namespace-quota.ts';
 import type { Actor } from '../../resource/request-context.ts';
+import { requireFreePort } from '../../server/listener.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
 import type { FunctionSettings } from '../assembly/function-settings.ts';
@@ -84,6 +85,8 @@ export async function runService<Result>(
   const lock = await takeLock(folder, about);
   const stop = untilStopped(() => terminal.note('stopping: what runs is finished first; once more ends at once'));
   try {
+    for (const address of [serve, webhooks])
+      if (typeof address === 'object') await requireFreePort(address.host, address.port);
     const onNote = (message: string) =>
       log({ at: systemClock.now(), level: 'warn', event: 'GitEngine', subject: 'git', message });
     const onError = (error: unknown) =>

@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { HostRules } from '../../git/network/host-rules.ts';
+import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { clusterRoleKind, roleKind } from '../../resource/kinds/role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from '../../resource/kinds/role-binding.ts';
 import { ApiServer } from '../../server/api-server.ts';
-import { registerApiServices } from '../../server/api-services.ts';
+import { ensureServerService, registerApiServices } from '../../server/api-services.ts';
 import { AuditFile } from '../../server/audit/audit-file.ts';
 import { auditLine } from '../../server/audit/audit-line.ts';
 import { ensureAdminAccess } from '../../server/authentication/admin-access.ts';
@@ -62,7 +63,8 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   const { session, health, warn } = options;
   const { folder, clock, registry, log } = session;
   const client = session.client.as({ name: 'sluice' }, 'api');
-  registerApiServices(registry, log, clock);
+  registerApiServices(registry, { log, clock, aggregated: [packageRevisionKind.group] });
+  await ensureServerService(client);
   await reconcileBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
 
   const rbac = new RbacIndex();
@@ -121,15 +123,24 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
     },
     onError: (error, where) => warn(where, messageOf(error)),
   });
-  const listener = await open(server, options);
+  const end = async () => {
+    unfollow();
+    await following.stop();
+    await audit.close();
+  };
+  let listener: Listener;
+  try {
+    listener = await open(server, options);
+  } catch (error) {
+    await end();
+    throw error;
+  }
   return {
     url: listener.url,
     server,
     stop: async () => {
-      unfollow();
       await listener.stop();
-      await following.stop();
-      await audit.close();
+      await end();
     },
   };
 }

@@ -20,6 +20,7 @@ import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
 import { narrateChanges } from './narrate-changes.ts';
 import { narrateEvent } from './narrate-event.ts';
+import { Recovery } from './recovery.ts';
 import type { ServedApi } from './serve-api.ts';
 
 export interface ServiceOptions extends ControllerChoice {
@@ -99,24 +100,29 @@ export class Service {
   }
 
   async start(): Promise<void> {
-    const { session, log } = this.#options;
+    const { session, log, lock } = this.#options;
     const now = () => session.clock.now();
+    const recovery = lock.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
+    if (recovery !== undefined) log(recovery.begun());
     this.#unsubscribe.push(
       session.store.subscribe((changes) => {
-        for (const entry of narrateChanges(changes, now())) {
+        recovery?.count(changes);
+        for (const entry of narrateChanges(changes, now(), (revision) => session.wasKnown(revision))) {
           log(entry);
           this.#recordStep(entry);
         }
         for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
       this.manager.informer(eventKind).addHandler((event) => {
-        if (event.type === 'delete') return;
+        // What an earlier process recorded was told then.
+        if (event.type === 'delete' || session.isFromBefore(event.object)) return;
         const entry = narrateEvent(event.object, now());
         if (entry !== undefined) log(entry);
       }),
     );
     await this.manager.start();
     this.#started = true;
+    if (recovery !== undefined) this.#tellWhenFinished(recovery);
     const { serve, webhooks, signal } = this.#options;
     if (serve === undefined && webhooks === undefined) return;
     // Clients who come back find the packages as they left them, and not each of them anew.
@@ -131,6 +137,17 @@ export class Service {
     });
     if (serve !== undefined) await this.#serve(serve, endpoint.handle);
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
+  }
+
+  /** Says what was found and finished after a process that was killed, once nothing is left to do. */
+  #tellWhenFinished(recovery: Recovery): void {
+    const { log, signal } = this.#options;
+    this.idle(signal).then(
+      () => log(recovery.finished()),
+      (error: unknown) => {
+        if (!signal.aborted) this.#warn('Error', 'recovery', messageOf(error));
+      },
+    );
   }
 
   /** Controllers record what they do; people do not. */

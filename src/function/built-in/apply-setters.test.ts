@@ -164,7 +164,6 @@ test('says what it set, where, and what it could not use', async () => {
     {
       severity: 'info',
       message: 'set field value to "a:2"',
-      resourceRef: { apiVersion: 'v1', kind: 'Pod', name: 'web' },
       field: { path: 'spec.containers[0].image' },
       file: { path: 'a.yaml', index: 0 },
     },

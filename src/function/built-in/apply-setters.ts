@@ -2,7 +2,7 @@
 import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
 import { samePart } from '../../package/merge/yaml-document.ts';
 import type { KrmFunction, ResourceList } from '../function.ts';
-import { resultFor } from '../function-result.ts';
+import { resultFor, withoutReference } from '../function-result.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { textsAt } from './support/function-config.ts';
 import { lineComment, putLineComment } from './support/line-comment.ts';
@@ -132,7 +132,7 @@ class SettersRun {
   #tell(resource: Resource, trail: Trail, value: string, { names }: SetterPattern): void {
     const field = fieldText(trail);
     const message = `set field value to ${shownValue(value, [field, ...names], resource)}`;
-    this.#list.results.push(resultFor('info', message, resource, field));
+    this.#list.results.push(withoutReference(resultFor('info', message, resource, field)));
   }
 
   #fail(resource: Resource, trail: Trail, message: string): void {

@@ -232,18 +232,31 @@ function describe(commit: GitObject): CommitFact | undefined {
   try {
     const decoded = parseCommit(commit.data, commit.oid);
     const newline = decoded.message.indexOf('\n');
+    const facts = parseCommitMessage(decoded.message);
     const text = {
       time: decoded.committer.time,
       author: decoded.author.name,
+      ...authorFactsOf(decoded, facts),
       parents: decoded.parents,
       subject: newline === -1 ? decoded.message : decoded.message.slice(0, newline),
-      facts: parseCommitMessage(decoded.message),
+      facts,
     };
     return { oid: commit.oid, text: LazyJson.of<CommitText>(text) };
   } catch {
     // A commit that cannot be decoded is no revision; `git fsck` has the words for it.
     return undefined;
   }
+}
+
+/** What there is to say of an author beside the name; the actor of a commit of Sluice stands in its message. */
+function authorFactsOf(
+  { author, committer }: ReturnType<typeof parseCommit>,
+  { actor }: CommitText['facts'],
+): Partial<CommitText> {
+  return {
+    ...(author.email === '' || actor !== undefined ? {} : { authorEmail: author.email }),
+    ...(author.time === committer.time ? {} : { authorTime: author.time }),
+  };
 }
 
 /** The statement of a publication can stand in an annotated tag, where a Git host made the commit. */

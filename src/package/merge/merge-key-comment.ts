@@ -19,9 +19,18 @@ export function withMergeKey(text: string, { namespace, name }: { namespace: str
   return withMark(text, `# kpt-merge: ${namespace}/${name}`);
 }
 
-/** The text of a resource without its mark. */
+/** The annotation that says the same, with the field above it if that holds nothing else. */
+const ONLY_IDENTIFIER =
+  /^( +)annotations:[ \t]*\r?\n\1 +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n(?!\1 )|$(?![\r\n]))/m;
+const IDENTIFIER = /^ +internal\.kpt\.dev\/upstream-identifier:[^\n]*(?:\n|$(?![\r\n]))/m;
+
+/** The text of a resource without its marks: the comment, and the annotation beside it. */
 export function withoutMergeKey(text: string): string {
-  return text.replace(/^(metadata:)[ \t]*#[ \t]*kpt-merge:[^\r\n]*/m, '$1');
+  const uncommented = text.replace(/^(metadata:)[ \t]*#[ \t]*kpt-merge:[^\r\n]*/m, '$1');
+  if (!uncommented.includes('internal.kpt.dev/upstream-identifier:')) return uncommented;
+  return ONLY_IDENTIFIER.test(uncommented)
+    ? uncommented.replace(ONLY_IDENTIFIER, '')
+    : uncommented.replace(IDENTIFIER, '');
 }
 
 function withMark(text: string, mark: string): string {

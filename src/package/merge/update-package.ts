@@ -6,6 +6,7 @@ import { withoutMergeKeys } from './merge-key-comment.ts';
 import { mergeKptfile } from './merge-kptfile.ts';
 import { type MergedPackage, mergePackage } from './merge-package.ts';
 import { type PackageFile, type PackageFiles, sameFile } from './package-files.ts';
+import { UPSTREAM_IDENTIFIER } from './upstream-identifier.ts';
 
 /** What of a local package comes from where. */
 export interface PackageVersions {
@@ -74,6 +75,7 @@ function comparableKptfile(file: PackageFile | undefined): string {
     metadata,
     ...rest
   } = contentOf(result.kptfile) as Record<string, unknown>;
-  const { name: _name, namespace: _namespace, ...kept } = (metadata ?? {}) as Record<string, unknown>;
-  return canonicalJson({ ...rest, metadata: kept });
+  const { name: _name, namespace: _namespace, annotations, ...kept } = (metadata ?? {}) as Record<string, unknown>;
+  const { [UPSTREAM_IDENTIFIER]: _identifier, ...others } = (annotations ?? {}) as Record<string, unknown>;
+  return canonicalJson({ ...rest, metadata: { ...kept, annotations: others } });
 }

@@ -12,7 +12,7 @@ import type { Action, Lifecycle } from '../kernel/types.ts';
 import { APPROVAL_ANNOTATIONS } from '../lifecycle-annotations.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import type { RevisionChange } from '../write/change.ts';
-import { BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
+import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /**
  * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
@@ -79,6 +79,14 @@ export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
     : undefined;
 }
 
+/** The type of the condition that is given again as it is; undefined if the request names none. */
+export function affirmedTypeOf({ metadata }: RevisionObject): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, AFFIRM_ANNOTATION)
+    ? annotations[AFFIRM_ANNOTATION]
+    : undefined;
+}
+
 /** What else differs; undefined if nothing. */
 export function changeOf(
   stored: RevisionObject,
@@ -109,8 +117,9 @@ function kptfileEdits(
   for (const conditionType of after) if (!before.includes(conditionType)) edits.push({ op: 'addGate', conditionType });
   for (const conditionType of before)
     if (!after.includes(conditionType)) edits.push({ op: 'removeGate', conditionType });
-  const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? {};
+  // Clients that were compiled before the field existed leave it out, and mean nothing by that.
   const old = stored.spec.packageMetadata ?? {};
+  const { labels = {}, annotations = {} } = object.spec.packageMetadata ?? old;
   for (const [key, value] of differing(old.labels, labels)) {
     edits.push(value === undefined ? { op: 'removeLabel', key } : { op: 'setLabel', key, value });
   }
@@ -169,6 +178,7 @@ export function ownMetadata(object: RevisionObject) {
     [EARLIER_OUT_OF_BAND_ANNOTATION]: _flag,
     [PROBLEM_ANNOTATION]: _problem,
     [BREAK_GLASS_ANNOTATION]: _breakGlass,
+    [AFFIRM_ANNOTATION]: _affirm,
     ...annotations
   } = object.metadata.annotations ?? {};
   return {

@@ -183,6 +183,42 @@ describe('update', () => {
   });
 });
 
+test('clients that do not know spec.packageMetadata take nothing away, and one that writes it does', async () => {
+  await using scratch = await scratchRepository();
+  const { revisions } = await packageKinds(scratch);
+  const labels = { tier: 'front' };
+  const made = await revisions.create(anna, revision('shop', 'v1', { spec: { packageMetadata: { labels } } }));
+  const { packageMetadata: _unknown, ...spec } = made.spec;
+  const kept = await revisions.update(anna, { ...made, spec: { ...spec, lifecycle: 'Proposed' } });
+  expect(kept.spec).toMatchObject({ lifecycle: 'Proposed', packageMetadata: { labels } });
+  const back = await revisions.update(anna, { ...kept, spec: { ...kept.spec, lifecycle: 'Draft' } });
+  const cleared = await revisions.update(anna, { ...back, spec: { ...back.spec, packageMetadata: { labels: {} } } });
+  expect(cleared.spec.packageMetadata?.labels).toBeUndefined();
+});
+
+test('a condition that is affirmed counts for the content at hand, without a commit and without closing its gate', async () => {
+  await using scratch = await scratchRepository();
+  const { revisions, store } = await packageKinds(scratch);
+  const spec = { readinessGates: [{ conditionType: 'Tested' }] };
+  let object = await revisions.create(anna, revision('shop', 'v1', { spec }));
+  const conditions = [...(object.status?.conditions ?? []), { type: 'Tested', status: 'True' as const }];
+  await revisions.updateSubResource(anna, 'status', { ...object, status: { ...object.status, conditions } } as never);
+  const edited = new Map([['a.yaml', Buffer.from('a: 1\n')]]);
+  await store.change(name, { files: edited }, anna);
+  const gate = async () => (await store.judge(name)).gates.find(({ type }) => type === 'Tested')?.state;
+  expect(await gate()).toBe('Stale');
+  const { commit } = store.get(name);
+  object = await revisions.get(anna, { name });
+  await revisions.updateSubResource(anna, 'status', object);
+  expect(await gate(), 'carried along').toBe('Stale');
+  const annotations = { ...object.metadata.annotations, 'sluice.dev/affirm': 'Tested' };
+  const affirmed = { ...object, metadata: { ...object.metadata, annotations } };
+  const after = await revisions.updateSubResource(anna, 'status', affirmed);
+  expect(await gate()).toBe('Open');
+  expect(store.get(name).commit).toBe(commit);
+  expect(after.metadata.annotations ?? {}).not.toHaveProperty('sluice.dev/affirm');
+});
+
 describe('delete', () => {
   test('keeps to the rules of Porch', async () => {
     await using scratch = await scratchRepository();
@@ -190,13 +226,13 @@ describe('delete', () => {
     const { client, store, revisions } = await packageKinds(scratch, { dependentsOf: () => users });
     await publish(store, await draft(store));
     const refused =
-      "Refused: published PackageRevisions must be proposed for deletion by setting spec.lifecycle to 'DeletionProposed' prior to deletion";
+      'Refused: packagerevisions.porch.kpt.dev "packages.shop.v1" is forbidden: published PackageRevisions must be proposed for deletion by setting spec.lifecycle to \'DeletionProposed\' prior to deletion';
     for (const propagationPolicy of ['Background', 'Foreground', 'Orphan'] as const)
       expect(await outcomeOf(revisions.delete(anna, { name }, { propagationPolicy }))).toBe(refused);
     await client.update(kind, to(await client.get(kind, { name }), 'DeletionProposed'));
     users.push('packages.web.v1', 'packages.web.v2');
     expect(await outcomeOf(client.delete(kind, { name }))).toBe(
-      'Refused: cannot delete package revision, it is referenced as upstream by: packages.web.v1, packages.web.v2',
+      'Refused: packagerevisions.porch.kpt.dev "packages.shop.v1" is forbidden: cannot delete package revision, it is referenced as upstream by: packages.web.v1, packages.web.v2',
     );
   });
 

@@ -1,12 +1,12 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import { narrowestKey } from '../../resource/index-key.ts';
 import type { Kind } from '../../resource/kind.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
 import { ListPages } from '../../resource/list-pages.ts';
 import type { ObjectKey, Stored } from '../../resource/object.ts';
-import { checkPreconditions, isHeld, markedForDeletion, notFound } from '../../resource/object-rules.ts';
+import { checkPreconditions, isHeld, markedForDeletion, notFound, resourceName } from '../../resource/object-rules.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
 import { sameValue } from '../../resource/same-value.ts';
 import { compileSelection } from '../../resource/selection.ts';
@@ -25,6 +25,7 @@ import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
 import type { RevisionUpdate } from '../write/update.ts';
 import {
+  affirmedTypeOf,
   breakGlassOf,
   changeOf,
   invalid,
@@ -64,6 +65,8 @@ export interface PackageStorageOptions {
  */
 export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly kind = packageRevisionKind;
+  /** Clients of Porch make a revision from the object of another one. */
+  readonly ignoresVersionOnCreate = true;
   readonly subResources: readonly string[] = ['status', 'approval'];
   /** What the storages of files and packages show too. */
   readonly table: RevisionTable;
@@ -180,8 +183,10 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
     const after = object.status?.conditions ?? [];
     const kept = new Set(after.map((condition) => condition.type));
+    const affirmed = affirmedTypeOf(object);
+    const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
-      conditions: after.filter((given) => !sameValue(before.get(given.type), given)) as readonly GivenCondition[],
+      conditions: (after as readonly GivenCondition[]).filter(isGiven),
       withdraw: [...before.keys()].filter((type) => !kept.has(type)),
     };
     return this.#write(context, entry, object, { change });
@@ -201,9 +206,17 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return this.#write(context, entry, {}, { change: { metadata } });
   }
 
+  /** A refusal has the form of Porch and of every Kubernetes server: what is forbidden, then why. */
   async #remove(context: RequestContext, { revision, object }: RevisionEntry): Promise<Stored<RevisionObject>> {
-    await this.#store.update(revisionId(revision), { action: 'delete', expectedCommit: revision.commit }, context);
-    return object;
+    const id = revisionId(revision);
+    try {
+      await this.#store.update(id, { action: 'delete', expectedCommit: revision.commit }, context);
+      return object;
+    } catch (error) {
+      if (!isSluiceError(error, 'Refused')) throw error;
+      const message = `${resourceName(this.kind)} ${JSON.stringify(revision.name)} is forbidden: ${error.message}`;
+      throw new SluiceError('Refused', message, { cause: error, details: error.details });
+    }
   }
 
   async #write(

@@ -29,7 +29,9 @@ function resultOf({
   results = errorResults,
 }: PipelineStepResult): FunctionResult {
   const found = results.map(findingOf);
-  const told = stderr ?? executionError;
+  // Porch has the words of a function that failed; what one prints on its way is not among the results.
+  const failed = exitCode !== 0 || executionError !== undefined;
+  const told = failed ? (stderr ?? executionError) : undefined;
   return {
     ...(image === undefined ? {} : { image }),
     ...(exec === undefined ? {} : { exec }),

@@ -5,7 +5,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import type { OwnerReference } from '../../resource/object.ts';
-import { authorOf } from '../attribution.ts';
+import { publisherOf } from '../attribution.ts';
 import { publishedRecordOf } from '../commit-message.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
@@ -13,6 +13,9 @@ import { isPlaceholder, isPublished, type PackageRevision } from '../package-rev
 /** The store puts it on revisions whose Kptfile cannot be read, with the reason. */
 export const PROBLEM_ANNOTATION = 'sluice.dev/problem';
 /** In a request to the approval sub-resource: publish with closed gates, for this reason. It is never kept on the object. */
+/** On a write of the status: the type of a condition that counts as given anew although nothing about it differs. It is not kept. */
+export const AFFIRM_ANNOTATION = 'sluice.dev/affirm';
+
 export const BREAK_GLASS_ANNOTATION = 'sluice.dev/break-glass';
 
 /** The Kubernetes object of a revision, as Porch shows it. */
@@ -60,9 +63,10 @@ export function revisionObject(
           commit: revision.commit,
         },
       },
-      publishTimestamp: published ? timestamp(revision.tip.time) : null,
+      // Porch takes the date of the author, which a rebase or a cherry-pick keeps.
+      publishTimestamp: published ? timestamp(revision.tip.authorTime ?? revision.tip.time) : null,
       // The head of the main branch may be about another package.
-      ...(published && !isPlaceholder(revision) ? { publishedBy: authorOf(revision) } : {}),
+      ...(published && !isPlaceholder(revision) ? { publishedBy: publisherOf(revision) } : {}),
       ...(repository.deployment ? { deployment: true } : {}),
       ...(conditions.length === 0 ? {} : { conditions }),
       ...peopleOf(revision),

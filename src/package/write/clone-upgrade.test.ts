@@ -110,7 +110,7 @@ describe('a clone', () => {
       lifecycle: 'Draft',
       kptfile: {
         metadata: { name: 'edge-upf' },
-        upstream: { type: 'git', git, updateStrategy: 'resource-merge' },
+        upstream: { type: 'git', git },
         upstreamLock: { type: 'git', git: { ...git, commit } },
         info: kptfile?.info,
       },
@@ -120,8 +120,12 @@ describe('a clone', () => {
     expect(await w.text(name, 'package-context.yaml')).toContain('  name: edge-upf\n');
     expect(await w.text(v1, 'package-context.yaml')).toContain('  name: example\n');
     expect(await w.text(name, 'upf.yaml')).toBe(
-      deployment('upf:1').replace('metadata:', 'metadata: # kpt-merge: /upf'),
+      deployment('upf:1').replace(
+        'metadata:',
+        'metadata: # kpt-merge: /upf\n  annotations:\n    internal.kpt.dev/upstream-identifier: apps|Deployment|default|upf',
+      ),
     );
+    expect(await w.text(name, 'Kptfile')).toContain('upstream-identifier: kpt.dev|Kptfile|default|edge-upf\n');
     expect(await w.text(name, 'run.sh')).toBe('#!/bin/sh\n');
     expect(w.store.get(name).tip.subject).toBe('Creating new revision by cloning');
     expect(w.store.dependentsOf(w.store.get(v1))).toEqual([name]);
@@ -210,7 +214,7 @@ describe('an upgrade', () => {
       tip: { subject: 'Upgrading revision' },
       kptfile: {
         metadata: { name: 'edge-upf' },
-        upstream: { git: { ref: 'upf/v2' }, updateStrategy: 'resource-merge' },
+        upstream: { git: { ref: 'upf/v2' } },
         upstreamLock: { git: { ref: 'upf/v2', commit: w.store.get(v2).commit } },
       },
       record: {

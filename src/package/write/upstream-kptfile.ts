@@ -21,11 +21,13 @@ export function withUpstream(
       cause: read.error,
     });
   const git = { repo, directory, ref };
-  const updateStrategy = read.kptfile.upstream?.updateStrategy ?? 'resource-merge';
+  // Only kept: Porch adds none, and the default of an upgrade is the same without it.
+  const updateStrategy = read.kptfile.upstream?.updateStrategy;
+  const strategy = updateStrategy === undefined ? {} : { updateStrategy };
   try {
     const text = editKptfile(file.data.toString('utf8'), [
       ...(name === undefined ? [] : [{ op: 'setName', name } as const]),
-      { op: 'setUpstream', upstream: { type: 'git', git, updateStrategy } },
+      { op: 'setUpstream', upstream: { type: 'git', git, ...strategy } },
       { op: 'setUpstreamLock', upstreamLock: { type: 'git', git: { ...git, commit } } },
     ]);
     return new Map(files).set('Kptfile', { ...file, data: Buffer.from(text) });

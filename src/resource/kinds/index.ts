@@ -9,6 +9,7 @@ import { ipClaimKind, ipPrefixKind, networkInstanceKind } from './ipam.ts';
 import { leaseKind } from './lease.ts';
 import { namespaceKind } from './namespace.ts';
 import { packagePolicyKind } from './package-policy.ts';
+import { packageRevKind } from './package-rev.ts';
 import { packageRevisionKind } from './package-revision.ts';
 import { packageRevisionResourcesKind } from './package-revision-resources.ts';
 import { porchPackageKind } from './porch-package.ts';
@@ -16,6 +17,7 @@ import { repositoryKind } from './repository.ts';
 import { clusterRoleKind, roleKind } from './role.ts';
 import { clusterRoleBindingKind, roleBindingKind } from './role-binding.ts';
 import { secretKind } from './secret.ts';
+import { serviceKind } from './service.ts';
 import { serviceAccountKind } from './service-account.ts';
 
 /** Kinds whose objects are kept as they are written, in contrast to those that are derived from Git. */
@@ -28,6 +30,8 @@ export const OBJECT_KINDS: readonly Kind[] = [
   secretKind,
   configMapKind,
   serviceAccountKind,
+  serviceKind,
+  packageRevKind,
   eventKind,
   leaseKind,
   roleKind,

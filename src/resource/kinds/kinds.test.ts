@@ -21,6 +21,7 @@ const cells = (kind: Kind, object: unknown) => {
 test.each([
   ['Namespace', 'Name, Status, Age'],
   ['ServiceAccount', 'Name, Secrets, Age'],
+  ['Service', 'Name, Type, Cluster-IP, Port(s), Age'],
   ['Secret', 'Name, Type, Data, Age'],
   ['ConfigMap', 'Name, Data, Age'],
   ['Event', 'Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name'],

@@ -71,7 +71,7 @@ function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored |
 
 async function storeNew(call: ResourceCall, services: Services, object: KubernetesObject): Promise<Stored> {
   const { resource, user, context } = call;
-  if (object.metadata.resourceVersion !== undefined)
+  if (object.metadata.resourceVersion !== undefined && resource.storage.ignoresVersionOnCreate !== true)
     throw new SluiceError('BadRequest', 'resourceVersion should not be set on objects to be created');
   await requireNamespace(call, services, object);
   const { kind } = resource;

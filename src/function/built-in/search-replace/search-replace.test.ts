@@ -41,7 +41,7 @@ const CASES: [what: string, spec: string, data: Data, expected: string, messages
     '  n: "3"\n',
     { 'by-value': '3', 'put-value': '4' },
     '  n: "4"\n',
-    ['spec.n: Mutated field value to "4"'],
+    ['spec.n: Mutated field value to "\\"4\\""'],
   ],
   [
     'finds by a regular expression',
@@ -164,7 +164,7 @@ const CASES: [what: string, spec: string, data: Data, expected: string, messages
     '  a: "x" # why\n',
     { 'by-path': 'spec.a', 'put-value': '4' },
     '  a: "4" # why\n',
-    ['spec.a: Mutated field value to "4"'],
+    ['spec.a: Mutated field value to "\\"4\\""'],
   ],
   [
     'a mapping gives way',

@@ -2,7 +2,7 @@
 import { isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import type { KrmFunction, ResourceList } from '../../function.ts';
-import { resultFor } from '../../function-result.ts';
+import { resultFor, withoutReference } from '../../function-result.ts';
 import { plainValue } from '../../resource-list/node-value.ts';
 import type { Resource } from '../../resource-list/resource.ts';
 import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
@@ -110,12 +110,21 @@ class SearchRun {
 
   #tell(resource: Resource, trail: Trail, node: Node): void {
     const { putValue, putComment } = this.#search;
-    const value = isScalar(node) ? scalarText(node) : JSON.stringify(plainValue(node));
+    const value = isScalar(node) ? writtenText(node) : JSON.stringify(plainValue(node));
     const text = putComment === undefined ? value : `${value} #${lineComment(node) ?? ''}`;
     const verb = putValue === undefined && putComment === undefined ? 'Matched field value' : 'Mutated field value to';
     const field = fieldText(trail);
-    this.#list.results.push(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field));
+    this.#list.results.push(
+      withoutReference(resultFor('info', `${verb} ${shownValue(text, [field], resource)}`, resource, field)),
+    );
   }
+}
+
+/** As it stands in the file, with its quotes: the published function shows it so. */
+function writtenText(node: Scalar): string {
+  const text = scalarText(node);
+  if (node.type === 'QUOTE_DOUBLE') return `"${text}"`;
+  return node.type === 'QUOTE_SINGLE' ? `'${text}'` : text;
 }
 
 function oneLine(comment: string): string {

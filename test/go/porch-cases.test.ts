@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { eventually } from '../support/api/eventually.ts';
+import { RunningUp } from '../support/api/running-up.ts';
+import { temporaryFolder } from '../support/git/git-cli.ts';
+import { startGitServer } from '../support/git/git-server.ts';
+import { buildGoProgram, PORCHCTL } from '../support/go-program.ts';
+import {
+  expectedOutcome,
+  makeCaseRepository,
+  type PorchCase,
+  type PorchCaseTools,
+  porchModule,
+  readPorchCases,
+  runPorchCommand,
+} from './porch-cases.ts';
+
+const RUNS_WITHIN = 600_000;
+
+/** Commands whose outcome is not that of Porch v1.5.3, and why; docs/porch.md has the same in words for users. */
+const DIFFERENCES: Readonly<Record<string, string>> = {
+  'repo-register 3': 'newer Porch shows the columns Sync schedule and Age, as Sluice does',
+  'rpkg-init-deploy 3':
+    'newer Porch writes the name of the package into package-context.yaml of deployment repositories',
+  'rpkg-init-deploy 4': 'newer Porch shows the columns Sync schedule and Age, as Sluice does',
+  'rpkg-lifecycle 12': 'newer Porch refuses without an admission webhook, in the words of Sluice',
+  'rpkg-push 3': 'Porch answers 500 with "Internal error occurred:"; Sluice says what is wrong with the request',
+  'rpkg-push 8': 'Porch answers 500 with "Internal error occurred:"; Sluice answers 409, so that clients try again',
+  'rpkg-push 11': 'newer Porch has other words for a push that cannot be rendered',
+  'rpkg-upgrade 7': 'newer Porch completes the names of images with ghcr.io, as Sluice does',
+  'rpkg-upgrade 13': 'newer Porch completes the names of images with ghcr.io, as Sluice does',
+};
+
+test('the command-line cases of Porch', { timeout: RUNS_WITHIN }, async ({ skip }) => {
+  const { path: porchctl, missing } = await buildGoProgram(PORCHCTL);
+  const module = await porchModule();
+  if (porchctl === undefined || module === undefined) return skip(missing || 'the module of Porch is not here');
+  const folder = temporaryFolder();
+  const [root, scratch] = ['git', 'scratch'].map((name) => join(folder.path, name)) as [string, string];
+  for (const one of [join(root, 'nephio'), scratch]) mkdirSync(one, { recursive: true });
+  const bundle = join(module, 'test/pkgs/test-pkgs/test-blueprints.bundle');
+  execFileSync('git', ['clone', '--quiet', '--mirror', bundle, join(root, 'nephio/test-blueprints.git')]);
+  const git = await startGitServer({ root });
+  const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
+  const up = await RunningUp.start(join(folder.path, 'data'), { environment });
+  try {
+    const tools: PorchCaseTools = { porchctl, kubeconfig: up.folder.kubeconfig, gitHost: git.url, scratch };
+    const differing: Record<string, unknown> = {};
+    let count = 0;
+    for (const one of await readPorchCases(module)) {
+      makeCaseRepository(root, one.name);
+      count += one.commands.length;
+      Object.assign(differing, await differencesOf(one, tools, up));
+    }
+    console.info(`${count - Object.keys(differing).length} of ${count} commands as in Porch`);
+    const unknown = Object.entries(differing).filter(([key]) => DIFFERENCES[key] === undefined);
+    expect(Object.fromEntries(unknown)).toEqual({});
+  } finally {
+    await up.end();
+    await git.close();
+    folder.remove();
+  }
+});
+
+/** Runs a case in a namespace of its own, and returns what differs by `<case> <number of the command>`. */
+async function differencesOf(
+  { name, commands }: PorchCase,
+  tools: PorchCaseTools,
+  { api }: RunningUp,
+): Promise<Record<string, unknown>> {
+  const differing: Record<string, unknown> = {};
+  const repositories = `/apis/config.porch.kpt.dev/v1alpha1/namespaces/${name}/repositories`;
+  await api.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  for (const [index, command] of commands.entries()) {
+    const [got, want] = [await runPorchCommand(command, tools), expectedOutcome(command, tools)];
+    const told = command.containsErrorString ? got.stderr.includes(want.stderr) : got.stderr === want.stderr;
+    if (got.exitCode !== want.exitCode || got.stdout !== want.stdout || !told)
+      differing[`${name} ${index}`] = { command: command.args.join(' '), want, got };
+    const registered = command.args.includes('register') && command.args.find((word) => word.startsWith('--name='));
+    if (registered)
+      await eventually(
+        () => api.get(`${repositories}/${registered.slice('--name='.length)}`),
+        ({ text }) => /"type":"Ready"[^}]*"status":"True"|"status":"True"[^}]*"type":"Ready"/.test(text),
+      );
+  }
+  // Porch's suite takes the namespace away, so that the next case does not see these.
+  const { body } = await api.get(repositories);
+  for (const { metadata } of body.items as { metadata: { name: string } }[])
+    await api.delete(`${repositories}/${metadata.name}`);
+  return differing;
+}
