@@ -44,6 +44,21 @@ describe('revision controller', () => {
     expect(await world.events(NAME)).toEqual(['Resolved: resolver:a: test.dev/a is True, wrote a.yaml']);
   });
 
+  test('where the pipeline changes the Kptfile alone, verdicts on the content are issued again for the new content', async () => {
+    await world.draft('apps/app/w1');
+    const a = resolverOf('a', () => says('a', { gates: ['test.dev/a'] }));
+    await at.reconciler([a], { renderer: { render: async () => undefined } })();
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
+    const settledBefore = at.revision().record?.settled?.content;
+    const render = async () => ({ kptfile: [{ op: 'setAnnotation', key: 'team', value: 'shop' } as const] });
+    await at.reconciler([a], { renderer: { render } })();
+    const { content, gates, record, revision } = await world.store.judge(NAME);
+    expect(revision.kptfile?.metadata?.annotations).toMatchObject({ team: 'shop' });
+    expect(gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
+    expect(record.settled?.content).toBe(content.content);
+    expect(content.content).not.toBe(settledBefore);
+  });
+
   test('what several say is one commit of the controller; later each speaks for itself again', async () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', ({ files }) => says('a', writes('out', `${files.get('in') ?? 'none'}`)));
