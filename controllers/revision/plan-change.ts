@@ -186,7 +186,6 @@ function settledBy(judgement: Judgement, outcome: RunOutcome): RevisionChange['s
   if (claimants.every((name) => name === RENDERER) && !isMarked(judgement)) return undefined;
   const { settled } = judgement.record;
   const known =
-    settled?.content === outcome.package.inputs.content &&
-    settled.resolvers.join('\n') === claimants.join('\n');
+    settled?.content === outcome.package.inputs.content && settled.resolvers.join('\n') === claimants.join('\n');
   return known ? undefined : { resolvers: claimants };
 }
