@@ -11,6 +11,7 @@ export const ERROR_CODES = {
   Conflict: { reason: 'Conflict', status: 409, exit: 1 },
   Busy: { reason: 'Conflict', status: 409, exit: 1 },
   Refused: { reason: 'Forbidden', status: 403, exit: 1 },
+  PushRefused: { reason: 'Forbidden', status: 403, exit: 1 },
   Expired: { reason: 'Expired', status: 410, exit: 1 },
   LimitExceeded: { reason: 'RequestEntityTooLarge', status: 413, exit: 1 },
   Unsupported: { reason: 'MethodNotAllowed', status: 405, exit: 1 },

@@ -23,7 +23,7 @@ const MAX_CAUSES = 1000;
 const LONGEST_TEXT = 500;
 
 /** Codes whose reason another code has too; which one is meant cannot be seen from it. */
-const SHADOWED: ReadonlySet<ErrorCode> = new Set(['Busy', 'Corrupt']);
+const SHADOWED: ReadonlySet<ErrorCode> = new Set(['Busy', 'Corrupt', 'PushRefused']);
 const BY_REASON = new Map<string, ErrorCode>([
   ...(Object.keys(ERROR_CODES) as ErrorCode[])
     .filter((code) => !SHADOWED.has(code))

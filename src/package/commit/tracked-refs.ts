@@ -37,6 +37,8 @@ export type SyncScope = 'everything' | 'branches';
 
 /** A push whose answer was lost, and which was not carried out, is sent again this often. */
 const RESENDS = 1;
+/** Refusals that are kept for people to see. */
+const MAX_REFUSED_PUSHES = 100;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
@@ -52,6 +54,8 @@ export class TrackedRefs implements WriteTarget {
   readonly #taking = new Mutex();
   readonly #fetches = new Mutex();
   readonly #doubtful = new Set<string>();
+  /** Why a rule of the remote refused the last write of a revision, by its name. */
+  readonly #refusedPushes = new Map<string, string>();
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
@@ -122,6 +126,18 @@ export class TrackedRefs implements WriteTarget {
       if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
       throw error;
     }
+  }
+
+  /** Revisions whose last write a rule of the remote refused, with its reason. */
+  get refusedPushes(): ReadonlyMap<string, string> {
+    return this.#refusedPushes;
+  }
+
+  notePush(revision: string, refusal: string | undefined): void {
+    this.#refusedPushes.delete(revision);
+    if (refusal !== undefined) this.#refusedPushes.set(revision, refusal);
+    const [oldest] = this.#refusedPushes.keys();
+    if (this.#refusedPushes.size > MAX_REFUSED_PUSHES && oldest !== undefined) this.#refusedPushes.delete(oldest);
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
