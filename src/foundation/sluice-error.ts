@@ -20,6 +20,7 @@ export const ERROR_CODES = {
   TooManyRequests: { reason: 'TooManyRequests', status: 429, exit: 1 },
   Unavailable: { reason: 'ServiceUnavailable', status: 503, exit: 1 },
   Timeout: { reason: 'Timeout', status: 504, exit: 1 },
+  RenderFailed: { reason: 'InternalError', status: 500, exit: 1 },
   Corrupt: { reason: 'InternalError', status: 500, exit: 1 },
   Internal: { reason: 'InternalError', status: 500, exit: 1 },
 } as const satisfies Record<string, { reason: string; status: number; exit: number }>;

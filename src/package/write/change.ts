@@ -22,6 +22,7 @@ import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
 import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
+import { renderFailed, savesUnrendered } from './render-failure.ts';
 import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -39,6 +40,11 @@ export interface RevisionChange {
   readonly withdraw?: readonly string[];
   /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
+  /**
+   * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
+   * package by Porch's clients is such a change.
+   */
+  readonly mustRender?: boolean;
   /** Called with what each function did, if the files are rendered as they are written. */
   readonly onRendered?: (status: RenderStatus) => void;
   /** Says that pipeline and resolvers came to rest at the resulting content. */
@@ -76,6 +82,11 @@ export async function planChange(
     revision.lifecycle === 'Draft'
       ? await renderingOf(bench, content, change, edits, policy, context, known)
       : undefined;
+  if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
+    throw renderFailed(
+      "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
+      rendering.failure,
+    );
   if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
