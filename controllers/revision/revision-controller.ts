@@ -6,6 +6,7 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { nextExpiry } from '../../src/package/gates.ts';
+import { describeKptfileProblems, kptfileProblems } from '../../src/package/kptfile-problems.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import { revisionId } from '../../src/package/package-revision.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
@@ -28,6 +29,11 @@ import { RestingDrafts } from './resting-drafts.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
 import { isStopped } from './settlement.ts';
+
+/** Reason of the event about a Kptfile that kpt rejects. */
+const INVALID_KPTFILE = 'KptfileInvalid';
+/** What was said of these holds also when a run finds nothing wrong. */
+const KEPT_TOPICS: ReadonlySet<string> = new Set(['Resolved', 'Rendering', INVALID_KPTFILE]);
 
 export interface RevisionControllerOptions {
   readonly store: RevisionStore;
@@ -128,6 +134,7 @@ class RevisionReconciler {
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
     if (revision.record?.commit !== revision.commit) revision = await store.change(id, { takeIn: true }, context);
     const judgement = await store.judge(id);
+    this.#tellInvalidKptfile(judgement);
     if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
     try {
       return await this.#resolve(judgement, signal);
@@ -170,6 +177,13 @@ class RevisionReconciler {
     return this.#resting.rest(after, asked, 'a resolver asked for it');
   }
 
+  /** A push that nobody could warn brings such a Kptfile too. */
+  #tellInvalidKptfile({ revision, content }: Judgement): void {
+    const problems = describeKptfileProblems(kptfileProblems(content.files));
+    if (problems === undefined) this.#events.forgetTopic(keyOf(this.#objectOf(revision)), INVALID_KPTFILE);
+    else this.#tell(revision, 'Warning', INVALID_KPTFILE, `it cannot be proposed, as kpt rejects: ${problems}`);
+  }
+
   #budgetWait(revision: PackageRevision, error: unknown): ReconcileResult {
     const details = isSluiceError(error, 'LimitExceeded') ? error.details : undefined;
     if (!isBudget(details)) throw error;
@@ -190,7 +204,7 @@ class RevisionReconciler {
     // What comes back after all was well is news again.
     const quiet = unsettled === undefined && renderFailure === undefined;
     const isWell = failures.length + problems.length + refused.length === 0 && quiet;
-    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved', 'Rendering']));
+    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), KEPT_TOPICS);
   }
 
   #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {

@@ -13,6 +13,7 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { needsRenewal } from '../gates.ts';
+import { kptfileProblems } from '../kptfile-problems.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import { bindsContent, type EffectivePolicy } from '../policy.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
@@ -78,6 +79,8 @@ export async function planChange(
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const before = await currentRecord(bench, revision, content);
   const known = before.contributors ?? [];
+  for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
+    context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
   const rendering =
     revision.lifecycle === 'Draft'
       ? await renderingOf(bench, content, change, edits, policy, context, known)
@@ -217,6 +220,16 @@ function fileEdits(
     edits.set('Kptfile', Buffer.from(editKptfileText(revision.name, Buffer.from(text).toString('utf8'), kptfileEdits)));
   }
   return edits;
+}
+
+/** The Kptfiles that a change brings, where it brings files: what others wrote is no news to the caller. */
+function writtenKptfiles(
+  content: PackageContent,
+  { texts, files }: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+): ReadonlyMap<string, Uint8Array | null> {
+  if (texts === undefined && files === undefined) return new Map();
+  return new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
 }
 
 /**

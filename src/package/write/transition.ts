@@ -9,6 +9,7 @@ import { evaluateGates, type GateFacts } from '../gates.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
+import { describeKptfileProblems, kptfileProblems } from '../kptfile-problems.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
@@ -70,6 +71,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     revision: revision.revision,
     commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
     problem: revision.problem ?? problem,
+    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
     publishedBy: publisherOf(revision),
