@@ -54,6 +54,8 @@ export class TrackedRefs implements WriteTarget {
   readonly #taking = new Mutex();
   readonly #fetches = new Mutex();
   readonly #doubtful = new Set<string>();
+  /** What a listener threw when it was notified of a write; the next look throws it. */
+  #listenerProblem: unknown;
   /** Why a rule of the remote refused the last write of a revision, by its name. */
   readonly #refusedPushes = new Map<string, string>();
 
@@ -84,8 +86,10 @@ export class TrackedRefs implements WriteTarget {
   }
 
   /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
-  refresh(): Promise<IndexChange[]> {
-    return this.alone(() => this.#look());
+  async refresh(): Promise<IndexChange[]> {
+    const changed = await this.alone(() => this.#look());
+    this.#throwListenerProblem();
+    return changed;
   }
 
   /** Brings the mirror up to date with the remote, then the index. Writes go on meanwhile. */
@@ -154,7 +158,17 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async show(updates: readonly RefUpdate[]): Promise<void> {
-    await this.#take(changesOf(updates));
+    await this.#take(changesOf(updates), (error) => {
+      // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
+      this.#listenerProblem ??= error;
+    });
+  }
+
+  /** Throws what listeners threw when they were notified of a write. */
+  #throwListenerProblem(): void {
+    const problem = this.#listenerProblem;
+    this.#listenerProblem = undefined;
+    if (problem !== undefined) throw problem;
   }
 
   async reread(ref: string | undefined): Promise<void> {
@@ -245,11 +259,20 @@ export class TrackedRefs implements WriteTarget {
     return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 
-  #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
+  #take(
+    changes: readonly RefChange[],
+    onListenerError = (error: unknown): void => {
+      throw error;
+    },
+  ): Promise<IndexChange[]> {
     if (changes.length === 0) return Promise.resolve([]);
     return this.#taking.run(async () => {
       const changed = await this.#options.index.apply(changes);
-      if (changed.length > 0) this.#options.onChange(changed);
+      try {
+        if (changed.length > 0) this.#options.onChange(changed);
+      } catch (error) {
+        onListenerError(error);
+      }
       return changed;
     });
   }
