@@ -56,7 +56,13 @@ test('a pack that cannot be written fails the transaction, says why, and is writ
     );
     const person = { name: 'a', email: 'a@example.com', time: 0 };
     const tree = await repository.editTree(undefined, edits);
-    const commit = await repository.writeCommit({ tree, parents: [], author: person, committer: person, message: 'm\n' });
+    const commit = await repository.writeCommit({
+      tree,
+      parents: [],
+      author: person,
+      committer: person,
+      message: 'm\n',
+    });
     const update = { type: 'create', ref: 'refs/heads/main', new: commit } as const;
     await expect(repository.transaction([update])).rejects.toThrow(/EEXIST|ENOTDIR/);
     expect(await repository.listRefs()).toEqual([]);

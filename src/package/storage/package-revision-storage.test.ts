@@ -155,6 +155,11 @@ test('the placeholder of the main branch keeps its version when the last publish
   expect(before.status?.publishedBy).toBeUndefined();
   await store.transition(name, { action: 'propose-deletion' }, anna);
   await store.transition(name, { action: 'delete' }, anna);
-  const after = await main();
-  expect(after).toEqual(before);
+  expect(await main()).toEqual(before);
+  // What others put there is flagged all the same.
+  const git = await openRepository(scratch.path);
+  await commitFiles(git, { 'shop/a.yaml': 'a: 1\n' }, scratch.clock.now());
+  await git.close();
+  await store.repository('packages').refresh();
+  expect((await main()).status?.outOfBand?.reason).toBe('NotPublished');
 });
