@@ -74,7 +74,10 @@ export function revisionController(options: RevisionControllerOptions): Controll
     reconcile: (key, context) => controller.reconcile(key, context),
     sources: [
       watchKind(packageRevisionKind, {
-        predicate: (event) => isDraft(event.object) || (event.type === 'update' && isDraft(event.old)),
+        predicate: (event) =>
+          isDraft(event.object) ||
+          (event.type === 'update' && isDraft(event.old)) ||
+          event.object.spec.lifecycle === 'Proposed',
         map: toObject,
       }),
       ...world.map((source) => controller.waking(source)),
@@ -87,12 +90,15 @@ export function revisionController(options: RevisionControllerOptions): Controll
 class RevisionReconciler {
   readonly #options: RevisionControllerOptions;
   readonly #arrangement: Arrangement;
+  /** Those that look at proposed revisions too. */
+  readonly #ofProposals: Arrangement;
   readonly #resting: RestingDrafts;
   readonly #events: TellOnce;
 
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
+    this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ judgesProposals }) => judgesProposals === true));
     const { clock } = options;
     this.#resting = new RestingDrafts(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
@@ -118,6 +124,11 @@ class RevisionReconciler {
     const id = keyText(key);
     let revision = store.find(id);
     const isLeft = revision !== undefined && store.repositoryOf(revision).follows;
+    const isProposal = revision?.lifecycle === 'Proposed' && revision.record?.deletionTimestamp === undefined;
+    if (isProposal && !isLeft && this.#ofProposals.order.length > 0) {
+      this.#resting.forget(id);
+      return this.#judgeProposal(id, signal);
+    }
     if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
       this.#resting.forget(id);
       this.#events.forget(key);
@@ -144,6 +155,29 @@ class RevisionReconciler {
       this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
       return this.#resting.rest(judgement.revision);
     }
+  }
+
+  /** What some conditions of a proposal follow from may change while it waits for an approval. */
+  async #judgeProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { clock, store, resolverTimeout: timeout = 60_000 } = this.#options;
+    const judgement = await store.judge(id);
+    const { revision } = judgement;
+    if (revision.kptfile === undefined) return {};
+    for (const { name: only } of this.#ofProposals.order) {
+      const context = { now: clock.now(), signal };
+      const options = { context, clock, namespace: revision.namespace, timeout, only };
+      const { outcome, plan } = await runAndPlan(judgement, this.#ofProposals, options);
+      const { conditions = [], withdraw = [] } = plan.change ?? {};
+      if (conditions.length + withdraw.length > 0) {
+        const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
+        await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
+        // Its commit wakes the others.
+        return {};
+      }
+      const failure = failureOf(outcome.failures);
+      if (failure !== undefined) throw failure;
+    }
+    return {};
   }
 
   async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
