@@ -1,4 +1,5 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
 import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
 import {
   DELIVERABLE_TYPE,
@@ -74,6 +75,8 @@ export class Session {
   readonly actor: Actor;
   readonly log: EventLog;
   readonly objects: ObjectSet;
+  /** Filled by the delivery controller of this process. */
+  readonly targetObjects = new TargetObjects();
   readonly store: RevisionStore;
   readonly registry: Registry;
   readonly client: Client;
@@ -103,6 +106,7 @@ export class Session {
     const judge = deliverabilityJudge({
       targets: () => objects.of(deliveryTargetKind),
       repositoryOf: (revision) => this.repository(repositoryIdOf(revision)),
+      packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
     });
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),

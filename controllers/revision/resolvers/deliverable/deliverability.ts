@@ -1,6 +1,7 @@
 import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
 import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
 import type { Refusal } from '../../../../src/delivery/refusal.ts';
+import { packageKey } from '../../../../src/delivery/select-revisions.ts';
 import type { PackageRevision } from '../../../../src/package/package-revision.ts';
 import { selects } from '../../../../src/package/policy-objects.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-target.ts';
@@ -14,6 +15,8 @@ export interface DeliverabilityOptions {
   /** All DeliveryTargets. */
   readonly targets: () => readonly DeliveryTarget[];
   readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
+  /** Keys of the packages that ship an object to a target, as far as that is known. Default: none. */
+  readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[];
 }
 
 /** What the targets that select a revision would say to its files. */
@@ -25,7 +28,7 @@ export interface Deliverability {
 }
 
 /** Judges revisions by the targets as they are at each call. */
-export function deliverabilityJudge({ targets, repositoryOf }: DeliverabilityOptions) {
+export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
   const outcomes = new WeakMap<ReadonlyMap<string, Buffer>, ManifestsOutcome>();
 
   function selectingTargets(revision: PackageRevision, kptfile: PackageRevision['kptfile']): DeliveryTarget[] {
@@ -39,11 +42,34 @@ export function deliverabilityJudge({ targets, repositoryOf }: DeliverabilityOpt
     );
   }
 
-  function refusalFor(files: ReadonlyMap<string, Buffer>, selecting: readonly DeliveryTarget[]): Refusal | undefined {
+  /** Two packages with one object would overwrite each other's in the cluster. */
+  function refuseDuplicate(
+    places: ReadonlyMap<string, string>,
+    selecting: readonly DeliveryTarget[],
+    { key }: PackageRevision,
+  ): Refusal | undefined {
+    const own = packageKey(key);
+    for (const target of selecting)
+      for (const [identity, place] of places) {
+        const other = packagesOf(target, identity).find((name) => name !== own);
+        if (other === undefined) continue;
+        const message = `${place} is shipped to target ${settingsOf(target).name} by package ${other} already: rename it, or remove it from one of them`;
+        return { reason: 'DuplicateObject', message };
+      }
+    return undefined;
+  }
+
+  function refusalFor(
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+    selecting: readonly DeliveryTarget[],
+  ): Refusal | undefined {
     if (selecting.length === 0) return undefined;
     const outcome = outcomes.get(files) ?? manifestsOf(files);
     outcomes.set(files, outcome);
     if (outcome.refused !== undefined) return outcome.refused;
+    const duplicate = refuseDuplicate(outcome.manifests.places, selecting, revision);
+    if (duplicate !== undefined) return duplicate;
     const [secret] = outcome.manifests.openSecrets;
     const target = selecting.find(({ spec }) => spec.allowSecrets !== true);
     if (secret === undefined || target === undefined) return undefined;
@@ -58,7 +84,10 @@ export function deliverabilityJudge({ targets, repositoryOf }: DeliverabilityOpt
     kptfile = revision.kptfile,
   ): Deliverability => {
     const selecting = selectingTargets(revision, kptfile);
-    return { targets: selecting.map((target) => settingsOf(target).name), refusal: refusalFor(files, selecting) };
+    return {
+      targets: selecting.map((target) => settingsOf(target).name),
+      refusal: refusalFor(revision, files, selecting),
+    };
   };
 }
 

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { manifestsOf } from '../../../../src/delivery/manifests.ts';
 import { RevisionStore } from '../../../../src/package/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../../../../src/resource/kinds/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
 import { outcomeOf } from '../../../../test/support/shop.ts';
+import { TargetObjects } from '../../../delivery/target-objects.ts';
 import { revisionController } from '../../revision-controller.ts';
 import { DELIVERABLE_TYPE, deliverabilityJudge, describeRefusal } from './deliverability.ts';
 import { deliverableResolver } from './deliverable-resolver.ts';
@@ -167,4 +169,34 @@ test('a proposed revision is judged again when a target changes, and freshly whe
   });
   await expect.poll(statusNow).toBe('False');
   expect(store.get(name).lifecycle).toBe('Proposed');
+});
+
+test('an object that another package of the target ships is told, with its place and that package', async () => {
+  targets = [target('edge')];
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+  const revision = world.store.get(name);
+  const { files } = await world.store.content(name);
+  const shipped = new TargetObjects();
+  const judge = deliverabilityJudge({
+    targets: () => targets,
+    repositoryOf: () => undefined,
+    packagesOf: (to, identity) => shipped.packagesOf(to, identity),
+  });
+  const ships = async (packageName: string) => {
+    const built = manifestsOf(files);
+    const common = { repository: 'apps', package: packageName, revision: 1, sourceCommit: '', sourceTree: packageName };
+    await shipped.set(target('edge'), new Map([[`apps/${packageName}`, { ...common, gates: [], built }]]));
+  };
+  // Its own earlier revision ships it as well.
+  await ships('web');
+  expect(judge(revision, files).refusal).toBeUndefined();
+  await ships('db');
+  expect(judge(revision, files).refusal).toEqual({
+    reason: 'DuplicateObject',
+    message: expect.stringMatching(
+      /^ConfigMap web at cm\.yaml:1 is shipped to target edge by package apps\/db already/,
+    ),
+  });
+  shipped.forget(target('edge'));
+  expect(judge(revision, files).refusal).toBeUndefined();
 });
