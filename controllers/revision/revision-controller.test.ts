@@ -59,6 +59,15 @@ describe('revision controller', () => {
     expect(content.content).not.toBe(settledBefore);
   });
 
+  test('a pushed Kptfile that kpt rejects is an event, told once, with place and field', async () => {
+    const misspelt = `${KPTFILE}info:\n  readinesGates:\n    - conditionType: tested\n`;
+    await world.push(branch, { 'app/Kptfile': misspelt }, 'drafts/app/w1', 'refs/heads/main');
+    await world.store.repository('apps').refresh();
+    await at.reconciler([])();
+    const told = /^KptfileInvalid: .*Kptfile:6:3: .*readinesGates.*Did you mean readinessGates\?/;
+    expect(await world.events(NAME)).toEqual([expect.stringMatching(told)]);
+  });
+
   test('what several say is one commit of the controller; later each speaks for itself again', async () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', ({ files }) => says('a', writes('out', `${files.get('in') ?? 'none'}`)));
