@@ -6,9 +6,11 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage, type PublicationStatement, publishedRecordOf } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { evaluateGates, type GateFacts } from '../gates.ts';
+import { revisionName } from '../identity.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
+import { describeKptfileProblems, kptfileProblems } from '../kptfile-problems.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
@@ -17,7 +19,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import { deletionDigest } from '../trust/publication-mark.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -70,6 +72,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     revision: revision.revision,
     commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
     problem: revision.problem ?? problem,
+    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
     publishedBy: publisherOf(revision),
@@ -405,7 +408,7 @@ async function recordUpdates(
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(bench, revision));
+    marks.push(mark, publicationDeleted(bench, revision), ...contentLeftOnMain(bench, revision));
   } else if (next === undefined) marks.push(deletionMark(bench, revision));
   return { updates, marks };
 }
@@ -415,6 +418,15 @@ function publicationDeleted({ trust }: Workbench, { path, ref, refOid, tip }: Pa
   const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
   const version = ref.slice(ref.lastIndexOf('/') + 1);
   return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
+}
+
+/** Its folder stays on the main branch, where it is what was published as long as others do not change it. */
+function contentLeftOnMain({ trust, index, layout }: Workbench, { key, path, tip }: PackageRevision): NewMark[] {
+  const placeholder = index.get(revisionName({ ...key, workspace: layout.branch }));
+  if (tip.tree === undefined || placeholder?.tip.tree !== tip.tree) return [];
+  const scope = deletedContentScope(path);
+  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
+  return [{ scope: { ...scope, repository: trust.repository }, sequence, digest: tip.tree, proven: true }];
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
