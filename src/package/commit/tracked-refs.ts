@@ -52,6 +52,9 @@ export class TrackedRefs implements WriteTarget {
   readonly #taking = new Mutex();
   readonly #fetches = new Mutex();
   readonly #doubtful = new Set<string>();
+  /** Marks of writes that were carried out. */
+  #unraised: NewMark[] = [];
+  #mustBeDurable = false;
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
@@ -125,7 +128,17 @@ export class TrackedRefs implements WriteTarget {
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
-    this.#options.trust.raise(marks, durable);
+    this.#unraised.push(...marks);
+    this.#mustBeDurable ||= durable;
+    this.#raise();
+  }
+
+  /** What could not be written to the ledger waits for the next write, or the next look. */
+  #raise(): void {
+    if (this.#unraised.length === 0) return;
+    this.#options.trust.raise(this.#unraised, this.#mustBeDurable);
+    this.#unraised = [];
+    this.#mustBeDurable = false;
   }
 
   /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
@@ -226,6 +239,7 @@ export class TrackedRefs implements WriteTarget {
 
   async #look(): Promise<IndexChange[]> {
     const { git, layout, index } = this.#options;
+    this.#raise();
     return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 
