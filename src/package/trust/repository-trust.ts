@@ -1,7 +1,7 @@
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
-import type { Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import type { Mark, NewMark, Revocation, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
 
 /**
  * Why a statement does not count:
@@ -106,9 +106,7 @@ export class RepositoryTrust {
 
   /** Heads of the main branch up to which publications of revoked keys keep their validity. */
   revokedHeads(): string[] {
-    const heads = [...this.#trustedKeys().values()].flatMap(
-      ({ revocation }) => revocation?.heads[this.repository] ?? [],
-    );
+    const heads = [...this.#trustedKeys().values()].flatMap(({ revocation }) => this.#headAt(revocation) ?? []);
     return [...new Set(heads)];
   }
 
@@ -125,13 +123,13 @@ export class RepositoryTrust {
   async sign<Statement extends StatementHead>(
     statement: Statement,
   ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
-    // What a reader parses is what is signed, also where a value has no JSON of its own.
-    const payload = payloadOf(JSON.parse(payloadOf(statement)) as Statement);
+    // What a reader parses is what is signed: a number can lose digits on the way, so that its text is not the one written first.
+    const parsed = JSON.parse(payloadOf(statement)) as Statement;
+    const payload = payloadOf(parsed);
     // The own key may have been rotated or revoked by another process.
     this.readVersion();
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
-    const parsed = JSON.parse(payload) as Statement;
     return {
       signed: { statement: parsed, signature },
       fact: { head: parsed, digest: statementDigest(payload), signer: signer.fingerprint },
@@ -188,7 +186,7 @@ export class RepositoryTrust {
     return this.distrustOfSigner(fact.signer);
   }
 
-  /** Why a signature does not count; undefined if it does, or if its key is revoked, which `isBeforeRevocation` decides. */
+  /** Why a signature does not count; undefined if it does, or if its key is revoked, which depends on what was signed; see `revocationOf`. */
   distrustOfSigner(signer: Signer): Distrust | undefined {
     if (signer === undefined)
       return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
@@ -261,8 +259,15 @@ export class RepositoryTrust {
   ): { readonly key: TrustedKey; readonly head: string | undefined; readonly order: number } | undefined {
     const key = signer == null ? undefined : this.#trustedKeys().get(signer);
     if (key?.revocation === undefined) return undefined;
-    const { heads, order } = key.revocation;
-    return { key, head: heads[this.repository], order };
+    return { key, head: this.#headAt(key.revocation), order: key.revocation.order };
+  }
+
+  /** Where the main branch was when a key was revoked. */
+  #headAt(revocation: Revocation | undefined): string | undefined {
+    const { repository } = this;
+    return revocation !== undefined && Object.hasOwn(revocation.heads, repository)
+      ? revocation.heads[repository]
+      : undefined;
   }
 
   #trustedKeys(): ReadonlyMap<string, TrustedKey> {

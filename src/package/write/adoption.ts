@@ -11,12 +11,11 @@ import {
   ADOPTION_SCOPE,
   type AdoptionList,
   type AdoptionStatement,
-  formatAdoption,
   formatAdoptionList,
   listDigest,
 } from '../trust/adoption.ts';
 import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { deletedIn, judgeTombstone, tombstonePrefix } from '../verify/judge-statement.ts';
@@ -154,7 +153,7 @@ async function writeAdoption(
     tree: await git.editTree(undefined, new Map([[ADOPTION_FILE, { data: Buffer.from(list) }]])),
     parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
     ...signatures(bench, context),
-    message: formatAdoption(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
+    message: formatStatement(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
   });
   const update: RefUpdate =
     before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };

@@ -3,7 +3,8 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { formatCommitMessage, type PublicationStatement, publishedRecordOf } from '../commit-message.ts';
+import { approvalOf } from '../attribution.ts';
+import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { evaluateGates, type GateFacts } from '../gates.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
@@ -72,7 +73,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     problem: revision.problem ?? problem,
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
-    publishedBy: publisherOf(revision),
+    publishedBy: approvalOf(revision)?.by,
     contributors: record.contributors ?? [],
     approvals: record.approvals ?? [],
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
@@ -125,12 +126,6 @@ export function proposerOf(record: RevisionRecord): string | undefined {
   if (last?.action === 'propose') return last.by;
   // What a person pushed with a signature stands for their proposal.
   return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
-}
-
-/** Who published it; undefined for what is not published, and where only a claim says so. */
-function publisherOf({ outOfBand, tip }: PackageRevision): string | undefined {
-  if (outOfBand !== undefined) return undefined;
-  return publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve')?.by;
 }
 
 /**
@@ -202,7 +197,7 @@ async function planApproval(
   context: RequestContext,
 ): Promise<WritePlan> {
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const approval = approvalOf(content, context, timestamp(bench.clock.now()));
+  const approval = newApproval(content, context, timestamp(bench.clock.now()));
   const next: RevisionRecord = {
     ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
     proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
@@ -216,7 +211,7 @@ async function planApproval(
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
 }
 
-function approvalOf(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
+function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
   return { subject: actor.name, content: content.content, tree: content.tree, at, face };
 }
 
@@ -238,7 +233,7 @@ function approved(
     return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
-  const approval = approvalOf(content, context, at);
+  const approval = newApproval(content, context, at);
   return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
 }
 
