@@ -1,7 +1,9 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
 import type { Mark, NewMark, Revocation, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import { trusts } from './trusted-keys.ts';
 
 /**
  * Why a statement does not count:
@@ -87,6 +89,20 @@ export class RepositoryTrust {
     if (this.#writeId === undefined) return;
     this.#repository = await this.#writeId();
     this.#writeId = undefined;
+  }
+
+  /**
+   * To be called before something is decided: a statement that this server signs must count here. Throws Refused with the next step if
+   * the repository lists keys, and not that of this server.
+   */
+  expectOwnKey(): void {
+    this.readVersion();
+    const { fingerprint } = this.#options.signer();
+    if (trusts(this.#trustedKeys(), fingerprint)) return;
+    throw new SluiceError(
+      'Refused',
+      `the signing key of this server, ${fingerprint}, is not one that the repository trusts, so that its decisions would not count; add its public key ("sluice key show") to the annotation sluice.dev/trusted-keys of the Repository, or use a key that is listed there with --signing-key`,
+    );
   }
 
   /** What an operator should know about the keys of this repository. */

@@ -216,22 +216,19 @@ class PushJudge {
     { ref, old, new: oid }: PushedRef,
     meaning: { readonly package: string; readonly version: string },
   ): Promise<string | undefined> {
-    if (old !== ZERO_OID && old !== oid) {
-      this.#indexBefore ??= this.#readIndex(this.#before);
-      const before = [...(await this.#indexBefore).all()].find((row) => row.ref === ref);
-      if (before !== undefined && before.outOfBand === undefined)
-        return 'a publication does not move; publish the next revision, or delete it through Sluice';
-    }
     if (this.#before.has(tombstoneRef(this.#layout, meaning.package, meaning.version)) && !(await this.#isNew(oid)))
       return 'it was deleted; its number can only be given to a new publication';
     this.#indexAfter ??= this.#readIndex(this.#after);
     for (const row of (await this.#indexAfter).all()) {
       if (row.hides.includes(ref)) return `it claims the same revision as ${row.ref}`;
-      if (row.ref === ref)
-        return row.outOfBand === undefined ? undefined : `it is no publication: ${row.outOfBand.message}`;
+      if (row.ref === ref && row.outOfBand !== undefined) return `it is no publication: ${row.outOfBand.message}`;
     }
-    // A tag on a commit without such a package.
-    return undefined;
+    // A tag on a commit without such a package is free, unless it was a publication.
+    if (old === ZERO_OID || old === oid) return undefined;
+    this.#indexBefore ??= this.#readIndex(this.#before);
+    const before = [...(await this.#indexBefore).all()].find((row) => row.ref === ref);
+    if (before === undefined || before.outOfBand !== undefined) return undefined;
+    return 'a publication does not move; publish the next revision, or delete it through Sluice';
   }
 
   /** True for a tag on a commit that this push brings to the main branch. */
@@ -327,12 +324,13 @@ class PushJudge {
       const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
       if (distrust !== undefined) return distrust.message;
     }
+    const other = await this.#otherChange(statement.package, { parent, tree });
+    if (other !== undefined) return other;
     // Its message and its tree can be those of an earlier publication: the tag of the number says which commit is the publication.
     const tag = `refs/tags/${statement.package}/v${statement.revision}`;
     const tagged = this.#after.get(tag);
-    if (tagged === undefined || (await this.#commitOf(tagged)) !== oid)
-      return `it carries the statement of ${statement.package}/v${statement.revision}, and ${tag} does not point to it`;
-    return this.#otherChange(statement.package, { parent, tree });
+    if (tagged !== undefined && (await this.#commitOf(tagged)) === oid) return undefined;
+    return `it carries the statement of ${statement.package}/v${statement.revision}, and ${tag} does not point to it`;
   }
 
   /** A package is removed from the main branch as it was. */

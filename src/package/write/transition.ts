@@ -139,6 +139,7 @@ export async function planTransition(
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
+  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
   const reading = await readState(bench, revision, mainHead);
@@ -187,6 +188,12 @@ export async function planTransition(
 
 /** Steps after which something that counted before must not count again. */
 const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
+
+/** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
+function decides({ lifecycle }: PackageRevision, action: Action): boolean {
+  if (action === 'propose' || action === 'approve') return true;
+  return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
+}
 
 /** Plans that an approval is kept which is not enough yet. */
 async function planApproval(
