@@ -65,11 +65,15 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
   const id = await acceptedId(options, written?.signed, known?.id);
   if (id !== undefined && options.newId !== true) {
     refuseCopy(options, id, address);
-    return { trust: trustOf(options, id), isFirstLook: await enter(options, id, address) };
+    const trust = trustOf(options, id);
+    const isFirstLook = await enter(options, id, address);
+    if (isFirstLook) trust.noteFirstLook();
+    return { trust, isFirstLook };
   }
   const make = async () => {
     const made = await writeId(options, await readId(options.git, identityRef(options.layout)));
     await enter(options, made, address);
+    trustOf(options, made).noteFirstLook();
     return made;
   };
   try {

@@ -66,6 +66,9 @@ export interface RepositoryTrustOptions {
   readonly problems?: (() => readonly string[]) | undefined;
 }
 
+/** Scope of the mark whose sequence is the time of the first look; no statement has it. */
+const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
+
 /** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
   readonly #options: RepositoryTrustOptions;
@@ -163,8 +166,10 @@ export class RepositoryTrust {
     current: StatementFact | undefined,
   ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
-    // Of a chain whose end is not known, older statements with higher sequences may turn up.
-    const first = mark?.proven === true ? 1 : (this.#options.firstSequence?.() ?? 1);
+    // Of a chain whose end is not known, older statements with higher sequences may turn up. A chain that begins anew may have ended
+    // at another server with a deletion, which leaves no statement.
+    const isKnown = mark?.proven === true && current !== undefined;
+    const first = isKnown ? 1 : (this.#options.firstSequence?.() ?? 1);
     const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0, first - 1);
     const previous =
       current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
@@ -260,13 +265,27 @@ export class RepositoryTrust {
   /**
    * True for a record that is known to be the last one: this ledger knows the chain of statements that it ends. False for what was there
    * when the repository was first seen or after the ledger was lost, and for all that is found on top of that: an older record can be
-   * put there later too. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
+   * put there later too. A chain of which the ledger knows nothing began after the first look if its sequence says so, which is a time
+   * then: another server made it. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
    */
   isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact, isOwn = false): boolean {
     const mark = this.mark(scope);
     const { sequence } = fact.head;
     if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
-    return mark?.proven === true && mark.sequence <= sequence;
+    if (mark === undefined) return sequence > (this.#firstLook()?.sequence ?? Number.POSITIVE_INFINITY);
+    return mark.proven && mark.sequence <= sequence;
+  }
+
+  /** Notes that a look at the repository is the first one that the ledger knows of. */
+  noteFirstLook(): void {
+    const sequence = this.#options.firstSequence?.();
+    if (sequence === undefined) return;
+    this.raise([{ scope: { ...FIRST_LOOK, repository: this.repository }, sequence, digest: '', proven: true }], true);
+  }
+
+  #firstLook(): Mark | undefined {
+    const mark = this.mark(FIRST_LOOK);
+    return mark?.proven === true ? mark : undefined;
   }
 
   /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */
