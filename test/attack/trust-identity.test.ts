@@ -56,19 +56,6 @@ async function open(name = 'apps'): Promise<PackageRepository> {
   });
 }
 
-test('a revoked key does not make a repository another one', async () => {
-  const repo = await world.register('apps');
-  const { name } = await world.draft('apps/web/w1');
-  await world.publish(name);
-  const known = world.store.repository('apps').trust.repository;
-  await writeId(repo, 'attacker', known);
-  const again = await open();
-  expect(again.trust.repository).toBe(known);
-  expect(trust.ledger.repositories().map(({ id }) => id)).toEqual([known]);
-  expect(again.index.get('apps.web.w1')?.outOfBand).toBeUndefined();
-  await again.close();
-});
-
 test.each(['constructor', '__proto__', 'x\n\u001b[31m', '', 'x'.repeat(65)])(
   'a pushed id %j does not keep a repository from being opened',
   async (id) => {
