@@ -264,6 +264,7 @@ export class PackageRepository implements Workbench {
 
   /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
     await refs.alone(async () => {

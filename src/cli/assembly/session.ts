@@ -35,6 +35,7 @@ import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-set
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
 import { PackageMemory } from './package-memory.ts';
+import { recordAlert } from './record-alert.ts';
 import { policyOf } from './session-policy.ts';
 import { SessionRenderer } from './session-renderer.ts';
 import { type SigningChoice, signingKeyOf } from './signing-choice.ts';
@@ -125,6 +126,7 @@ export class Session {
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
+      alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

@@ -58,6 +58,9 @@ export class TrackedRefs implements WriteTarget {
   #listenerProblem: unknown;
   /** Why a rule of the remote refused the last write of a revision, by its name. */
   readonly #refusedPushes = new Map<string, string>();
+  /** Marks of writes that were carried out. */
+  #unraised: NewMark[] = [];
+  #mustBeDurable = false;
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
@@ -145,7 +148,17 @@ export class TrackedRefs implements WriteTarget {
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
-    this.#options.trust.raise(marks, durable);
+    this.#unraised.push(...marks);
+    this.#mustBeDurable ||= durable;
+    this.#raise();
+  }
+
+  /** What could not be written to the ledger waits for the next write, or the next look. */
+  #raise(): void {
+    if (this.#unraised.length === 0) return;
+    this.#options.trust.raise(this.#unraised, this.#mustBeDurable);
+    this.#unraised = [];
+    this.#mustBeDurable = false;
   }
 
   /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
@@ -256,6 +269,7 @@ export class TrackedRefs implements WriteTarget {
 
   async #look(): Promise<IndexChange[]> {
     const { git, layout, index } = this.#options;
+    this.#raise();
     return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 

@@ -157,6 +157,11 @@ export class WriteQueue {
         planned.flatMap(({ plan }) => plan.marks),
         planned.some(({ plan }) => plan.takesBack),
       );
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notNoted(error));
+      return;
+    }
+    try {
       await this.#target.show(updates);
     } catch (error) {
       for (const { write } of planned) write.over.reject(notShown(error));
@@ -204,11 +209,21 @@ export class WriteQueue {
   }
 }
 
+/** What was taken back must be in the ledger before it is acknowledged. */
+function notNoted(error: unknown): SluiceError<UnknownOutcome> {
+  const message = `the write was carried out in Git, and could not be noted in the trust ledger: ${messageOf(error)}; Sluice notes it with its next look at the repository. Look at the revision before you repeat the request`;
+  return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
+}
+
 function notShown(error: unknown): SluiceError<UnknownOutcome> {
-  return new SluiceError('Unavailable', `the write was carried out, and cannot be read: ${messageOf(error)}`, {
-    cause: error,
-    details: { outcome: 'unknown' },
-  });
+  return new SluiceError(
+    'Unavailable',
+    `the write was carried out, and cannot be read: ${messageOf(error)}; look at the revision before you repeat the request`,
+    {
+      cause: error,
+      details: { outcome: 'unknown' },
+    },
+  );
 }
 
 /** The error of writes that come too late. */

@@ -3,7 +3,8 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { formatCommitMessage, type PublicationStatement, publishedRecordOf } from '../commit-message.ts';
+import { approvalOf } from '../attribution.ts';
+import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { evaluateGates, type GateFacts } from '../gates.ts';
 import { revisionName } from '../identity.ts';
@@ -75,7 +76,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
-    publishedBy: publisherOf(revision),
+    publishedBy: approvalOf(revision)?.by,
     contributors: record.contributors ?? [],
     approvals: record.approvals ?? [],
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
@@ -130,12 +131,6 @@ export function proposerOf(record: RevisionRecord): string | undefined {
   return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
 }
 
-/** Who published it; undefined for what is not published, and where only a claim says so. */
-function publisherOf({ outOfBand, tip }: PackageRevision): string | undefined {
-  if (outOfBand !== undefined) return undefined;
-  return publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve')?.by;
-}
-
 /**
  * Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. `mainHead` is where the main branch
  * will be by then, where that is not what the index shows.
@@ -147,6 +142,7 @@ export async function planTransition(
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
+  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
   const reading = await readState(bench, revision, mainHead);
@@ -196,6 +192,12 @@ export async function planTransition(
 /** Steps after which something that counted before must not count again. */
 const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
+/** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
+function decides({ lifecycle }: PackageRevision, action: Action): boolean {
+  if (action === 'propose' || action === 'approve') return true;
+  return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
+}
+
 /** Plans that an approval is kept which is not enough yet. */
 async function planApproval(
   bench: Workbench,
@@ -205,7 +207,7 @@ async function planApproval(
   context: RequestContext,
 ): Promise<WritePlan> {
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const approval = approvalOf(content, context, timestamp(bench.clock.now()));
+  const approval = newApproval(content, context, timestamp(bench.clock.now()));
   const next: RevisionRecord = {
     ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
     proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
@@ -219,7 +221,7 @@ async function planApproval(
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
 }
 
-function approvalOf(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
+function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
   return { subject: actor.name, content: content.content, tree: content.tree, at, face };
 }
 
@@ -241,7 +243,7 @@ function approved(
     return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
-  const approval = approvalOf(content, context, at);
+  const approval = newApproval(content, context, at);
   return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
 }
 
