@@ -24,6 +24,11 @@ export class TellOnce {
     this.#recorder.record(object, type, reason, message);
   }
 
+  /** Forgets what was said about one topic of an object, so that it is news when it comes back. */
+  forgetTopic(key: ObjectKey, topic: string): void {
+    this.#said.get(keyText(key))?.delete(topic);
+  }
+
   /** Forgets what was said about an object, apart from the topics to keep. */
   forget(key: ObjectKey, keep: ReadonlySet<string> = new Set()): void {
     const topics = this.#said.get(keyText(key));

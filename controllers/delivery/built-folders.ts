@@ -14,6 +14,8 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_THIN_BYTES = 64 * 1024 * 1024;
 /** What an entry of a map with an id takes beside its path. */
 const FILE_OVERHEAD = 150;
+/** What the name and the place of an object take beside their text. */
+const OBJECT_OVERHEAD = 100;
 
 /**
  * Manifests by the tree that they were built from. A target looks at all its packages again and again, mostly to find that the
@@ -82,6 +84,8 @@ function bytesOf({ outcome }: Built): number {
   let bytes = FILE_OVERHEAD;
   for (const [path, file] of outcome.manifests?.files ?? [])
     bytes += FILE_OVERHEAD + path.length + (file instanceof Uint8Array ? file.length : 0);
+  for (const [identity, place] of outcome.manifests?.places ?? [])
+    bytes += OBJECT_OVERHEAD + identity.length + place.length;
   return bytes;
 }
 

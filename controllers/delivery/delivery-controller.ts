@@ -29,6 +29,7 @@ import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
 import { packageRepositoryAt } from './package-branches.ts';
 import { isLostRace, KnownMarks, TargetBranch } from './target-branch.ts';
+import type { TargetObjects } from './target-objects.ts';
 import { targetSources } from './target-sources.ts';
 import { WantedRevisions } from './wanted-revisions.ts';
 
@@ -47,6 +48,8 @@ export interface DeliveryOptions {
   readonly resync?: number;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
+  /** Is told which packages ship which objects. */
+  readonly targetObjects?: TargetObjects;
   /** Where manifests are kept between two looks. Default: one of its own. */
   readonly built?: BuiltFolders;
 }
@@ -94,6 +97,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
   async function forget(key: ObjectKey): Promise<undefined> {
     events.forget(key);
     marks.forget(key);
+    options.targetObjects?.forget({ metadata: key });
     await maintainer.forget(keyText(key), `target ${keyText(key)}`);
   }
 
@@ -155,6 +159,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     const unreadable = new Set(folders.flatMap(({ repository }) => (readable.has(repository) ? [] : repository)));
     const objects = repositoryObjects.filter(({ metadata }) => metadata.namespace === target.metadata.namespace);
     let wanted = await wantedRevisions.of(target, repositories, objects, folders);
+    await options.targetObjects?.set(target, wanted.chosen);
     let result = await runInSlices(desiredInSteps(settings, wanted.revisions, present, unreadable));
     if (result.missing.length > 0) {
       wanted = await wantedRevisions.load(wanted, result.missing, repositories);

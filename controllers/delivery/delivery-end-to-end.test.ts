@@ -74,7 +74,7 @@ describe('remote targets', () => {
 
       await writeFile(join(world.folder, 'closed'), '');
       await publishNext(world, first, 'w3', '3');
-      await expect(reconcile()).rejects.toMatchObject({ code: 'Conflict' });
+      await expect(reconcile()).rejects.toMatchObject({ code: 'PushRefused' });
       expect(await statusOf(world)).toMatchObject({ reason: 'Error' });
       expect((await statusOf(world)).message).toContain('branch is frozen');
     } finally {

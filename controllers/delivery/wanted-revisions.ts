@@ -21,6 +21,7 @@ import type { PackageRepository } from '../../src/package/package-repository.ts'
 import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
 import { selects } from '../../src/package/policy-objects.ts';
 import { verdictsByType } from '../../src/package/record.ts';
+import { DELETED } from '../../src/package/trust/trust-ledger.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
 import { type Built, BuiltFolders } from './built-folders.ts';
@@ -172,8 +173,17 @@ function areLabelsKnown(
 ): boolean {
   if (recordDistrust !== undefined) return false;
   if (record !== undefined) return true;
-  const mark = trust.mark({ package: path, workspace: key.workspace });
-  return mark === undefined || mark.sequence <= (tip.facts.statement?.statement.sequence ?? mark.sequence);
+  const scope = { package: path, workspace: key.workspace };
+  const mark = trust.mark(scope);
+  if (mark === undefined || mark.digest === DELETED) return true;
+  // A publication ends the records before it. An adopted tag does not: a mark means that there was a record.
+  const signed = tip.facts.statement;
+  if (signed === undefined) return false;
+  const { statement } = signed;
+  // An operator can adopt what carries a statement about something else.
+  const isOwn =
+    statement.repository === trust.repository && statement.package === path && statement.workspace === key.workspace;
+  return isOwn && mark.sequence <= statement.sequence;
 }
 
 /** By package: what the branch says, or where somebody took the folder away, the status. */

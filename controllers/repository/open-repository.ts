@@ -147,6 +147,7 @@ export class OpenRepository {
       ranOnceAt: this.#ranOnceAt,
       webhookAt: this.#webhookAt,
       remoteNote: this.repository.git.remoteNote,
+      refusedPushes: this.repository.refusedPushes(),
       trustProblems: this.repository.trust.problems(),
       statementProblems: this.repository.index.flaws,
     };

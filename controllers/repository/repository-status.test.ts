@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { findCondition } from '../../src/resource/condition.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 
@@ -13,6 +14,7 @@ const REPORT: RepositoryReport = {
     ranOnceAt: undefined,
     webhookAt: 1000,
     remoteNote: undefined,
+    refusedPushes: [],
     trustProblems: [],
     statementProblems: [],
   },
@@ -26,4 +28,26 @@ test('when a webhook spoke is written once a minute, looked at or not', () => {
   expect(statusAfter(told, spoken(60_999), 60_999)).toBeUndefined();
   expect(statusAfter(told, spoken(61_000), 61_000)?.lastWebhookTime).toBe('1970-01-01T00:01:01Z');
   expect(statusAfter(told, spoken(0), 0)).toBeDefined();
+});
+
+test('what the Git host refuses is shown until a push is accepted', () => {
+  const repository = repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git: { repo: '/srv/apps.git' } } });
+  const report = (names: readonly string[]): RepositoryReport => ({
+    ...REPORT,
+    facts: {
+      ...(REPORT.facts as NonNullable<RepositoryReport['facts']>),
+      refusedPushes: names.map((revision) => ({ revision, message: 'protected branch hook declined' })),
+    },
+  });
+  const after = (object: typeof repository, names: readonly string[]) => ({
+    ...object,
+    status: statusAfter(object, report(names), 1000) ?? object.status,
+  });
+  const pushes = ({ status }: typeof repository) => findCondition(status?.conditions, 'sluice.dev/PushesAccepted');
+  const fine = after(repository, []) as typeof repository;
+  expect(pushes(fine)).toBeUndefined();
+  const refused = after(fine, ['apps.a.v1', 'apps.b.v1', 'apps.c.v1', 'apps.d.v1']) as typeof repository;
+  expect(pushes(refused)).toMatchObject({ status: 'False', reason: 'PushRefused' });
+  expect(pushes(refused)?.message).toMatch(/^apps\.a\.v1: protected branch hook declined; .*; and 1 more revisions$/);
+  expect(pushes(after(refused, []) as typeof repository)).toMatchObject({ status: 'True', reason: 'Accepted' });
 });

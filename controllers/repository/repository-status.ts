@@ -1,7 +1,13 @@
 import { timestamp } from '../../src/foundation/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
+import type { RefusedPush } from '../../src/package/package-repository.ts';
 import { type NewCondition, setCondition } from '../../src/resource/condition.ts';
-import { type Repository, TRANSPORT_CONDITION, TRUST_CONDITION } from '../../src/resource/kinds/repository.ts';
+import {
+  PUSHES_CONDITION,
+  type Repository,
+  TRANSPORT_CONDITION,
+  TRUST_CONDITION,
+} from '../../src/resource/kinds/repository.ts';
 import { sameValue } from '../../src/resource/same-value.ts';
 
 export interface RepositoryReport {
@@ -19,12 +25,17 @@ export interface RepositoryReport {
     readonly webhookAt: number | undefined;
     /** See `GitRepository.remoteNote`. */
     readonly remoteNote: RemoteNote | undefined;
+    /** Revisions whose last write a rule of the remote refused. */
+    readonly refusedPushes: readonly RefusedPush[];
     /** What is wrong with the keys that the repository trusts. */
     readonly trustProblems: readonly string[];
     /** What is wrong with the statements about the repository itself. */
     readonly statementProblems: readonly string[];
   };
 }
+
+/** Revisions that the status names; `sluice why` shows the reason of each. */
+const MAX_SHOWN_REFUSALS = 3;
 
 /** Times alone are written at most this often, in milliseconds. */
 const TIMES_EVERY = 60_000;
@@ -45,7 +56,9 @@ export function statusAfter(
   };
   const { remoteNote } = facts ?? {};
   const known = setCondition(before?.conditions, ready, now);
-  const conditions = facts === undefined ? known : setCondition(known, trust(facts), now);
+  const trusted = facts === undefined ? known : setCondition(known, trust(facts), now);
+  const pushes = facts === undefined ? undefined : pushesAccepted(facts.refusedPushes, trusted);
+  const conditions = pushes === undefined ? trusted : setCondition(trusted, pushes, now);
   const status = {
     ...before,
     conditions: [...(remoteNote === undefined ? conditions : setCondition(conditions, transport(remoteNote), now))],
@@ -78,6 +91,22 @@ function trust({
   if (problems.length === 0) return { type: TRUST_CONDITION, status: 'True', reason: 'OwnKeyTrusted', message: '' };
   const reason = trustProblems.length > 0 ? 'KeyProblem' : 'StatementProblem';
   return { type: TRUST_CONDITION, status: 'False', reason, message: problems.join('; ') };
+}
+
+/** Persistent failures must be visible; where there never was one, there is nothing to say. */
+function pushesAccepted(
+  refused: readonly RefusedPush[],
+  known: readonly { readonly type: string }[],
+): NewCondition | undefined {
+  const type = PUSHES_CONDITION;
+  if (refused.length === 0)
+    return known.some((condition) => condition.type === type)
+      ? { type, status: 'True', reason: 'Accepted', message: '' }
+      : undefined;
+  const shown = refused.slice(0, MAX_SHOWN_REFUSALS).map(({ revision, message }) => `${revision}: ${message}`);
+  const more = refused.length - shown.length;
+  const message = [...shown, ...(more > 0 ? [`and ${more} more revisions`] : [])].join('; ');
+  return { type, status: 'False', reason: 'PushRefused', message };
 }
 
 /** How the remote is talked to. It is not about health: both ways are right, one is faster, and some remotes are only read. */

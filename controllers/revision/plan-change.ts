@@ -48,7 +48,7 @@ export function planChange(judgement: Judgement, outcome: RunOutcome, now: numbe
   };
   const conditions = parts.conditions.filter(({ type }) => permitted(type));
   const withdraw = parts.withdrawn.filter(permitted);
-  const settled = refused.length === 0 ? settledBy(judgement, outcome, parts) : undefined;
+  const settled = refused.length === 0 ? settledBy(judgement, outcome) : undefined;
   const { rendering } = parts;
   const empty =
     conditions.length + withdraw.length + parts.files.size + parts.gates.length === 0 && isEmptyRendering(rendering);
@@ -178,7 +178,7 @@ function isEmptyRendering({ kptfile, conditions = [], withdraw = [] }: Rendering
 }
 
 /** The claim that everything is said at the resulting content, if it is true, wanted and new. */
-function settledBy(judgement: Judgement, outcome: RunOutcome, parts: Parts): RevisionChange['settled'] {
+function settledBy(judgement: Judgement, outcome: RunOutcome): RevisionChange['settled'] {
   const { claimants, reported, failures, unsettled, renderFailure } = outcome;
   if (unsettled !== undefined || failures.length > 0 || renderFailure !== undefined) return undefined;
   if (!claimants.every((name) => reported.has(name))) return undefined;
@@ -186,8 +186,6 @@ function settledBy(judgement: Judgement, outcome: RunOutcome, parts: Parts): Rev
   if (claimants.every((name) => name === RENDERER) && !isMarked(judgement)) return undefined;
   const { settled } = judgement.record;
   const known =
-    parts.files.size === 0 &&
-    settled?.content === judgement.content.content &&
-    settled.resolvers.join('\n') === claimants.join('\n');
+    settled?.content === outcome.package.inputs.content && settled.resolvers.join('\n') === claimants.join('\n');
   return known ? undefined : { resolvers: claimants };
 }

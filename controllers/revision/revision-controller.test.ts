@@ -44,6 +44,30 @@ describe('revision controller', () => {
     expect(await world.events(NAME)).toEqual(['Resolved: resolver:a: test.dev/a is True, wrote a.yaml']);
   });
 
+  test('where the pipeline changes the Kptfile alone, verdicts on the content are issued again for the new content', async () => {
+    await world.draft('apps/app/w1');
+    const a = resolverOf('a', () => says('a', { gates: ['test.dev/a'] }));
+    await at.reconciler([a], { renderer: { render: async () => undefined } })();
+    expect((await world.store.judge(NAME)).gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
+    const settledBefore = at.revision().record?.settled?.content;
+    const render = async () => ({ kptfile: [{ op: 'setAnnotation', key: 'team', value: 'shop' } as const] });
+    await at.reconciler([a], { renderer: { render } })();
+    const { content, gates, record, revision } = await world.store.judge(NAME);
+    expect(revision.kptfile?.metadata?.annotations).toMatchObject({ team: 'shop' });
+    expect(gates).toMatchObject([{ type: 'test.dev/a', state: 'Open' }]);
+    expect(record.settled?.content).toBe(content.content);
+    expect(content.content).not.toBe(settledBefore);
+  });
+
+  test('a pushed Kptfile that kpt rejects is an event, told once, with place and field', async () => {
+    const misspelt = `${KPTFILE}info:\n  readinesGates:\n    - conditionType: tested\n`;
+    await world.push(branch, { 'app/Kptfile': misspelt }, 'drafts/app/w1', 'refs/heads/main');
+    await world.store.repository('apps').refresh();
+    await at.reconciler([])();
+    const told = /^KptfileInvalid: .*Kptfile:6:3: .*readinesGates.*Did you mean readinessGates\?/;
+    expect(await world.events(NAME)).toEqual([expect.stringMatching(told)]);
+  });
+
   test('what several say is one commit of the controller; later each speaks for itself again', async () => {
     await world.draft('apps/app/w1');
     const a = resolverOf('a', ({ files }) => says('a', writes('out', `${files.get('in') ?? 'none'}`)));

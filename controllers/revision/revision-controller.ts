@@ -6,6 +6,7 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import { nextExpiry } from '../../src/package/gates.ts';
+import { describeKptfileProblems, kptfileProblems } from '../../src/package/kptfile-problems.ts';
 import type { PackageRevision } from '../../src/package/package-revision.ts';
 import { revisionId } from '../../src/package/package-revision.ts';
 import type { Renderer } from '../../src/package/renderer.ts';
@@ -28,6 +29,11 @@ import { RestingDrafts } from './resting-drafts.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
 import { isStopped } from './settlement.ts';
+
+/** Reason of the event about a Kptfile that kpt rejects. */
+const INVALID_KPTFILE = 'KptfileInvalid';
+/** What was said of these holds also when a run finds nothing wrong. */
+const KEPT_TOPICS: ReadonlySet<string> = new Set(['Resolved', 'Rendering', INVALID_KPTFILE]);
 
 export interface RevisionControllerOptions {
   readonly store: RevisionStore;
@@ -68,7 +74,10 @@ export function revisionController(options: RevisionControllerOptions): Controll
     reconcile: (key, context) => controller.reconcile(key, context),
     sources: [
       watchKind(packageRevisionKind, {
-        predicate: (event) => isDraft(event.object) || (event.type === 'update' && isDraft(event.old)),
+        predicate: (event) =>
+          isDraft(event.object) ||
+          (event.type === 'update' && isDraft(event.old)) ||
+          event.object.spec.lifecycle === 'Proposed',
         map: toObject,
       }),
       ...world.map((source) => controller.waking(source)),
@@ -81,12 +90,15 @@ export function revisionController(options: RevisionControllerOptions): Controll
 class RevisionReconciler {
   readonly #options: RevisionControllerOptions;
   readonly #arrangement: Arrangement;
+  /** Those that look at proposed revisions too. */
+  readonly #ofProposals: Arrangement;
   readonly #resting: RestingDrafts;
   readonly #events: TellOnce;
 
   constructor(options: RevisionControllerOptions) {
     this.#options = options;
     this.#arrangement = arrangeResolvers(options.resolvers);
+    this.#ofProposals = arrangeResolvers(options.resolvers.filter(({ judgesProposals }) => judgesProposals === true));
     const { clock } = options;
     this.#resting = new RestingDrafts(clock);
     const client = options.client.as({ name: CONTROLLER_ACTOR }, 'controller');
@@ -112,6 +124,11 @@ class RevisionReconciler {
     const id = keyText(key);
     let revision = store.find(id);
     const isLeft = revision !== undefined && store.repositoryOf(revision).follows;
+    const isProposal = revision?.lifecycle === 'Proposed' && revision.record?.deletionTimestamp === undefined;
+    if (isProposal && !isLeft && this.#ofProposals.order.length > 0) {
+      this.#resting.forget(id);
+      return this.#judgeProposal(id, signal);
+    }
     if (revision?.lifecycle !== 'Draft' || revision.record?.deletionTimestamp !== undefined || isLeft) {
       this.#resting.forget(id);
       this.#events.forget(key);
@@ -128,6 +145,7 @@ class RevisionReconciler {
     const context = { actor: { name: CONTROLLER_ACTOR }, face: 'controller', signal } as const;
     if (revision.record?.commit !== revision.commit) revision = await store.change(id, { takeIn: true }, context);
     const judgement = await store.judge(id);
+    this.#tellInvalidKptfile(judgement);
     if (isStopped(judgement)) return this.#resting.rest(judgement.revision);
     try {
       return await this.#resolve(judgement, signal);
@@ -137,6 +155,29 @@ class RevisionReconciler {
       this.#tell(revision, 'Warning', 'KptfileNotEditable', `no condition can be written: ${failed.message}`);
       return this.#resting.rest(judgement.revision);
     }
+  }
+
+  /** What some conditions of a proposal follow from may change while it waits for an approval. */
+  async #judgeProposal(id: string, signal: AbortSignal): Promise<ReconcileResult> {
+    const { clock, store, resolverTimeout: timeout = 60_000 } = this.#options;
+    const judgement = await store.judge(id);
+    const { revision } = judgement;
+    if (revision.kptfile === undefined) return {};
+    for (const { name: only } of this.#ofProposals.order) {
+      const context = { now: clock.now(), signal };
+      const options = { context, clock, namespace: revision.namespace, timeout, only };
+      const { outcome, plan } = await runAndPlan(judgement, this.#ofProposals, options);
+      const { conditions = [], withdraw = [] } = plan.change ?? {};
+      if (conditions.length + withdraw.length > 0) {
+        const writer = { actor: { name: plan.actor }, face: 'controller', signal } as const;
+        await store.change(id, { conditions, withdraw, expectedCommit: revision.commit }, writer);
+        // Its commit wakes the others.
+        return {};
+      }
+      const failure = failureOf(outcome.failures);
+      if (failure !== undefined) throw failure;
+    }
+    return {};
   }
 
   async #resolve(judgement: Judgement, signal: AbortSignal): Promise<ReconcileResult> {
@@ -170,6 +211,13 @@ class RevisionReconciler {
     return this.#resting.rest(after, asked, 'a resolver asked for it');
   }
 
+  /** A push that nobody could warn brings such a Kptfile too. */
+  #tellInvalidKptfile({ revision, content }: Judgement): void {
+    const problems = describeKptfileProblems(kptfileProblems(content.files));
+    if (problems === undefined) this.#events.forgetTopic(keyOf(this.#objectOf(revision)), INVALID_KPTFILE);
+    else this.#tell(revision, 'Warning', INVALID_KPTFILE, `it cannot be proposed, as kpt rejects: ${problems}`);
+  }
+
   #budgetWait(revision: PackageRevision, error: unknown): ReconcileResult {
     const details = isSluiceError(error, 'LimitExceeded') ? error.details : undefined;
     if (!isBudget(details)) throw error;
@@ -190,7 +238,7 @@ class RevisionReconciler {
     // What comes back after all was well is news again.
     const quiet = unsettled === undefined && renderFailure === undefined;
     const isWell = failures.length + problems.length + refused.length === 0 && quiet;
-    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), new Set(['Resolved', 'Rendering']));
+    if (isWell) this.#events.forget(keyOf(this.#objectOf(revision)), KEPT_TOPICS);
   }
 
   #tell(revision: PackageRevision, type: 'Normal' | 'Warning', reason: string, message: string): void {

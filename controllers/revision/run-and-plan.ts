@@ -18,7 +18,7 @@ export async function runAndPlan(
   options: RunOptions,
 ): Promise<PlannedRun> {
   const attempt = async (only?: string): Promise<PlannedRun> => {
-    const outcome = await runResolvers(judgement, arrangement, { ...options, only });
+    const outcome = await runResolvers(judgement, arrangement, only === undefined ? options : { ...options, only });
     return { outcome, plan: planChange(judgement, outcome, options.context.now) };
   };
   const all = await attempt();

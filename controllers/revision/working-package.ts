@@ -1,4 +1,11 @@
-import { conditionsOf, editKptfile, type Kptfile, type KptfileEdit, readKptfile } from '../../kptfile-schema/index.ts';
+import {
+  conditionsOf,
+  contentOf,
+  editKptfile,
+  type Kptfile,
+  type KptfileEdit,
+  readKptfile,
+} from '../../kptfile-schema/index.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
 import { canonicalJson } from '../../src/package/canonical-json.ts';
 import { parseConditionType } from '../../src/package/condition-type.ts';
@@ -83,7 +90,7 @@ export class WorkingPackage {
     const original = this.#original;
     const untouched = this.changedSince(original.files).length === 0;
     return {
-      content: untouched ? original.content : CHANGED,
+      content: untouched && !this.#kptfileContentChanged ? original.content : CHANGED,
       object: (type) => {
         const now = bodiesOf(this.subject.objects, type);
         if (untouched || now === bodiesOf(original.objects(), type)) return original.object(type);
@@ -95,6 +102,14 @@ export class WorkingPackage {
         return data === undefined ? undefined : CHANGED;
       },
     };
+  }
+
+  /** The content digest includes the Kptfile, apart from its conditions and gates. */
+  get #kptfileContentChanged(): boolean {
+    const { kptfile, revision } = this.subject;
+    const before = revision.kptfile;
+    if (kptfile === before || before === undefined) return false;
+    return canonicalJson(contentOf(kptfile)) !== canonicalJson(contentOf(before));
   }
 }
 

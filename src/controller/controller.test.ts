@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { settle } from '../foundation/manual-clock.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
 import { keyText, type ObjectKey } from '../resource/object.ts';
 import { widgetKind } from '../resource/testing.ts';
 import { specChanged } from './predicates.ts';
@@ -49,6 +50,26 @@ describe('Controller', () => {
     end.resolve();
     await settle();
     expect(manager.stuck()).toEqual([]);
+    await manager.stop();
+  });
+
+  test('a push that a Git host refuses is not tried again at once', async () => {
+    const { clock, manager, create } = managerBench();
+    let attempts = 0;
+    manager.addController({
+      name: 'test',
+      sources: [widgetSource],
+      reconcile: async () => {
+        attempts += 1;
+        throw new SluiceError('PushRefused', 'protected branch hook declined');
+      },
+    });
+    await create('a');
+    await manager.start();
+    await clock.advanceAsync(59_000);
+    expect(attempts).toBe(1);
+    await clock.advanceAsync(2000);
+    expect(attempts).toBe(2);
     await manager.stop();
   });
 

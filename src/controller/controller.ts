@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../foundation/clock.ts';
 import { measurement } from '../foundation/measurement.ts';
-import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { keyText, type ObjectKey } from '../resource/object.ts';
 import { backoffDelay, sleep } from './backoff.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
@@ -33,6 +33,9 @@ const ABORT_PATIENCE = 3000;
 
 /** Milliseconds after which work that was told to end counts as stuck. */
 const STUCK_AFTER = 60_000;
+
+/** A rule of a Git host that refuses a push refuses it again until somebody changes the rule. */
+const REFUSED_DELAY_MS = 60_000;
 
 /** Reconciliations of one worker after which the event loop gets a turn. */
 const ROUNDS_WITHOUT_PAUSE = 16;
@@ -227,7 +230,7 @@ export class Controller<Request = ObjectKey> {
   #failed(request: Request, key: string, error: unknown, terminal: boolean): void {
     const message = messageOf(error);
     if (terminal) this.#queue.forget(request);
-    else this.#queue.addRateLimited(request, message);
+    else this.#queue.addRateLimited(request, message, isSluiceError(error, 'PushRefused') ? REFUSED_DELAY_MS : 0);
     const failures = terminal ? 1 : this.#queue.failures(request);
     this.#failing.set(key, { controller: this.name, key, failures, message });
   }

@@ -87,15 +87,16 @@ export class WorkQueue<Item> {
     this.#wait(item, delay, 'time', reason);
   }
 
-  /** Makes an item ready after a delay that doubles with each failure since `forget`. */
-  addRateLimited(item: Item, reason?: string): void {
+  /** Makes an item ready after a delay that doubles with each failure since `forget`, and after at least `least` milliseconds. */
+  addRateLimited(item: Item, reason?: string, least = 0): void {
     if (this.#closed) return;
     const key = this.#options.keyOf(item);
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#retries += 1;
     // 2^1023 is the largest power that a number holds; the minimum takes over long before.
-    this.#wait(item, Math.min(this.#maxDelay, this.#baseDelay * 2 ** Math.min(failures, 1000)), 'backoff', reason);
+    const delay = Math.min(this.#maxDelay, this.#baseDelay * 2 ** Math.min(failures, 1000));
+    this.#wait(item, Math.max(least, delay), 'backoff', reason);
   }
 
   /** Ends the count of failures of an item. */

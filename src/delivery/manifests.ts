@@ -14,6 +14,8 @@ export interface Manifests<File = Uint8Array> {
   /** By path in the package, in order; without `kustomization.yaml`. */
   readonly files: ReadonlyMap<string, File>;
   readonly objects: number;
+  /** What each object is called and where it stands, by its identity in a cluster. */
+  readonly places: ReadonlyMap<string, string>;
   /** Secrets whose content is readable: what they are called and where they stand. */
   readonly openSecrets: readonly string[];
 }
@@ -79,7 +81,15 @@ function build(files: ReadonlyMap<string, Uint8Array>): Manifests {
       throw new PackageRefused('InvalidPath', `${path} is delivered as ${target}, which the package has as well`);
     written.set(target, write(path, objects, room));
   }
-  return { files: new Map([...written].sort(([a], [b]) => compareText(a, b))), objects: seen.size, openSecrets };
+  const places = new Map(
+    [...seen].map(([identity, object]) => [identity, `${describeObject(object)} at ${object.place}`]),
+  );
+  return {
+    files: new Map([...written].sort(([a], [b]) => compareText(a, b))),
+    objects: seen.size,
+    places,
+    openSecrets,
+  };
 }
 
 /** What a kustomization or a chart builds differs from its files, so that neither can be delivered or passed over. */

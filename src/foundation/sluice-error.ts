@@ -11,6 +11,7 @@ export const ERROR_CODES = {
   Conflict: { reason: 'Conflict', status: 409, exit: 1 },
   Busy: { reason: 'Conflict', status: 409, exit: 1 },
   Refused: { reason: 'Forbidden', status: 403, exit: 1 },
+  PushRefused: { reason: 'Forbidden', status: 403, exit: 1 },
   Expired: { reason: 'Expired', status: 410, exit: 1 },
   LimitExceeded: { reason: 'RequestEntityTooLarge', status: 413, exit: 1 },
   Unsupported: { reason: 'MethodNotAllowed', status: 405, exit: 1 },
@@ -19,6 +20,7 @@ export const ERROR_CODES = {
   TooManyRequests: { reason: 'TooManyRequests', status: 429, exit: 1 },
   Unavailable: { reason: 'ServiceUnavailable', status: 503, exit: 1 },
   Timeout: { reason: 'Timeout', status: 504, exit: 1 },
+  RenderFailed: { reason: 'InternalError', status: 500, exit: 1 },
   Corrupt: { reason: 'InternalError', status: 500, exit: 1 },
   Internal: { reason: 'InternalError', status: 500, exit: 1 },
 } as const satisfies Record<string, { reason: string; status: number; exit: number }>;

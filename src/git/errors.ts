@@ -1,10 +1,10 @@
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 
 export interface RefConflict {
-  /** The first ref that was not as expected; undefined where a server refused without naming one. */
+  /** The first ref that was not as expected; undefined where a server does not name one. */
   readonly ref: string | undefined;
-  /** `moved`: another value than expected; `locked`: another writer holds it; `collision`: `a` against `a/b`; `refused`: a server's rule. */
-  readonly kind: 'moved' | 'locked' | 'collision' | 'refused';
+  /** `moved`: another value than expected; `locked`: another writer holds it; `collision`: `a` against `a/b`. */
+  readonly kind: 'moved' | 'locked' | 'collision';
 }
 
 /** An expectation about a ref did not hold. Nothing was changed. Re-read, decide again, retry. */
@@ -12,6 +12,22 @@ export class RefConflictError extends SluiceError<RefConflict> {
   constructor(conflict: RefConflict, message: string, cause?: unknown) {
     super('Conflict', message, { details: conflict, ...(cause === undefined ? {} : { cause }) });
     this.name = 'RefConflictError';
+  }
+}
+
+export interface PushRefusal {
+  /** The ref that the server refuses; undefined where it refuses the push as a whole. */
+  readonly ref: string | undefined;
+}
+
+/**
+ * A rule of the remote refuses a push: a protected branch, a hook. Nothing was changed. The same push would be refused again, so it must
+ * not be sent again before somebody changed the rule.
+ */
+export class PushRefusedError extends SluiceError<PushRefusal> {
+  constructor(refusal: PushRefusal, message: string) {
+    super('PushRefused', message, { details: refusal });
+    this.name = 'PushRefusedError';
   }
 }
 

@@ -1,4 +1,5 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
+import { errnoOf } from './file-system.ts';
 import { inSlices } from './in-slices.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';
@@ -73,13 +74,20 @@ export class ObjectStore {
     try {
       await this.#writePack(objects);
       return true;
-    } catch {
-      // What hinders a pack only, its size say, does not hinder files. What hinders both, a full disk say, is told by those.
-      return false;
+    } catch (error) {
+      // Files are smaller than a pack of all of them. Anything else is thrown: where packs fail for good, every write would leave dozens
+      // of files behind and hide why.
+      if (isTooLarge(error)) return false;
+      throw error;
     }
   }
 
   #checkOpen(): void {
     if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
   }
+}
+
+/** True if the size of one file is what stops a pack: a limit of the process or of the file system, or of one buffer. */
+function isTooLarge(error: unknown): boolean {
+  return errnoOf(error instanceof SluiceError ? error.cause : error) === 'EFBIG' || error instanceof RangeError;
 }

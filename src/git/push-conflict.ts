@@ -1,5 +1,5 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { RefConflictError } from './errors.ts';
+import { PushRefusedError, RefConflictError } from './errors.ts';
 import type { Ref, RefUpdate } from './git-repository.ts';
 import { ancestors, collision, expectedValue, locked, moved } from './ref-updates.ts';
 
@@ -37,12 +37,15 @@ export function compareWithRemote(updates: readonly RefUpdate[], refs: readonly 
   return undefined;
 }
 
-/** The conflict that the rejections of an atomic push name. `words` is what the server said beside them. */
+/**
+ * What the rejections of an atomic push come to: a conflict, or a rule of the server. `words` is what the server said beside them. Where
+ * it gives no reason and its refs are as expected, another writer held one of them a moment ago.
+ */
 export function refusal(
   rejections: readonly PushRejection[],
   updates: readonly RefUpdate[],
   words: string,
-): RefConflictError {
+): RefConflictError | PushRefusedError {
   const cause = causeOf(rejections);
   const update = updates.find(({ ref }) => ref === cause?.ref);
   if (cause !== undefined && update !== undefined && STALE.test(cause.reason))
@@ -53,9 +56,11 @@ export function refusal(
   const same = rejections.filter(({ reason }) => reason === cause?.reason);
   const ref = same.length === 1 ? cause?.ref : undefined;
   const reason = cause?.reason ?? rejections[0]?.reason ?? 'no reason given';
-  return new RefConflictError(
-    { ref, kind: 'refused' },
-    `the remote refuses ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It says: ${words}`}`,
+  const message = `the remote refuses ${ref ?? 'the push'}: ${reason}${words === '' ? '' : `. It says: ${words}`}`;
+  if (isUnexplained(rejections)) return new RefConflictError({ ref, kind: 'locked' }, `${message}. Try again`);
+  return new PushRefusedError(
+    { ref },
+    `${message}. A rule of the Git host forbids it: allow it there (branch protection, hooks, rights of the account), then try again`,
   );
 }
 

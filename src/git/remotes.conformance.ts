@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../../test/support/git/git-server.ts';
 import { processesWith } from '../../test/support/git/processes.ts';
-import { RefConflictError } from './errors.ts';
+import { PushRefusedError, RefConflictError } from './errors.ts';
 import { commitOf } from './git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from './git-repository.ts';
 import { initRepository, openRepository } from './open-repository.ts';
@@ -52,10 +52,14 @@ export function testRemotes(transport: 'auto' | 'git'): void {
     const create = (ref: string, oid = first): RefUpdate => ({ type: 'create', ref, new: oid });
     const remove = (ref: string, old = first): RefUpdate => ({ type: 'delete', ref, old });
 
-    async function refused(updates: RefUpdate[], details: object): Promise<string> {
+    async function refused(
+      updates: RefUpdate[],
+      details: object,
+      type: typeof RefConflictError | typeof PushRefusedError = RefConflictError,
+    ): Promise<string> {
       const before = refsOf(origin);
       const error = await repository.push(remote, updates).catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(RefConflictError);
+      expect(error).toBeInstanceOf(type);
       expect(error).toMatchObject({ details });
       expect(refsOf(origin)).toEqual(before);
       return (error as Error).message;
@@ -112,20 +116,16 @@ export function testRemotes(transport: 'auto' | 'git'): void {
       });
 
       test('a hook that refuses one ref refuses all, with its words', async () => {
-        const message = await refused([create('refs/heads/ok'), create('refs/heads/bad')], {
-          kind: 'refused',
-          ref: 'refs/heads/bad',
-        });
+        const bad = { ref: 'refs/heads/bad' };
+        const message = await refused([create('refs/heads/ok'), create('refs/heads/bad')], bad, PushRefusedError);
         expect(message).toContain('no bad names');
         expect(message).not.toMatch(/[\x00-\x08\x0b-\x1f]/);
         mkdirSync(join(origin, 'hooks'), { recursive: true });
         writeFileSync(join(origin, 'hooks/pre-receive'), './bin/sh\necho closed for today >&2\nexit 1\n');
         chmodSync(join(origin, 'hooks/pre-receive'), 0o755);
         remote = { url: `file://${origin}` };
-        const all = await refused([create('refs/heads/a'), create('refs/heads/b')], {
-          kind: 'refused',
-          ref: undefined,
-        });
+        const whole = { ref: undefined };
+        const all = await refused([create('refs/heads/a'), create('refs/heads/b')], whole, PushRefusedError);
         expect(all).toContain('closed for today');
       });
 

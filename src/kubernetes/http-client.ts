@@ -1,3 +1,4 @@
+import { retryConflicts } from '../foundation/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
 import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from '../resource/client.ts';
 import type { Kind } from '../resource/kind.ts';
@@ -21,8 +22,6 @@ import { selectionQuery, withQuery } from './selection-query.ts';
 import { isUnknownAddress } from './status-error.ts';
 import { watchStream } from './watch-stream.ts';
 
-/** How often a patch without a resourceVersion is tried against other writers before it gives up. */
-const PATCH_ATTEMPTS = 10;
 /** kube-apiserver sends a bookmark about once a minute. */
 const SILENCE_LIMIT = 90_000;
 const LONGEST_EVENT = 64 * 1024 * 1024;
@@ -216,14 +215,8 @@ export class HttpClient implements Client {
       (kind.namespaced && (namespace || DEFAULT_NAMESPACE) !== (key.namespace || DEFAULT_NAMESPACE))
     )
       throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
-    const pinned = 'resourceVersion' in metadata;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.#object(kind, 'PATCH', path, patch, options);
-      } catch (error) {
-        if (pinned || attempt >= PATCH_ATTEMPTS || !isSluiceError(error, 'Conflict')) throw error;
-      }
-    }
+    const attempt = () => this.#object(kind, 'PATCH', path, patch, options);
+    return 'resourceVersion' in metadata ? attempt() : retryConflicts(attempt, { signal: options?.signal });
   }
 
   async #object<T extends KubernetesObject>(

@@ -23,7 +23,7 @@ const MAX_CAUSES = 1000;
 const LONGEST_TEXT = 500;
 
 /** Codes whose reason another code has too; which one is meant cannot be seen from it. */
-const SHADOWED: ReadonlySet<ErrorCode> = new Set(['Busy', 'Corrupt']);
+const SHADOWED: ReadonlySet<ErrorCode> = new Set(['Busy', 'Corrupt', 'PushRefused', 'RenderFailed']);
 const BY_REASON = new Map<string, ErrorCode>([
   ...(Object.keys(ERROR_CODES) as ErrorCode[])
     .filter((code) => !SHADOWED.has(code))
@@ -36,6 +36,9 @@ const BY_STATUS = new Map<number, ErrorCode>(
 );
 /** What Porch says, and client-go of it, while another request works on the same revision. */
 const BUSY = /another request is already in progress/i;
+
+/** What Porch says of a push that its pipeline refuses, as an internal error. */
+const RENDER_FAILED = /error rendering package in kpt function pipeline/i;
 
 /** The error that an answer with an HTTP status from 400 stands for. `body` is its text. */
 export function statusErrorOf(status: number, body: string): SluiceError<StatusErrorDetails> {
@@ -73,6 +76,7 @@ export function isUnknownAddress(error: unknown): boolean {
 function errorCode(status: number, reason: string, message: string): ErrorCode {
   const code = BY_REASON.get(reason) ?? BY_STATUS.get(status);
   if (code === 'Conflict' && BUSY.test(message)) return 'Busy';
+  if (code === 'Internal' && RENDER_FAILED.test(message)) return 'RenderFailed';
   if (code !== undefined) return code;
   if (status >= 500) return 'Unavailable';
   return status >= 400 ? 'BadRequest' : 'Unavailable';

@@ -20,6 +20,7 @@ import {
   type SignedStatement,
   type StatementHead,
   statementHeadSchema,
+  statementMessage,
 } from './trust/statement.ts';
 
 /**
@@ -190,7 +191,7 @@ export function parseRemoval(message: string): SignedStatement<RecordStatement> 
   const [payload, signature] = [trailer('Sluice-Statement'), trailer(SIGNATURE_TRAILER)];
   if (payload === undefined || signature === undefined) return undefined;
   try {
-    return parseRecord(`removal\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`).signed;
+    return parseRecord(statementMessage('removal', payload, signature)).signed;
   } catch (error) {
     if (isSluiceError(error, 'Corrupt')) return undefined;
     throw error;

@@ -20,7 +20,10 @@ export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 
 
 export interface Gate {
   readonly type: string;
-  /** `Kptfile`, `policy <name>`, or `proposal` for a gate that was required when the revision was proposed. */
+  /**
+   * `Kptfile`, `policy <name>`, `proposal` for a gate that was required when the revision was proposed, or `Sluice` for the condition
+   * `Rendered` while it is False.
+   */
   readonly requiredBy: readonly string[];
   readonly approveOnly: boolean;
   readonly state: GateState;
@@ -48,7 +51,10 @@ export interface GateFacts {
   readonly inputs: PackageInputs;
 }
 
-/** Every effective gate of a revision: the Kptfile's and those that policies demand, in that order. `now` is RFC 3339. */
+/**
+ * Every effective gate of a revision: the Kptfile's and those that policies require, in that order, and `Rendered` where the pipeline
+ * failed: what could not be rendered is not what its author meant. `now` is RFC 3339.
+ */
 export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: string): Gate[] {
   const required = new Map<string, { by: string[]; approveOnly: boolean }>();
   for (const type of facts.gates) required.set(type, { by: ['Kptfile'], approveOnly: false });
@@ -66,6 +72,8 @@ export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: st
   for (const type of facts.proposed ?? []) {
     if (!required.has(type)) required.set(type, { by: ['proposal'], approveOnly: false });
   }
+  if (facts.conditions.get(RENDERED_TYPE)?.status === 'False' && !required.has(RENDERED_TYPE))
+    required.set(RENDERED_TYPE, { by: ['Sluice'], approveOnly: false });
   return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
 }
 

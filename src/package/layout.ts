@@ -91,9 +91,30 @@ export function tombstoneRef(layout: RepositoryLayout, packageName: string, vers
   return tombstonePrefix(layout) + encodeURIComponent(`${packagePath(layout, packageName)}/${version}`);
 }
 
-/** Beside the records, wherever those are. */
-function tombstonePrefix(layout: RepositoryLayout): string {
+/** In front of all tombstones: beside the records, wherever those are. */
+export function tombstonePrefix(layout: RepositoryLayout): string {
   return layout.recordPrefix.replace(/records\/$/, 'deleted/');
+}
+
+/** The tag that a tombstone stands for: the full path of its package, and its last segment. Undefined for another ref. */
+export function deletedIn(
+  layout: RepositoryLayout,
+  ref: string,
+): { readonly path: string; readonly version: string; readonly tag: string } | undefined {
+  const prefix = tombstonePrefix(layout);
+  if (!ref.startsWith(prefix)) return undefined;
+  const text = decoded(ref.slice(prefix.length));
+  const slash = Math.max(text.lastIndexOf('/'), 0);
+  return { path: text.slice(0, slash), version: text.slice(slash + 1), tag: TAGS + text };
+}
+
+/** Everyone who may push can write such a name. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Ref prefixes that can say something about the packages of a repository. */

@@ -202,7 +202,7 @@ async function probe(
     try {
       await git.push(remote, [{ type: 'create', ref, new: oid }], signal);
     } catch (error) {
-      if (isSluiceError(error, 'Conflict')) continue;
+      if (isSluiceError(error, 'PushRefused') || isSluiceError(error, 'Conflict')) continue;
       if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
       // Whoever writes will be told.
       return undefined;

@@ -5,14 +5,13 @@ import type { GitRemote, GitRepository, Oid, Signature } from '../git/git-reposi
 import { canonicalAddressNow } from '../git/repository-address.ts';
 import { identityRef, mainRef, type RepositoryLayout } from './layout.ts';
 import {
-  formatRepositoryId,
   newRepositoryId,
   parseRepositoryId,
   REPOSITORY_SCOPE,
   type RepositoryIdStatement,
 } from './trust/repository-id.ts';
 import { RepositoryTrust } from './trust/repository-trust.ts';
-import { type SignedStatement, STATEMENT_VERSION } from './trust/statement.ts';
+import { formatStatement, type SignedStatement, STATEMENT_VERSION } from './trust/statement.ts';
 import type { StatementSigner, VerifySignature } from './trust/statement-signature.ts';
 import type { TrustedKey, TrustLedger } from './trust/trust-ledger.ts';
 
@@ -66,11 +65,15 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
   const id = await acceptedId(options, written?.signed, known?.id);
   if (id !== undefined && options.newId !== true) {
     refuseCopy(options, id, address);
-    return { trust: trustOf(options, id), isFirstLook: await enter(options, id, address) };
+    const trust = trustOf(options, id);
+    const isFirstLook = await enter(options, id, address);
+    if (isFirstLook) trust.noteFirstLook();
+    return { trust, isFirstLook };
   }
   const make = async () => {
     const made = await writeId(options, await readId(options.git, identityRef(options.layout)));
     await enter(options, made, address);
+    trustOf(options, made).noteFirstLook();
     return made;
   };
   try {
@@ -158,7 +161,7 @@ async function writeId(options: OpenTrustOptions, before: WrittenId | undefined)
     parents: [],
     author: signature,
     committer: signature,
-    message: formatRepositoryId(`Repository ${id}`, signed),
+    message: formatStatement(`Repository ${id}`, signed),
   });
   const ref = identityRef(layout);
   const update =

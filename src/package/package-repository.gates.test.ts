@@ -9,6 +9,44 @@ function text(value: string): Buffer {
   return Buffer.from(value);
 }
 
+describe('a Kptfile that kpt rejects', () => {
+  const misspelt =
+    'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\ninfo:\n  readinesGates:\n    - conditionType: tested\n';
+
+  test('is taken with a warning that names the place and the field that was meant, and cannot be proposed', async () => {
+    await using scratch = await scratchRepository();
+    const { store } = await scratch.open();
+    const name = await draft(store);
+    const warnings: string[] = [];
+    const warn = (message: string) => warnings.push(message);
+    await store.change(name, { files: new Map([['Kptfile', text(misspelt)]]) }, { ...anna, warn });
+    const problem = /Kptfile:\d+:3: kpt knows no field readinesGates .*Did you mean readinessGates\?/;
+    expect(warnings).toEqual([expect.stringMatching(problem)]);
+    const outcome = await outcomeOf(store.transition(name, { action: 'propose' }, anna));
+    expect(outcome).toMatch(/^Refused: kpt rejects a Kptfile of packages\.shop\.v1: /);
+    expect(outcome).toMatch(problem);
+    // A change of something else warns of nothing, and a repaired one can be proposed.
+    await store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, { ...anna, warn });
+    expect(warnings).toHaveLength(1);
+    await store.change(name, { files: new Map([['Kptfile', text(KPTFILE)]]) }, { ...anna, warn });
+    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toBe('succeeded');
+  });
+
+  test('of a package within the package counts too, and whoever pushed it to the proposed branch cannot have it approved', async () => {
+    await using scratch = await scratchRepository();
+    const { store } = await scratch.open();
+    const name = await draft(store);
+    await store.transition(name, { action: 'propose' }, anna);
+    const git = await openRepository(scratch.path);
+    await commitFiles(git, { 'shop/sub/Kptfile': misspelt }, scratch.clock.now(), { branch: 'proposed/shop/v1' });
+    await git.close();
+    await store.repository('packages').refresh();
+    expect(await outcomeOf(store.transition(name, { action: 'approve' }, anna))).toMatch(
+      /sub\/Kptfile:\d+:3: kpt knows/,
+    );
+  });
+});
+
 describe('gates', () => {
   test('a condition counts for the content that it was given for, and can be affirmed', async () => {
     await using scratch = await scratchRepository();

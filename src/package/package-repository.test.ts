@@ -58,7 +58,9 @@ describe('the Git layout is that of Porch', () => {
     );
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toContain('shop');
     const placeholder = store.get('packages.shop.main');
-    expect(placeholder).toMatchObject({ revision: -1, outOfBand: { reason: 'NotPublished' } });
+    // Its folder is what was published, so that nothing is wrong with it.
+    expect(placeholder.revision).toBe(-1);
+    expect(placeholder.outOfBand).toBeUndefined();
     await store.transition(placeholder.name, { action: 'propose-deletion' }, anna);
     await store.transition(placeholder.name, { action: 'delete' }, anna);
     expect(await scratch.git('ls-tree', '--name-only', 'main')).toBe('README.md');
@@ -147,6 +149,24 @@ describe('writes', () => {
     await store.change(name, {}, robot);
     expect(await scratch.git('for-each-ref')).toBe(before);
     expect(events).toEqual([]);
+  });
+
+  test('a listener that fails does not make the outcome of a write unknown; the next look throws what it threw', async () => {
+    await using scratch = await scratchRepository();
+    const { store, repository } = await scratch.open();
+    const name = await draft(store);
+    let heard = 0;
+    const stop = store.subscribe(() => {
+      heard += 1;
+      throw new Error('a listener with a defect');
+    });
+    const files = new Map([['a.yaml', Buffer.from('a: 1\n')]]);
+    const after = await store.change(name, { files }, anna);
+    expect(heard).toBe(1);
+    expect(store.get(name).commit).toBe(after.commit);
+    await expect(repository.refresh()).rejects.toThrow('a listener with a defect');
+    stop();
+    await repository.refresh();
   });
 
   test('two requests at once on one revision: one is refused as in progress', async () => {

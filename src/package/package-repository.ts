@@ -68,6 +68,12 @@ const REQUESTS_UNDER_WAY = 2;
 const WAY_PATIENCE = 10_000;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
+/** A revision that cannot be written because of a rule of the remote. */
+export interface RefusedPush {
+  readonly revision: string;
+  readonly message: string;
+}
+
 export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
@@ -136,7 +142,7 @@ export class PackageRepository implements Workbench {
       },
     });
     const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
-    this.#queue = new WriteQueue(this.#refs, most);
+    this.#queue = new WriteQueue(this.#refs, { most });
     this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
     this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
   }
@@ -230,6 +236,13 @@ export class PackageRepository implements Workbench {
     return this.#checking;
   }
 
+  /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
+  refusedPushes(): RefusedPush[] {
+    return [...this.#refs.refusedPushes]
+      .filter(([revision]) => this.index.get(revision) !== undefined)
+      .map(([revision, message]) => ({ revision, message }));
+  }
+
   /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */
   get isMirror(): boolean {
     return this.#options.remote !== undefined;
@@ -251,6 +264,7 @@ export class PackageRepository implements Workbench {
 
   /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
     await refs.alone(async () => {
@@ -310,7 +324,10 @@ export class PackageRepository implements Workbench {
       const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
       const { key } = this.#expect(name);
       const late = mayMoveMain(update.action);
-      const write = { package: key.package, urgent: update.action !== undefined, wholePackage: late };
+      const write = {
+        ...{ package: key.package, urgent: update.action !== undefined, wholePackage: late },
+        signal: context.signal,
+      };
       if (late && context.dryRun !== true)
         return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
       const carryOut = async (made: WritePlan | undefined) => {

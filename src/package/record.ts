@@ -3,10 +3,11 @@ import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import {
   payloadOf,
-  SIGNATURE_TRAILER,
   type SignedStatement,
   type StatementHead,
+  splitMessage,
   statementHeadSchema,
+  statementMessage,
 } from './trust/statement.ts';
 
 /**
@@ -170,7 +171,7 @@ export function formatRecord(subject: string, { statement, signature }: SignedSt
       'LimitExceeded',
       `the record of the revision cannot be written: it would have ${body.length} characters, at most ${MAX_RECORD_LENGTH} are kept; remove conditions, labels or annotations, or shorten their texts`,
     );
-  return `${oneLine(subject)}\n\n${body}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
+  return statementMessage(oneLine(subject), body, signature);
 }
 
 /** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
@@ -179,7 +180,7 @@ export function parseRecord(message: string): ReadRecord {
   if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
   if (message.length - start > MAX_RECORD_LENGTH + MAX_SIGNATURE_LENGTH)
     throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_RECORD_LENGTH} characters`);
-  const [payload = '', signature] = message.slice(start + 2).split(`\n\n${SIGNATURE_TRAILER}: `);
+  const { payload, signature } = splitMessage(message);
   try {
     const value: unknown = JSON.parse(payload);
     if ((value as { statement?: unknown } | null)?.statement === undefined) {
@@ -190,7 +191,7 @@ export function parseRecord(message: string): ReadRecord {
     const statement = value as RecordStatement;
     // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
     payloadOf(statement);
-    return { record, signed: { statement, signature: (signature ?? '').trim() } };
+    return { record, signed: { statement, signature } };
   } catch (error) {
     throw new SluiceError('Corrupt', `the record is not readable: ${messageOf(error)}`, { cause: error });
   }

@@ -17,6 +17,11 @@ export interface Resolver {
   readonly waitsFor?: readonly string[];
   /** Whether the package is its business at all. A proposal waits for every resolver that says yes. */
   applies(subject: ResolverSubject): boolean;
+  /**
+   * True if it looks at proposed revisions as well, since its conditions follow from more than the content. Of these only conditions are
+   * written.
+   */
+  readonly judgesProposals?: boolean;
   resolve(subject: ResolverSubject, context: ResolverContext): Resolution | Promise<Resolution>;
 }
 

@@ -44,6 +44,14 @@ export type RevisionListener = (changes: readonly IndexChange[]) => void;
 export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
   readonly address?: UpstreamReader['address'];
+  /**
+   * Looks at a proposal when it is approved: what would be wrong after its publication, and the condition that says so. Default: nothing
+   * is wrong.
+   */
+  readonly approvalProblem?: (
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+  ) => { readonly type: string; readonly message: string } | undefined;
   /** True for the id of a repository that is registered and will be opened without anybody asking for it. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
 }
@@ -69,9 +77,15 @@ export class RevisionStore {
   readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #awaited = new Map<string, Set<() => void>>();
+  readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
   #closed = false;
 
-  constructor({ address = NO_UPSTREAMS.address, isComing = () => false }: RevisionStoreOptions = {}) {
+  constructor({
+    address = NO_UPSTREAMS.address,
+    approvalProblem = () => undefined,
+    isComing = () => false,
+  }: RevisionStoreOptions = {}) {
+    this.#approvalProblem = approvalProblem;
     this.#address = address;
     this.#isComing = isComing;
   }
@@ -312,14 +326,33 @@ export class RevisionStore {
   }
 
   transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    const revision = this.get(name);
-    return this.repositoryOf(revision).transition(revision.name, transition, context);
+    return this.update(name, transition, context);
   }
 
   /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
-  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+  async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
     const revision = this.get(name);
+    if (update.action === 'approve' && revision.lifecycle === 'Proposed')
+      await this.#checkApproval(revision, update, context);
     return this.repositoryOf(revision).update(revision.name, update, context);
+  }
+
+  /** Refuses an approval where a gate asks for what does not hold at this moment, whatever its condition said before; else warns. */
+  async #checkApproval(
+    revision: PackageRevision,
+    { breakGlass }: RevisionUpdate,
+    context: RequestContext,
+  ): Promise<void> {
+    // What cannot be read the kernel refuses.
+    if (revision.kptfile === undefined) return;
+    const { content, gates, policy } = await this.judge(revisionId(revision));
+    const problem = this.#approvalProblem(revision, content.files);
+    if (problem === undefined) return;
+    const { type, message } = problem;
+    const isGate = gates.some((gate) => gate.type === type);
+    if (isGate && policy.enforcement === 'enforce' && breakGlass !== true)
+      throw new SluiceError('Refused', `gate ${type} is closed now: ${message}`);
+    context.warn?.(message);
   }
 
   /** Who did what to a revision and why, newest first, at most `limit` entries. */

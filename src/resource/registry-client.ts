@@ -1,4 +1,5 @@
-import { isSluiceError, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
+import { retryConflicts } from '../foundation/retry-conflicts.ts';
+import { SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
 import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from './client.ts';
 import { fieldSelector } from './field-selector.ts';
 import { invalidObject, invalidValue } from './invalid-object.ts';
@@ -9,9 +10,6 @@ import { applyMergePatch, type MergePatch } from './patch/merge-patch.ts';
 import type { Registry } from './registry.ts';
 import type { Actor, Face, RequestContext } from './request-context.ts';
 import type { DeleteOptions, ListResult, Selection, WatchEvent } from './storage.ts';
-
-/** How often a patch without a resourceVersion is tried against other writers before it gives up. */
-const PATCH_ATTEMPTS = 10;
 
 /** The client of a registry in the same process. */
 export class RegistryClient implements Client {
@@ -117,18 +115,14 @@ export class RegistryClient implements Client {
     options: CallOptions | undefined,
     write: (object: T) => Promise<Stored<T>>,
   ): Promise<Stored<T>> {
-    const pinned = namesVersion(patch);
-    for (let attempt = 1; ; attempt += 1) {
+    const attempt = async () => {
       const old = await this.get(kind, key, options);
       const merged = kind.complete(applyMergePatch(old, patch));
       if (merged.metadata.name !== old.metadata.name || merged.metadata.namespace !== old.metadata.namespace)
         throw new SluiceError('InvalidInput', 'a patch cannot change name or namespace');
-      try {
-        return await write(merged);
-      } catch (error) {
-        if (pinned || attempt >= PATCH_ATTEMPTS || !isSluiceError(error, 'Conflict')) throw error;
-      }
-    }
+      return write(merged);
+    };
+    return namesVersion(patch) ? attempt() : retryConflicts(attempt, { signal: options?.signal });
   }
 
   #context(options: CallOptions = {}): RequestContext {

@@ -228,7 +228,9 @@ export class ApiServer {
     const about = info?.isResource ? { ...info, name: info.name || name, kind: resource?.kind.kind } : undefined;
     const status = failureStatus(error, about, id);
     const gone = aborted.signal.aborted && response.destroyed;
-    if (status.code === 500 && !gone) this.#options.onError(error, `request ${id}`);
+    // A package that cannot be rendered has a status of Porch's, and is no failure of the server.
+    const isOwn = status.code === 500 && !isSluiceError(error, 'RenderFailed');
+    if (isOwn && !gone) this.#options.onError(error, `request ${id}`);
     return status;
   }
 

@@ -11,12 +11,11 @@ import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
 import { formatRecord, parseRecord } from '../../src/package/record.ts';
 import { openTrust, statementKeyPath, type Trust } from '../../src/package/trust/open-trust.ts';
 import {
-  formatRepositoryId,
   newRepositoryId,
   REPOSITORY_SCOPE,
   type RepositoryIdStatement,
 } from '../../src/package/trust/repository-id.ts';
-import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
+import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import { replaceKeyFile } from '../../src/package/trust/statement-key-file.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
@@ -212,7 +211,7 @@ test('a revoked key makes the repository no other one, also where the server sta
     ...{ sequence: 1, previous: repository },
   };
   const signature = await stolen.sign(payloadOf(statement));
-  const forged = formatRepositoryId('Repository', { statement, signature });
+  const forged = formatStatement('Repository', { statement, signature });
   git('update-ref', 'refs/sluice/repository', git('commit-tree', '-m', forged, git('mktree')));
   await using again = await fixture(clock, trust);
   await again.register('apps', { repo: bare });

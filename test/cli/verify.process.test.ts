@@ -266,7 +266,11 @@ describe('as a pre-receive hook', () => {
     });
     const entries = `${git(source, 'ls-tree', tip)}\n100644 blob ${blob.trim()}\tother.txt\n`;
     const tree = execFileSync('git', ['--git-dir', source, 'mktree'], { input: entries, encoding: 'utf8' }).trim();
-    expect(push(source, `${other}:refs/heads/main`)).toMatchObject({ accepted: true });
+    expect(push(source, `${other}:refs/heads/main`)).toEqual({
+      accepted: false,
+      text: expect.stringContaining('and refs/tags/late/v1 does not point to it'),
+    });
+    expect(push(source, `${other}:refs/heads/main`, `${other}:refs/tags/late/v1`)).toMatchObject({ accepted: true });
     expect(push(source, `+${forge(message, tree, other)}:refs/heads/main`)).toEqual({
       accepted: false,
       text: expect.stringContaining('it also changes other.txt, which is no part of late'),

@@ -6,6 +6,8 @@ import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { DEFAULT_TIMEOUTS } from '../../src/git/engine-options.ts';
 import { openRepository } from '../../src/git/open-repository.ts';
 import type { RevisionStore } from '../../src/package/revision-store.ts';
+import { packageStorages } from '../../src/package/storage/package-storages.ts';
+import { MERGE_PATCH, startTestServer } from '../../src/server/testing.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
@@ -82,8 +84,44 @@ test('a hook that refuses the main branch refuses the whole publication, in its 
   const store = await connect(scratch, server);
   await proposed(store);
   const before = await scratch.git('for-each-ref');
-  expect(await outcomeOf(store.transition(NAME, { action: 'approve' }, anna))).toMatch(/^Conflict: /);
+  expect(await outcomeOf(store.transition(NAME, { action: 'approve' }, anna))).toMatch(
+    /^PushRefused: .*main is frozen/,
+  );
   expect(await scratch.git('for-each-ref')).toBe(before);
+  await store.close();
+  await server.close();
+});
+
+test('one PATCH of a draft on a protected branch costs one push, and what the host says is kept', async () => {
+  await using scratch = await scratchRepository();
+  const closed = join(scratch.folder, 'closed');
+  const update = `#!/bin/sh\nif test -e '${closed}'; then echo "protected branch" >&2; exit 1; fi\n`;
+  const server = await startGitServer({ root: scratch.folder, hooks: { update } });
+  const store = await connect(scratch, server);
+  const api = await startTestServer({}, []);
+  const { revisions } = packageStorages({ store, log: api.log, clock: systemClock });
+  api.registry.register(revisions);
+  await store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init' } }, anna);
+  const pushes = () =>
+    server.requests.filter(({ method, url }) => method === 'POST' && url.includes('receive-pack')).length;
+  const patch = async () => {
+    const path = `/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/${NAME}`;
+    const body = JSON.stringify({ metadata: { labels: { team: 'shop' } } });
+    const response = await api.fetch(path, { method: 'PATCH', body, headers: { 'content-type': MERGE_PATCH } });
+    return { status: response.status, body: (await response.json()) as { reason?: string; message?: string } };
+  };
+  await writeFile(closed, '');
+  const before = pushes();
+  expect(await patch()).toMatchObject({
+    status: 403,
+    body: { reason: 'Forbidden', message: expect.stringContaining('protected branch') },
+  });
+  expect(pushes() - before).toBe(1);
+  expect(store.repository('packages').refusedPushes()).toMatchObject([{ revision: NAME }]);
+  await rm(closed);
+  expect(await patch()).toMatchObject({ status: 200 });
+  expect(store.repository('packages').refusedPushes()).toEqual([]);
+  await api.stop();
   await store.close();
   await server.close();
 });

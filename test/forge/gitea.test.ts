@@ -125,7 +125,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     await gitea.api('POST', `/repos/${OWNER.username}/branch/branch_protections`, rule);
     const before = await gitea.refs('branch');
     const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
-    expect(await approve()).toMatch(/^Conflict: .*Not allowed to push to protected branch main/);
+    expect(await approve()).toMatch(/^PushRefused: .*Not allowed to push to protected branch main/);
     expect(await gitea.refs('branch')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Proposed');
     // Drafts go on; and so does the publication once its user is let through.
@@ -145,7 +145,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const { id } = (await gitea.api('POST', path, rule)) as { id: number };
     const before = await gitea.refs('tag');
     const approve = () => outcomeOf(store.transition(NAME, { action: 'approve' }, anna));
-    expect(await approve()).toMatch(/^Conflict: .*Tag shop\/v1 is protected/);
+    expect(await approve()).toMatch(/^PushRefused: .*Tag shop\/v1 is protected/);
     expect(await gitea.refs('tag')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Proposed');
     await gitea.api('PATCH', `${path}/${id}`, { whitelist_usernames: [OWNER.username, writer] });
@@ -158,7 +158,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const before = await gitea.refs('hook');
     await gitea.addHook('hook', 'pre-receive', '#!/bin/sh\necho "no changes on a Friday" >&2\nexit 1\n');
     const refused = await outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
-    expect(refused).toMatch(/^Conflict: .*no changes on a Friday/);
+    expect(refused).toMatch(/^PushRefused: .*no changes on a Friday/);
     expect(await gitea.refs('hook')).toBe(before);
     expect(store.get(NAME).lifecycle).toBe('Draft');
   });

@@ -171,8 +171,23 @@ describe('porchctl', () => {
     await works('rpkg', 'pull', 'blueprints.labelled.v1', broken);
     await writeFile(join(broken, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: 5\n');
     const refused = await porchctl('rpkg', 'push', 'blueprints.labelled.v1', broken);
-    expect(refused.stderr).toMatch(/\[FAIL\] "ghcr.*kubeconform/);
-    expect(refused.stderr).toMatch(/data/);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain(
+      "error rendering package in kpt function pipeline. Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry. Details: ",
+    );
+    expect(refused.stderr).toMatch(/kubeconform[\s\S]*data/);
+    expect(await works('rpkg', 'pull', 'blueprints.labelled.v1')).not.toContain('data: 5');
+    await up.api.patch('/apis/porch.kpt.dev/v1alpha1/namespaces/default/packagerevisions/blueprints.labelled.v1', {
+      metadata: { annotations: { 'porch.kpt.dev/push-on-render-failure': 'true' } },
+    });
+    const again = join(fixture.folder, 'broken-again');
+    await works('rpkg', 'pull', 'blueprints.labelled.v1', again);
+    await writeFile(join(again, 'a.yaml'), 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata: 5\n');
+    expect((await porchctl('rpkg', 'push', 'blueprints.labelled.v1', again)).stderr).toContain(
+      'Package pushed to remote despite render failure. Details: ',
+    );
+    expect(await works('rpkg', 'pull', 'blueprints.labelled.v1')).toContain('data: 5');
+    expect(await fails('rpkg', 'propose', 'blueprints.labelled.v1')).toContain('gate Rendered is closed');
   });
 
   test('copies, clones, upgrades and deletes', async (context) => {

@@ -3,6 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { authorOf } from '../../package/attribution.ts';
 import { renderStatusOf } from '../../package/storage/render-status.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
+import { savedUnrendered } from '../../package/write/render-failure.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object.ts';
 import type { Session } from '../assembly/session.ts';
@@ -52,9 +53,15 @@ export class FolderContents implements PackageContents {
     const onRendered = (status: RenderStatus) => {
       rendered = status;
     };
-    const after = await store.change(id, { files: edits, expectedCommit: pulled, onRendered }, context);
+    const after = await store.change(
+      id,
+      { files: edits, expectedCommit: pulled, onRendered, mustRender: true },
+      context,
+    );
     const notes = renderNotes(renderStatusOf(rendered ?? after.kptfile?.status?.renderStatus));
-    return after.commit === pulled ? undefined : { state: stateAt(after.commit), notes };
+    if (after.commit === pulled) return undefined;
+    const failure = rendered?.errorSummary === undefined ? {} : { failure: savedUnrendered(rendered.errorSummary) };
+    return { state: stateAt(after.commit), notes, ...failure };
   }
 
   async give(object: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {

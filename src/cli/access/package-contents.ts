@@ -1,3 +1,4 @@
+import type { SluiceError } from '../../foundation/sluice-error.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
 import type { Stored } from '../../resource/object.ts';
@@ -20,19 +21,28 @@ export interface PackageFiles {
   readonly state: PulledState;
 }
 
+/** What a push came to. */
+export interface Replaced {
+  readonly state: PulledState;
+  /** What was done besides, as lines. */
+  readonly notes: readonly string[];
+  /** The files are saved, and could not be rendered. */
+  readonly failure?: SluiceError;
+}
+
 /** The files and conditions of package revisions: what a data folder can do beyond the API that all servers have. */
 export interface PackageContents {
   read(revision: Stored<PackageRevision>): Promise<PackageFiles>;
   /**
    * Makes the files of a draft those given, if it is still in the state that they were made from; Conflict otherwise. Undefined if
-   * nothing differs; else the new state, and what was done besides, as lines.
+   * nothing differs. Throws RenderFailed, with nothing saved, for files that cannot be rendered, unless an annotation allows that.
    */
   replace(
     revision: Stored<PackageRevision>,
     files: ReadonlyMap<string, Buffer>,
     from: PulledState,
     reason: string | undefined,
-  ): Promise<{ readonly state: PulledState; readonly notes: readonly string[] } | undefined>;
+  ): Promise<Replaced | undefined>;
   /** Gives a condition for the content at hand, also if it has been given with the same words before. */
   give(revision: Stored<PackageRevision>, condition: GivenCondition): Promise<void>;
   withdraw(revision: Stored<PackageRevision>, type: string): Promise<void>;

@@ -4,6 +4,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BINARY_FILES_ANNOTATION } from '../../package/storage/resources-object.ts';
 import { AFFIRM_ANNOTATION } from '../../package/storage/revision-object.ts';
 import type { GivenCondition } from '../../package/verdict.ts';
+import { isSavedUnrendered } from '../../package/write/render-failure.ts';
 import type { Client } from '../../resource/client.ts';
 import type { ObjectOf } from '../../resource/kind.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
@@ -68,8 +69,13 @@ export class ServerContents implements PackageContents {
     const after = await this.#client
       .update(packageRevisionResourcesKind, { ...current, spec }, reason === undefined ? {} : { reason })
       .catch((error: unknown) => {
+        if (isSluiceError(error, 'RenderFailed') && isSavedUnrendered(error)) return error;
         throw isSluiceError(error, 'Conflict') ? movedSince(name, { from: before, to: 'a later one' }) : error;
       });
+    if (after instanceof SluiceError) {
+      const saved = await this.#client.get(packageRevisionResourcesKind, keyOf(revision));
+      return { state: await this.#stateOf(saved), notes: [], failure: after };
+    }
     return { state: await this.#stateOf(after), notes: renderNotes(after.status?.renderStatus) };
   }
 

@@ -1,5 +1,5 @@
 import type { Claims } from '../../../controllers/revision/arrange-resolvers.ts';
-import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
 import { IP_CLAIM_TYPES } from '../../../controllers/revision/resolvers/ipam/ip-claim.ts';
 
 /** Name and claims of the resolvers that `sluice up` brings along, for those who only want to tell of them. */

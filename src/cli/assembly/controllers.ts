@@ -64,6 +64,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     store,
     targets: () => objects.of(deliveryTargetKind),
     repositoryOf: (revision) => session.repository(repositoryIdOf(revision)),
+    packagesOf: (target, identity) => session.targetObjects.packagesOf(target, identity),
     requiredGates: (revision) =>
       policyOf(objects, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });
@@ -88,7 +89,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
       }),
     proposal: () => proposalController({ client, store, clock, claimants: claimantsOf }),
     approval: () => approvalController({ client, store, clock, claimants: claimantsOf }),
-    delivery: () => deliveryController({ client, store, clock, dataFolder, git }),
+    delivery: () => deliveryController({ client, store, clock, dataFolder, git, targetObjects: session.targetObjects }),
   };
   for (const name of MOVERS) if (!choice.disabled.includes(name)) manager.addController(options[name]());
   if (choice.housekeeping) addHousekeepers(manager, session, choice.disabled);

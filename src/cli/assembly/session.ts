@@ -1,5 +1,11 @@
 import { credentialsOf } from '../../../controllers/credentials.ts';
+import { TargetObjects } from '../../../controllers/delivery/target-objects.ts';
 import { conflictingRepository, leadingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import {
+  DELIVERABLE_TYPE,
+  deliverabilityJudge,
+  describeRefusal,
+} from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
 import { Signers } from '../../../controllers/signing.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
@@ -7,13 +13,14 @@ import { type GitNetwork, PUBLIC_NETWORK } from '../../git/network/git-network.t
 import { canonicalAddressNow } from '../../git/repository-address.ts';
 import { openPackageRepository } from '../../package/open-package-repository.ts';
 import type { ServerTrust } from '../../package/open-repository-trust.ts';
-import { type PackageRevision, revisionId } from '../../package/package-revision.ts';
+import { type PackageRevision, repositoryIdOf, revisionId } from '../../package/package-revision.ts';
 import { RevisionStore } from '../../package/revision-store.ts';
 import { packageStorages } from '../../package/storage/package-storages.ts';
 import type { RevisionTable } from '../../package/storage/revision-table.ts';
 import { openTrust } from '../../package/trust/open-trust.ts';
 import type { Client } from '../../resource/client.ts';
 import type { EventLog } from '../../resource/event-log.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
 import { eventV1Kind, eventV1Translation } from '../../resource/kinds/event-v1.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
@@ -28,6 +35,7 @@ import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-set
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
 import { PackageMemory } from './package-memory.ts';
+import { recordAlert } from './record-alert.ts';
 import { policyOf } from './session-policy.ts';
 import { SessionRenderer } from './session-renderer.ts';
 import { type SigningChoice, signingKeyOf } from './signing-choice.ts';
@@ -68,6 +76,8 @@ export class Session {
   readonly actor: Actor;
   readonly log: EventLog;
   readonly objects: ObjectSet;
+  /** Filled by the delivery controller of this process. */
+  readonly targetObjects = new TargetObjects();
   readonly store: RevisionStore;
   readonly registry: Registry;
   readonly client: Client;
@@ -97,9 +107,18 @@ export class Session {
     this.log = objects.log;
     this.#startVersion = BigInt(objects.log.version);
     this.objects = objects;
+    const judge = deliverabilityJudge({
+      targets: () => objects.of(deliveryTargetKind),
+      repositoryOf: (revision) => this.repository(repositoryIdOf(revision)),
+      packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
+    });
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
       isComing: (id) => options.opens === true && this.repository(id) !== undefined,
+      approvalProblem: (revision, files) => {
+        const message = describeRefusal(judge(revision, files));
+        return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+      },
     });
     this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
     this.registry = new Registry();
@@ -107,6 +126,7 @@ export class Session {
     this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
+      alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
       ...this.#memory,
     });
     this.#revisions = revisions.table;

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
@@ -156,25 +156,6 @@ describe('registered repositories', () => {
       expect(stderr).not.toContain('pass@');
     }
     expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('');
-  });
-
-  test('objects of an earlier version are taken over, and a damaged file is told with its place', async () => {
-    const bare = cli.bare('one.git');
-    const old = join(cli.data, 'objects', 'repositories.config.porch.kpt.dev', 'default');
-    await mkdir(old, { recursive: true });
-    const object = (name: string, repo: string) =>
-      `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: default\nspec:\n  git: {repo: ${repo}}\n`;
-    await writeFile(join(old, 'one.yaml'), object('one', bare));
-    await writeFile(join(old, 'two.yaml'), 'apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repo');
-    const refused = await cli.run('repo', 'get', '-o', 'name');
-    expect(refused).toMatchObject({ code: 2, stdout: '' });
-    expect(refused.stderr).toMatch(/two\.yaml:\d+:\d+: /);
-    await rm(join(old, 'two.yaml'));
-    for (let round = 0; round < 2; round += 1) {
-      const get = await cli.run('repo', 'get', '-o', 'name');
-      expect(get).toMatchObject({ code: 0, stdout: 'repository.config.porch.kpt.dev/one\n' });
-    }
-    await expect(stat(join(cli.data, 'objects.imported'))).resolves.toBeDefined();
   });
 
   test('a damaged database is told with what to do, and stays as it is', async () => {

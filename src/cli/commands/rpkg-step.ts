@@ -1,4 +1,3 @@
-import { EventRecorder } from '../../controller/event-recorder.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/storage/revision-object.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
@@ -40,7 +39,7 @@ export function rpkgStep(
   if (options.breakGlass === true && (options.reason ?? '').trim() === '') {
     throw new SluiceError('InvalidInput', 'publishing with closed gates needs a reason; give one with --reason');
   }
-  return inAccess(options, invocation, (access) =>
+  const work = (access: Access) =>
     forEachName(names, invocation, access, async (name) => {
       // Other repositories may hold packages that come from this one.
       if (verb === 'del') await openAll(access, invocation);
@@ -57,8 +56,9 @@ export function rpkgStep(
           await access.repositories.refresh(repositoryOf(name), attempt);
         }
       }
-    }),
-  );
+    });
+  // Publishing with closed gates writes an event, where this process does it.
+  return inAccess(options, invocation, work, options.breakGlass === true);
 }
 
 /** Does the step; returns how it is told. */
@@ -115,21 +115,15 @@ function approval({ spec, status }: Revision): string {
   return `approval${count} recorded; another person has to approve`;
 }
 
-/** Publishes with closed gates, which a policy lets some people do. Told as an event too: by the server, or here if there is none. */
+/** Publishes with closed gates, which a policy lets some people do. */
 async function breakGlass(access: Access, wanted: Revision, reason: string): Promise<string> {
-  const { client, server, clock, judgesGates } = access;
+  const { client, server, judgesGates } = access;
   if (!judgesGates)
     throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
   const annotations = { ...wanted.metadata.annotations, [BREAK_GLASS_ANNOTATION]: reason };
   const request = { ...wanted, metadata: { ...wanted.metadata, annotations } };
   const made = await client.subResource('approval').update(packageRevisionKind, request, { reason });
   if (made.spec.lifecycle !== 'Published') return approval(made);
-  if (server === undefined) {
-    const recorder = new EventRecorder({ client, clock, component: 'sluice' });
-    const message = `${client.actor.name} published it with --break-glass: ${reason}`;
-    recorder.record(made, 'Warning', 'BreakGlass', message);
-    await recorder.flush();
-  }
   return 'approved, with the gates as they are (break-glass)';
 }
 

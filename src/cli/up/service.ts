@@ -52,6 +52,8 @@ export class Service {
   readonly #options: ServiceOptions;
   /** Why the last reconciliation of an item failed. */
   readonly #errors = new Map<string, unknown>();
+  /** How often in a row an item lost to another writer. */
+  readonly #races = new Map<string, number>();
   /** Repositories that were opened, or could not be, until it serves. */
   #looked: Set<string> | undefined = new Set();
   readonly #health = new HealthChecks();
@@ -260,10 +262,15 @@ export class Service {
     if (record.controller === 'repository') this.#looked?.add(record.key);
     if (error === undefined) this.#errors.delete(key);
     else this.#errors.set(key, error);
-    if (error === undefined || isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy')) return;
+    const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
+    const races = lost ? (this.#races.get(key) ?? 0) + 1 : 0;
+    if (races === 0) this.#races.delete(key);
+    else this.#races.set(key, races);
+    // A lost race is won the next time; one that never is has another cause.
+    if (error === undefined || (lost && races !== RACES)) return;
     if (REPORTING.has(record.controller)) return;
     const message = messageOf(error);
-    if (before !== undefined && messageOf(before) === message) return;
+    if (!lost && before !== undefined && messageOf(before) === message) return;
     this.#warn('Failed', record.key, `${record.controller}: ${message}`);
   }
 

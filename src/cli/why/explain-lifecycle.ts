@@ -1,6 +1,6 @@
 import { APPROVAL_ACTOR } from '../../../controllers/approval/approval-controller.ts';
 import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
-import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverable-resolver.ts';
+import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/deliverable/deliverability.ts';
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { conditionsOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';

@@ -57,11 +57,24 @@ export async function explain(
     gates: explainGates(judgement, around, recordFlaw?.message),
     contributors: contributorsOf(judgement),
     ...(revision.lifecycle === 'Proposed' ? { approvals: explainApprovals(judgement) } : {}),
-    reasons: [...(recordFlaw === undefined ? [] : [recordFlaw]), ...account.reasons, ...working.reasons],
+    reasons: [
+      ...refusedPushOf(session, revision),
+      ...(recordFlaw === undefined ? [] : [recordFlaw]),
+      ...account.reasons,
+      ...working.reasons,
+    ],
     resolvers: working.order,
     delivery: await explainDelivery(session, revision),
     next: account.next,
   };
+}
+
+/** A rule of the Git host that keeps the revision as it is. */
+function refusedPushOf(session: Session, revision: PackageRevision) {
+  const refused = session.store.repositoryOf(revision).refusedPushes();
+  return refused
+    .filter((push) => push.revision === revision.name)
+    .map(({ message }) => ({ reason: 'PushRefused', message: `the last write was refused: ${message}` }));
 }
 
 /** Why verdicts and approvals of a revision that is not published do not count, if they do not. */

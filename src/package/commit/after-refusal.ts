@@ -1,5 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { isUnknownOutcome, RefConflictError } from '../../git/errors.ts';
+import { isUnknownOutcome, PushRefusedError, RefConflictError } from '../../git/errors.ts';
 import type { Planned } from './gather-batch.ts';
 
 /** What becomes of the writes of a batch that was not carried out. */
@@ -26,8 +26,10 @@ export function afterRefusal<Write>(
 ): AfterRefusal<Write> {
   const writes = planned.map(({ write }) => write);
   if (concernsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
-  const { ref, kind } = (error instanceof RefConflictError ? error.details : undefined) ?? {};
-  const changed = kind !== undefined && kind !== 'refused';
+  const kind = error instanceof RefConflictError ? error.details?.kind : undefined;
+  const { ref } =
+    (error instanceof RefConflictError || error instanceof PushRefusedError ? error.details : undefined) ?? {};
+  const changed = kind !== undefined;
   const owners =
     ref === undefined ? [] : planned.filter(({ plan }) => plan.updates.some((update) => update.ref === ref));
   const owning = owners.map(({ write }) => write);

@@ -37,6 +37,8 @@ export type SyncScope = 'everything' | 'branches';
 
 /** A push whose answer was lost, and which was not carried out, is sent again this often. */
 const RESENDS = 1;
+/** Refusals that are kept for people to see. */
+const MAX_REFUSED_PUSHES = 100;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
@@ -52,6 +54,13 @@ export class TrackedRefs implements WriteTarget {
   readonly #taking = new Mutex();
   readonly #fetches = new Mutex();
   readonly #doubtful = new Set<string>();
+  /** What a listener threw when it was notified of a write; the next look throws it. */
+  #listenerProblem: unknown;
+  /** Why a rule of the remote refused the last write of a revision, by its name. */
+  readonly #refusedPushes = new Map<string, string>();
+  /** Marks of writes that were carried out. */
+  #unraised: NewMark[] = [];
+  #mustBeDurable = false;
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
@@ -80,8 +89,10 @@ export class TrackedRefs implements WriteTarget {
   }
 
   /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
-  refresh(): Promise<IndexChange[]> {
-    return this.alone(() => this.#look());
+  async refresh(): Promise<IndexChange[]> {
+    const changed = await this.alone(() => this.#look());
+    this.#throwListenerProblem();
+    return changed;
   }
 
   /** Brings the mirror up to date with the remote, then the index. Writes go on meanwhile. */
@@ -124,8 +135,30 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
+  /** Revisions whose last write a rule of the remote refused, with its reason. */
+  get refusedPushes(): ReadonlyMap<string, string> {
+    return this.#refusedPushes;
+  }
+
+  notePush(revision: string, refusal: string | undefined): void {
+    this.#refusedPushes.delete(revision);
+    if (refusal !== undefined) this.#refusedPushes.set(revision, refusal);
+    const [oldest] = this.#refusedPushes.keys();
+    if (this.#refusedPushes.size > MAX_REFUSED_PUSHES && oldest !== undefined) this.#refusedPushes.delete(oldest);
+  }
+
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
-    this.#options.trust.raise(marks, durable);
+    this.#unraised.push(...marks);
+    this.#mustBeDurable ||= durable;
+    this.#raise();
+  }
+
+  /** What could not be written to the ledger waits for the next write, or the next look. */
+  #raise(): void {
+    if (this.#unraised.length === 0) return;
+    this.#options.trust.raise(this.#unraised, this.#mustBeDurable);
+    this.#unraised = [];
+    this.#mustBeDurable = false;
   }
 
   /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
@@ -138,7 +171,17 @@ export class TrackedRefs implements WriteTarget {
   }
 
   async show(updates: readonly RefUpdate[]): Promise<void> {
-    await this.#take(changesOf(updates));
+    await this.#take(changesOf(updates), (error) => {
+      // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
+      this.#listenerProblem ??= error;
+    });
+  }
+
+  /** Throws what listeners threw when they were notified of a write. */
+  #throwListenerProblem(): void {
+    const problem = this.#listenerProblem;
+    this.#listenerProblem = undefined;
+    if (problem !== undefined) throw problem;
   }
 
   async reread(ref: string | undefined): Promise<void> {
@@ -226,14 +269,24 @@ export class TrackedRefs implements WriteTarget {
 
   async #look(): Promise<IndexChange[]> {
     const { git, layout, index } = this.#options;
+    this.#raise();
     return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 
-  #take(changes: readonly RefChange[]): Promise<IndexChange[]> {
+  #take(
+    changes: readonly RefChange[],
+    onListenerError = (error: unknown): void => {
+      throw error;
+    },
+  ): Promise<IndexChange[]> {
     if (changes.length === 0) return Promise.resolve([]);
     return this.#taking.run(async () => {
       const changed = await this.#options.index.apply(changes);
-      if (changed.length > 0) this.#options.onChange(changed);
+      try {
+        if (changed.length > 0) this.#options.onChange(changed);
+      } catch (error) {
+        onListenerError(error);
+      }
       return changed;
     });
   }

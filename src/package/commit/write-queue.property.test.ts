@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { RefConflictError, unknownOutcome } from '../../git/errors.ts';
+import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, moved, newValue } from '../../git/ref-updates.ts';
 import type { PackageRevision } from '../package-revision.ts';
@@ -18,6 +18,7 @@ type Words = 'named' | 'unnamed';
 
 /** A remote that is a map of refs, what is known of it here, and what went over the wire. */
 class Remote implements WriteTarget {
+  readonly notes: (readonly [string, string | undefined])[] = [];
   readonly main = MAIN;
   readonly doubtful = new Set<string>();
   readonly refs = new Map([[MAIN, 'm0']]);
@@ -63,7 +64,7 @@ class Remote implements WriteTarget {
     const refused = updates.find(({ ref }) => this.refuses(ref))?.ref;
     if (refused !== undefined) {
       const ref = this.words === 'named' ? refused : undefined;
-      throw new RefConflictError({ ref, kind: 'refused' }, 'a rule');
+      throw new PushRefusedError({ ref }, 'a rule');
     }
     for (const update of updates) this.set(update.ref, newValue(update));
     if (lost === 'after') throw this.#unknown(updates);
@@ -71,6 +72,10 @@ class Remote implements WriteTarget {
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {
     this.raised.push({ marks, durable, known: this.known.size });
+  }
+
+  notePush(revision: string, refusal: string | undefined): void {
+    this.notes.push([revision, refusal]);
   }
 
   async show(updates: readonly RefUpdate[]): Promise<void> {
@@ -100,6 +105,8 @@ class Remote implements WriteTarget {
   }
 }
 
+const NO_PAUSE = { pause: () => setImmediate() };
+
 function draftRef(number: number): string {
   return `refs/heads/drafts/p${number}/v1`;
 }
@@ -118,7 +125,7 @@ function create(queue: WriteQueue, number: number, takesBack = false): Promise<u
 }
 
 /** Moves main, and makes a tag at the same commit. */
-function publish(queue: WriteQueue, number: number): Promise<unknown> {
+function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promise<unknown> {
   const plan = async (head = '') => {
     await setImmediate();
     const commit = `${head}<t${number}`;
@@ -131,12 +138,12 @@ function publish(queue: WriteQueue, number: number): Promise<unknown> {
       ],
     };
   };
-  return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan });
+  return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan, signal });
 }
 
 test('what is ready together goes out together, and the first one waits for nobody', async () => {
   const remote = new Remote();
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   await Promise.all(Array.from({ length: 41 }, (_, number) => (number % 2 === 0 ? create : publish)(queue, number)));
   expect(remote.requests.length).toBeLessThanOrEqual(2);
   expect(remote.mains.at(-1)?.split('<')).toHaveLength(21);
@@ -147,7 +154,7 @@ test('one culprit that nobody names costs the others a number of requests that g
     const remote = new Remote();
     remote.words = 'unnamed';
     remote.refuses = (ref) => ref === draftRef(5);
-    const queue = new WriteQueue(remote);
+    const queue = new WriteQueue(remote, NO_PAUSE);
     const all = await Promise.allSettled(Array.from({ length: size }, (_, number) => create(queue, number)));
     expect(all.map(({ status }) => status).filter((status) => status === 'rejected')).toHaveLength(1);
     expect(all[5]?.status).toBe('rejected');
@@ -157,7 +164,7 @@ test('one culprit that nobody names costs the others a number of requests that g
 
 test('a lifecycle step waits for two requests at most, whatever came before it, and the rest is not forgotten', async () => {
   const remote = new Remote();
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   const drafts = Array.from({ length: 1000 }, (_, number) => create(queue, number));
   await drafts[0];
   const before = remote.requests.length;
@@ -169,7 +176,7 @@ test('a lifecycle step waits for two requests at most, whatever came before it, 
 
 test('steps without end do not hold back a draft', async () => {
   const remote = new Remote();
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   let published = 0;
   let made = false;
   const busy = async (worker: number) => {
@@ -192,7 +199,7 @@ test('a search for culprits does not hold back a step', async () => {
   const remote = new Remote();
   remote.words = 'unnamed';
   remote.refuses = (ref) => ref.startsWith('refs/heads/drafts/');
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   const drafts = Promise.allSettled(Array.from({ length: 64 }, (_, number) => create(queue, number)));
   while (remote.requests.length < 3) await setImmediate();
   const before = remote.requests.length;
@@ -206,7 +213,7 @@ test('after a request of nobody knows what outcome, its refs are read before the
   for (const lost of ['before', 'after'] as const) {
     const remote = new Remote();
     remote.lost = lost;
-    const queue = new WriteQueue(remote);
+    const queue = new WriteQueue(remote, NO_PAUSE);
     await expect(publish(queue, 1)).rejects.toMatchObject({ details: { outcome: 'unknown' } });
     await publish(queue, 2);
     expect(remote.requests).toHaveLength(2);
@@ -216,7 +223,7 @@ test('after a request of nobody knows what outcome, its refs are read before the
 
 test('what still waits when the repository is closed is told so, and not carried out', async () => {
   const remote = new Remote();
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   const first = create(queue, 0);
   while (remote.requests.length < 1) await setImmediate();
   const waiting = [create(queue, 1), publish(queue, 2)];
@@ -231,7 +238,7 @@ test('what is left of a request that is refused while the repository is closed i
   const remote = new Remote();
   remote.words = 'unnamed';
   remote.refuses = (ref) => ref === draftRef(1);
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   const first = create(queue, 0);
   while (remote.requests.length < 1) await setImmediate();
   const rest = Array.from({ length: 8 }, (_, number) => create(queue, number + 1));
@@ -249,7 +256,7 @@ test('a write that was carried out and cannot be shown is not told as failed', a
   remote.show = async () => {
     throw new SluiceError('Corrupt', 'an object is damaged');
   };
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   await expect(create(queue, 0)).rejects.toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
   expect(remote.refs.get(draftRef(0))).toBe('d0');
 });
@@ -257,7 +264,7 @@ test('a write that was carried out and cannot be shown is not told as failed', a
 test('marks are raised after the request and before anyone sees it, on disk where one write takes something back', async () => {
   for (const takesBack of [false, true]) {
     const remote = new Remote();
-    const queue = new WriteQueue(remote);
+    const queue = new WriteQueue(remote, NO_PAUSE);
     const first = create(queue, 0);
     while (remote.requests.length < 1) await setImmediate();
     expect(remote.raised).toEqual([]);
@@ -269,11 +276,29 @@ test('marks are raised after the request and before anyone sees it, on disk wher
   }
 });
 
+test('a write that loses every race for the main branch is tried six times, or until its request ends', async () => {
+  for (const aborts of [false, true]) {
+    const remote = new Remote();
+    const request = new AbortController();
+    for (let at = 1; at <= 20; at += 1)
+      remote.meanwhile.set(at, () => {
+        remote.set(MAIN, `${remote.refs.get(MAIN)}<o${at}`);
+        if (aborts && at === 2) request.abort();
+      });
+    const pauses: number[] = [];
+    const pause = async (milliseconds: number) => void pauses.push(milliseconds);
+    const queue = new WriteQueue(remote, { pause });
+    await expect(publish(queue, 1, request.signal)).rejects.toMatchObject({ code: 'Conflict' });
+    expect(remote.requests).toHaveLength(aborts ? 2 : 6);
+    expect(pauses).toHaveLength(aborts ? 1 : 5);
+  }
+});
+
 test('what was refused, or is not known to be carried out, raises no mark', async () => {
   const remote = new Remote();
   remote.refuses = (ref) => ref === draftRef(0);
-  const queue = new WriteQueue(remote);
-  await expect(create(queue, 0)).rejects.toMatchObject({ code: 'Conflict' });
+  const queue = new WriteQueue(remote, NO_PAUSE);
+  await expect(create(queue, 0)).rejects.toMatchObject({ code: 'PushRefused' });
   remote.lost = 'before';
   await expect(create(queue, 1)).rejects.toMatchObject({ code: 'Unavailable' });
   expect(remote.raised).toEqual([]);
@@ -284,13 +309,13 @@ test('a write whose marks cannot be kept is not acknowledged', async () => {
   remote.raiseMarks = () => {
     throw new SluiceError('Unavailable', 'the disk is full');
   };
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   await expect(create(queue, 0, true)).rejects.toMatchObject({ code: 'Unavailable', details: { outcome: 'unknown' } });
 });
 
 test('what has to wait for the next request has no part in what becomes of this one', async () => {
   const remote = new Remote();
-  const queue = new WriteQueue(remote);
+  const queue = new WriteQueue(remote, NO_PAUSE);
   const first = create(queue, 0);
   while (remote.requests.length < 1) await setImmediate();
   const same = (name: string) => {
@@ -352,7 +377,7 @@ test('each write ends as some order one by one would end it, and what was acknow
         remote.meanwhile.set(lost[0], () => {
           remote.lost = lost[1] as 'before' | 'after';
         });
-      const queue = new WriteQueue(remote);
+      const queue = new WriteQueue(remote, NO_PAUSE);
       const results = await Promise.allSettled(
         requests.map(async ({ what, after }, number) => {
           for (let turn = 0; turn < after; turn += 1) await setImmediate();
@@ -381,8 +406,8 @@ test('each write ends as some order one by one would end it, and what was acknow
         const { reason } = result;
         if (reason.details?.outcome === 'unknown') continue;
         expect(there).toBe(false);
-        const kinds = [...(bad.has(ref) ? ['refused'] : []), ...(taken.has(number) ? ['moved'] : [])];
-        expect(kinds).toContain(reason.details?.kind);
+        const codes = [...(bad.has(ref) ? ['PushRefused'] : []), ...(taken.has(number) ? ['Conflict'] : [])];
+        expect(codes).toContain(reason.code);
       }
     }),
     { numRuns: runs(500) },

@@ -1,4 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../../foundation/clock.ts';
+import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
@@ -17,6 +19,8 @@ export interface WriteTarget extends RefView {
   carryOut(updates: readonly RefUpdate[]): Promise<void>;
   /** Notes how far statements have come; on disk when it returns if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
+  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was carried out. */
+  notePush(revision: string, refusal: string | undefined): void;
   /** Shows what was carried out. */
   show(updates: readonly RefUpdate[]): Promise<void>;
   /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
@@ -34,8 +38,12 @@ export const MOST_LOCAL_WRITES = 128;
 const MOST_WAITING = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
 const CLOSE_PATIENCE = 2000;
-/** A write that loses the race for the main branch is planned anew this often. */
-const MAIN_RETRIES = 8;
+export interface WriteQueueOptions {
+  /** At most so many writes go out in one request. Default MOST_WRITES. */
+  readonly most?: number;
+  /** Waits for a number of milliseconds. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
 
 interface Entry extends PendingWrite {
   races: number;
@@ -55,15 +63,16 @@ export class WriteQueue {
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most: number;
   readonly #limit: number;
+  readonly #pause: (milliseconds: number) => Promise<unknown>;
   /** Set while there are writes. */
   #run: Promise<void> | undefined;
   #closed = false;
 
-  /** At most `most` writes go out in one request. */
-  constructor(target: WriteTarget, most = MOST_WRITES) {
+  constructor(target: WriteTarget, { most = MOST_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {}) {
     this.#target = target;
     this.#limit = most;
     this.#most = most;
+    this.#pause = pause;
   }
 
   /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
@@ -98,6 +107,9 @@ export class WriteQueue {
 
   async #rounds(): Promise<void> {
     while (this.#waiting.length > 0 || this.#groups.length > 0) {
+      // Servers that collided on the main branch must not meet again; writes that wait already go first.
+      const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
+      if (races > 0) await this.#pause(conflictDelayMs(races));
       await this.#target.alone(() => this.#round());
       // What is left of a request that was under way when it was closed.
       if (this.#closed) this.#drop();
@@ -139,11 +151,17 @@ export class WriteQueue {
       return;
     }
     this.#most = Math.min(this.#limit, this.#most * 2);
+    for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
     try {
       this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
         planned.some(({ plan }) => plan.takesBack),
       );
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notNoted(error));
+      return;
+    }
+    try {
       await this.#target.show(updates);
     } catch (error) {
       for (const { write } of planned) write.over.reject(notShown(error));
@@ -162,8 +180,11 @@ export class WriteQueue {
     const lost = new Set(failed);
     for (const entry of overtaken) {
       entry.races += 1;
-      if (entry.races >= MAIN_RETRIES) lost.add(entry);
+      // What was sent for a request ends with it.
+      if (entry.races > MAX_CONFLICT_RETRIES || entry.signal?.aborted === true) lost.add(entry);
     }
+    if (isSluiceError(error, 'PushRefused'))
+      for (const { write, plan } of planned) if (lost.has(write)) this.#target.notePush(plan.name, error.message);
     for (const { over } of lost) over.reject(error);
     for (const group of again) {
       const left = group.filter((entry) => !lost.has(entry));
@@ -188,11 +209,21 @@ export class WriteQueue {
   }
 }
 
+/** What was taken back must be in the ledger before it is acknowledged. */
+function notNoted(error: unknown): SluiceError<UnknownOutcome> {
+  const message = `the write was carried out in Git, and could not be noted in the trust ledger: ${messageOf(error)}; Sluice notes it with its next look at the repository. Look at the revision before you repeat the request`;
+  return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
+}
+
 function notShown(error: unknown): SluiceError<UnknownOutcome> {
-  return new SluiceError('Unavailable', `the write was carried out, and cannot be read: ${messageOf(error)}`, {
-    cause: error,
-    details: { outcome: 'unknown' },
-  });
+  return new SluiceError(
+    'Unavailable',
+    `the write was carried out, and cannot be read: ${messageOf(error)}; look at the revision before you repeat the request`,
+    {
+      cause: error,
+      details: { outcome: 'unknown' },
+    },
+  );
 }
 
 /** The error of writes that come too late. */

@@ -155,9 +155,17 @@ function judgeTag(
   return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
 }
 
-/** The main branch should hold what was published last. `newest` is the highest revision of the package. */
-export function judgePlaceholder(placeholder: Candidate, newest: Candidate | undefined): OutOfBand | undefined {
+/**
+ * The main branch should hold what was published last. `newest` is the highest revision of the package, `deletedTree` what the branch
+ * held when Sluice deleted the last one: the folder stays there until it is deleted too.
+ */
+export function judgePlaceholder(
+  placeholder: Candidate,
+  newest: Candidate | undefined,
+  deletedTree: string | undefined,
+): OutOfBand | undefined {
   if (newest === undefined) {
+    if (deletedTree !== undefined && deletedTree === placeholder.tip.tree) return undefined;
     return {
       reason: 'NotPublished',
       message: 'the package is on the main branch, but no revision of it was published',

@@ -1,8 +1,7 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { parseRecord, type ReadRecord } from '../record.ts';
+import { readRecordAt } from '../read-record.ts';
 import { parsePublicationDigest, publicationScope } from '../trust/publication-mark.ts';
-import type { RepositoryTrust, Signer } from '../trust/repository-trust.ts';
+import { type Distrust, type RepositoryTrust, revoked, type StatementFact } from '../trust/repository-trust.ts';
 import { payloadOf, statementDigest } from '../trust/statement.ts';
 
 /** What a deletion leaves in the place of a tag. */
@@ -16,48 +15,83 @@ export interface Tombstone {
   readonly isAdopted: boolean;
 }
 
+/** What a tombstone comes to. */
+export type DeletionJudgement =
+  /** It does not prove a deletion. */
+  | { readonly flaw: Distrust }
+  /**
+   * The publication at `commit` was deleted in order. `isLast` is false where the workspace was used again since, so that the tombstone
+   * may be an earlier one of the same number. `statement` is undefined for one that an operator adopted.
+   */
+  | {
+      readonly flaw: undefined;
+      readonly commit: Oid;
+      readonly isLast: boolean;
+      readonly statement: StatementFact | undefined;
+    };
+
+interface Surroundings {
+  readonly git: GitRepository;
+  readonly trust: RepositoryTrust;
+}
+
 /**
- * Whether a publication whose tag is gone was deleted through Sluice: its last record, which the deletion leaves behind, says so, and a
- * trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so that the record has to
- * name the version, and `commit` where it is known which one was published.
+ * Whether a tombstone proves that a publication was deleted through Sluice: it is the last record of the publication, and says so, and
+ * a trusted key signed it or an operator adopted it. Any user who may push can remove a tag and copy a record, so that the record has to
+ * name the version.
  */
+export async function judgeTombstone(
+  { git, trust }: Surroundings,
+  { oid, path, version, isAdopted }: Tombstone,
+): Promise<DeletionJudgement> {
+  const read = await readRecordAt(git, oid);
+  const { signed, record } = read ?? {};
+  // Earlier versions have the version in the name of the ref alone, and an operator adopts an object at a ref.
+  if (record !== undefined && isAdopted && (record.deleted ?? version) === version)
+    return { flaw: undefined, commit: record.commit, isLast: true, statement: undefined };
+  if (signed === undefined || record === undefined)
+    return { flaw: { reason: 'Unsigned', message: 'it carries no signed statement' } };
+  const { statement: head } = signed;
+  const digest = statementDigest(payloadOf(head));
+  const fact = { head, digest, signer: await trust.signerOf(signed) };
+  const scope = { package: path, workspace: head.workspace };
+  const flaw = trust.distrustOf(fact, scope);
+  if (flaw !== undefined) return { flaw };
+  if (record.deleted !== version)
+    return {
+      flaw: { reason: 'OtherRevision', message: `its statement is not about a deletion of ${path}/${version}` },
+    };
+  const distrust = trust.distrustOfRecord(fact, scope);
+  const { commit } = record;
+  if (distrust !== undefined) {
+    const flaw = revocationOf(trust, fact, { path, version, commit });
+    if (flaw !== undefined) return { flaw };
+  }
+  return { flaw: undefined, commit, isLast: distrust === undefined, statement: fact };
+}
+
+/** True if a tombstone proves that the publication at `commit` was deleted; undefined where it is not known which one was published. */
 export async function provesDeletion(
-  { git, trust }: { readonly git: GitRepository; readonly trust: RepositoryTrust },
+  surroundings: Surroundings,
   tombstone: Tombstone,
   commit: Oid | undefined,
 ): Promise<boolean> {
-  const { oid, path, version, isAdopted } = tombstone;
-  const read = await recordAt(git, oid);
-  if (read === undefined || (commit !== undefined && read.record.commit !== commit)) return false;
-  // Earlier versions have the version in the name of the ref alone, and an operator adopts an object at a ref.
-  if (isAdopted) return (read.record.deleted ?? version) === version;
-  const { signed } = read;
-  if (signed === undefined || read.record.deleted !== version) return false;
-  const { statement } = signed;
-  const signer = await trust.signerOf(signed);
-  const fact = { head: statement, digest: statementDigest(payloadOf(statement)), signer };
-  const distrust = trust.distrustOfRecord(fact, { package: path, workspace: statement.workspace });
-  if (distrust === undefined) return true;
-  // The workspace may have been used again since.
-  return distrust.reason === 'RolledBack' && commit !== undefined && isFromBefore(trust, signer, tombstone, commit);
+  const judged = await judgeTombstone(surroundings, tombstone);
+  if (judged.flaw !== undefined) return false;
+  return commit === undefined ? judged.isLast : judged.commit === commit;
 }
 
-/** False for what a key signed that is revoked, unless the ledger knew of the deletion before. */
-function isFromBefore(trust: RepositoryTrust, signer: Signer, { path, version }: Tombstone, commit: Oid): boolean {
+/** What a revoked key signed counts only where the ledger knew of the deletion before. */
+function revocationOf(
+  trust: RepositoryTrust,
+  { signer }: StatementFact,
+  { path, version, commit }: { readonly path: string; readonly version: string; readonly commit: Oid },
+): Distrust | undefined {
   const revocation = trust.revocationOf(signer);
-  if (revocation === undefined) return true;
+  if (revocation === undefined) return undefined;
   const mark = trust.mark(publicationScope(path, version));
-  if (mark === undefined || mark.order > revocation.order) return false;
-  const known = parsePublicationDigest(mark.digest);
-  return known.isDeleted && known.commit === commit;
-}
-
-async function recordAt(git: GitRepository, oid: Oid): Promise<ReadRecord | undefined> {
-  try {
-    return parseRecord((await git.readCommit(oid)).message);
-  } catch (error) {
-    // Any object can be pushed there.
-    if (isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound')) return undefined;
-    throw error;
-  }
+  const known = mark === undefined ? undefined : parsePublicationDigest(mark.digest);
+  const isFromBefore =
+    mark !== undefined && mark.order <= revocation.order && known?.isDeleted === true && known.commit === commit;
+  return isFromBefore ? undefined : revoked(revocation.key);
 }

@@ -11,7 +11,7 @@ import {
   publicationScope,
 } from '../trust/publication-mark.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED, type Mark } from '../trust/trust-ledger.ts';
+import { DELETED, deletedContentScope, type Mark } from '../trust/trust-ledger.ts';
 import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
@@ -258,14 +258,17 @@ export class IndexState {
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
     const latest = candidate === newest;
-    const { layout, recordAt } = this.#surroundings;
+    const { layout, recordAt, trust } = this.#surroundings;
     const { path, key } = candidate;
     const recordOid = !this.hasRecords ? undefined : this.refs.get(recordRef(layout, path, key.workspace));
     const fact = recordOid === undefined ? undefined : recordAt(recordOid);
     const trusted = this.#trustedRecord(candidate, recordOid, fact);
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const fault = isPlaceholder(candidate) ? judgePlaceholder(candidate, newest) : this.#distrustOfTag(candidate);
+    const deletedTree = newest === undefined ? trust.mark(deletedContentScope(path))?.digest : undefined;
+    const fault = isPlaceholder(candidate)
+      ? judgePlaceholder(candidate, newest, deletedTree)
+      : this.#distrustOfTag(candidate);
     const isAdopted =
       candidate.lifecycle === 'Published' &&
       this.#adopted.get(candidate.ref) === candidate.refOid &&

@@ -1,6 +1,6 @@
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
 import { inSlices } from '../../git/in-slices.ts';
-import { type RepositoryLayout, tombstoneRef } from '../layout.ts';
+import { deletedIn, type RepositoryLayout, tombstoneRef } from '../layout.ts';
 import {
   deletionDigest,
   parsePublicationDigest,
@@ -9,8 +9,8 @@ import {
 } from '../trust/publication-mark.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
-import { provesDeletion } from './deletion-proof.ts';
-import { type IndexState, publishedTagOf } from './index-state.ts';
+import { judgeTombstone, provesDeletion } from './deletion-proof.ts';
+import { type IndexState, type News, publishedTagOf } from './index-state.ts';
 import type { MainLines } from './main-lines.ts';
 
 interface Surroundings {
@@ -20,12 +20,32 @@ interface Surroundings {
   readonly lines: MainLines;
 }
 
+/** Tombstones that are judged before what they are about is shown; more of them, as at a first start, are judged behind. */
+const MAX_JUDGED_AT_ONCE = 256;
+
+/** A tombstone whose deletion the ledger does not know. */
+interface FoundTombstone {
+  readonly ref: string;
+  readonly oid: Oid;
+  readonly path: string;
+  readonly version: string;
+  readonly tag: string;
+}
+
+/** What the refs come to, once the news are taken in. */
+interface After {
+  readonly tag: (ref: string) => Candidate | undefined;
+  readonly isAdopted: (ref: string, oid: Oid) => boolean;
+}
+
 /**
  * Notes which publication of a number counts, so that a push cannot set its tag back to an earlier one. This process notes its own
  * publications and deletions when it makes them; here are those that it finds.
  */
 export class PublicationMarks {
   readonly #surroundings: Surroundings;
+  /** Those that wait for `judgeRest`. */
+  #tombstones: FoundTombstone[] = [];
 
   constructor(surroundings: Surroundings) {
     this.#surroundings = surroundings;
@@ -80,6 +100,87 @@ export class PublicationMarks {
       }
       trust.raise([trust.markOfPublication(path, version, publicationDigest(tag))], false);
     }
+  }
+
+  /**
+   * Notes deletions of which only the tombstone tells: those of other servers, and those of a process that ended before it noted them.
+   */
+  async noteDeleted(state: IndexState, { refs, candidates, adoption }: News, isFirstLook: boolean): Promise<void> {
+    const found = await this.#unknown(refs);
+    if (found.length > MAX_JUDGED_AT_ONCE) {
+      this.#tombstones.push(...found);
+      return;
+    }
+    const list = adoption === undefined ? undefined : (adoption.present?.list ?? new Map<string, Oid>());
+    const after: After = {
+      tag: (ref) => (candidates.has(ref) ? candidates.get(ref) : state.candidates.get(ref)),
+      isAdopted: (ref, oid) => (list === undefined ? state.isAdopted(ref, oid) : list.get(ref) === oid),
+    };
+    for (const tombstone of found) await this.#noteTombstone(tombstone, after, isFirstLook);
+  }
+
+  get hasRest(): boolean {
+    return this.#tombstones.length > 0;
+  }
+
+  /** Judges the tombstones that were too many to be judged when they came. Yields the packages that they are about, some at a time. */
+  async *judgeRest(current: () => IndexState): AsyncGenerator<ReadonlySet<string>> {
+    while (this.#tombstones.length > 0) {
+      const slice = this.#tombstones.slice(0, MAX_JUDGED_AT_ONCE);
+      const packages = new Set<string>();
+      for (const tombstone of slice) {
+        const state = current();
+        const tag = state.candidates.get(tombstone.tag);
+        if (tag !== undefined) packages.add(tag.key.package);
+        if (state.refs.get(tombstone.ref) !== tombstone.oid) continue;
+        const after: After = {
+          tag: (ref) => state.candidates.get(ref),
+          isAdopted: (ref, oid) => state.isAdopted(ref, oid),
+        };
+        await this.#noteTombstone(tombstone, after, true);
+      }
+      // Only now: what fails is judged again.
+      this.#tombstones.splice(0, slice.length);
+      yield packages;
+    }
+  }
+
+  async #unknown(refs: readonly RefChange[]): Promise<FoundTombstone[]> {
+    const { layout, trust } = this.#surroundings;
+    const found: FoundTombstone[] = [];
+    await inSlices(refs, ({ name: ref, after: oid }) => {
+      const place = oid === undefined ? undefined : deletedIn(layout, ref);
+      if (place === undefined || oid === undefined) return;
+      const mark = trust.mark(publicationScope(place.path, place.version));
+      if (mark === undefined || !parsePublicationDigest(mark.digest).isDeleted) found.push({ ...place, ref, oid });
+    });
+    return found;
+  }
+
+  async #noteTombstone(
+    { ref, oid, path, version, tag: tagRef }: FoundTombstone,
+    after: After,
+    isFirstLook: boolean,
+  ): Promise<void> {
+    const { trust } = this.#surroundings;
+    const judged = await judgeTombstone(this.#surroundings, {
+      oid,
+      path,
+      version,
+      isAdopted: after.isAdopted(ref, oid),
+    });
+    if (judged.flaw !== undefined) return;
+    const { commit, statement } = judged;
+    const mark = trust.mark(publicationScope(path, version));
+    const tag = after.tag(tagRef);
+    // Another publication has the number since, or an operator adopted this one after it was deleted.
+    if (mark !== undefined && parsePublicationDigest(mark.digest).commit !== commit) return;
+    if (tag !== undefined && tag.tip.oid !== commit) return;
+    if (tag !== undefined && mark !== undefined && after.isAdopted(tagRef, tag.refOid)) return;
+    const scope = statement && { package: path, workspace: statement.head.workspace };
+    const ofRecord = statement && scope && trust.markOfFound(statement, scope, isFirstLook);
+    const deletion = trust.markOfPublication(path, version, deletionDigest({ commit, statementTag: undefined }));
+    trust.raise(ofRecord === undefined ? [deletion] : [deletion, ofRecord], false);
   }
 
   async #wasDeleted(

@@ -213,6 +213,7 @@ export class RevisionIndex {
     await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
     this.#raiseMarks(news);
     await this.#notePublications(news);
+    await this.#publications.noteDeleted(this.#state, news, this.#isFirstLook);
     this.#isFirstLook = false;
     let changed: IndexChange[];
     if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(news));
@@ -238,6 +239,8 @@ export class RevisionIndex {
    * about, some at a time; what was found out is shown by a `reassess` of them. One call at a time.
    */
   async *checkBacklog(): AsyncGenerator<ReadonlySet<string>> {
+    // First: what was deleted must not count in between.
+    yield* this.#publications.judgeRest(() => this.#state);
     while (this.#backlog.length > 0) {
       const unchecked = this.#backlog.splice(0);
       await this.#lookForMain(unchecked, this.mainHead);
@@ -280,7 +283,7 @@ export class RevisionIndex {
   }
 
   get hasBacklog(): boolean {
-    return this.#backlog.length > 0 || this.#awaitsLines;
+    return this.#backlog.length > 0 || this.#awaitsLines || this.#publications.hasRest;
   }
 
   /**

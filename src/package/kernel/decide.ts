@@ -235,6 +235,12 @@ function refuseStructure(state: RevisionState): Refusal[] {
   if (state.problem !== undefined) {
     refusals.push({ code: 'Unreadable', message: `the Kptfile of ${state.name} cannot be read: ${state.problem}` });
   }
+  if (state.problem === undefined && state.invalidKptfile !== undefined) {
+    refusals.push({
+      code: 'InvalidKptfile',
+      message: `kpt rejects a Kptfile of ${state.name}: ${state.invalidKptfile} Repair it, then try again`,
+    });
+  }
   if (state.nestedWith !== undefined) {
     refusals.push({
       code: 'NestedPackage',

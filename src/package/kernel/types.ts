@@ -32,6 +32,8 @@ export interface RevisionState {
   readonly commit: Oid;
   /** Why the Kptfile cannot be read; undefined if it can. */
   readonly problem: string | undefined;
+  /** What kpt rejects in the Kptfiles, in one sentence; undefined if nothing. */
+  readonly invalidKptfile?: string | undefined;
   readonly facts: GateFacts;
   /** Who last proposed it; undefined if that is not known, as after a plain push. */
   readonly proposedBy: string | undefined;
@@ -94,6 +96,7 @@ export type RefusalCode =
   | 'NotAllowed'
   | 'Conflict'
   | 'Unreadable'
+  | 'InvalidKptfile'
   | 'InUse';
 
 export interface Refusal {

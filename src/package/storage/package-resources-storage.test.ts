@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
+import { draft, KPTFILE, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
 import { DEFAULT_POLICY } from '../policy.ts';
+import type { Rendering } from '../renderer.ts';
 
 const kind = packageRevisionResourcesKind;
 const name = 'packages.shop.v1';
@@ -67,7 +68,7 @@ describe('files of a package', () => {
   test('the response to a write has what the functions did, as in Porch; later it is where the Kptfile keeps it', async () => {
     await using scratch = await scratchRepository();
     const image = 'ghcr.io/kptdev/krm-functions-catalog/check:v1';
-    const renderStatus = { validationSteps: [{ image, exitCode: 1 }], errorSummary: 'no' };
+    const renderStatus = { validationSteps: [{ image, exitCode: 1 }] };
     const renderer = { render: async () => ({ kptfile: [], renderStatus }) };
     const { client, store } = await packageKinds(scratch, { renderer });
     await draft(store);
@@ -76,7 +77,7 @@ describe('files of a package', () => {
     const resources = { ...object.spec.resources, Kptfile: `${object.spec.resources?.Kptfile}${pipeline}` };
     const after = await client.update(kind, { ...object, spec: { ...object.spec, resources } });
     const result = { exitCode: 1, items: [{ image, exitCode: 1 }] };
-    expect(after.status).toEqual({ renderStatus: { result, error: 'no' } });
+    expect(after.status).toEqual({ renderStatus: { result } });
     expect((await client.get(kind, { name })).status).toEqual({ renderStatus: {} });
   });
 
@@ -342,4 +343,47 @@ test('a watch shows the files after every change of the package revision', async
   expect(await events.next()).toMatchObject({ value: { type: 'DELETED', object: { metadata: { name } } } });
   stop.abort();
   expect(await events.next()).toMatchObject({ done: true });
+});
+
+describe('files that cannot be rendered', () => {
+  const failure = 'validator "kubeconform" failed: a.yaml: data must be an object';
+  const broken: Rendering = {
+    kptfile: [],
+    conditions: [{ type: 'Rendered', status: 'False', reason: 'RenderFailed', message: failure }],
+    failure,
+    renderStatus: { errorSummary: failure },
+  };
+  const pipeline = 'pipeline:\n  validators:\n    - image: kubeconform:v0.1.1\n';
+
+  async function push(scratch: Scratch, annotations: Record<string, string> = {}) {
+    const { client, store } = await packageKinds(scratch, { renderer: { render: async () => broken } });
+    await draft(store);
+    await store.change(name, { metadata: { annotations } }, anna);
+    const { commit } = store.get(name);
+    const files = await client.get(kind, { name });
+    const resources = { ...files.spec.resources, Kptfile: `${KPTFILE}${pipeline}`, 'a.yaml': 'data: 5\n' };
+    const outcome = await outcomeOf(client.update(kind, { ...files, spec: { ...files.spec, resources } }));
+    return { store, outcome, saved: store.get(name).commit !== commit };
+  }
+
+  test('are not saved, in the words of Porch', async () => {
+    await using scratch = await scratchRepository();
+    const { outcome, saved } = await push(scratch);
+    expect(outcome).toBe(
+      `RenderFailed: error rendering package in kpt function pipeline. Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry. Details: ${failure}`,
+    );
+    expect(saved).toBe(false);
+  });
+
+  test('are saved with an annotation, and then neither proposed nor approved', async () => {
+    await using scratch = await scratchRepository();
+    const { store, outcome, saved } = await push(scratch, { 'porch.kpt.dev/push-on-render-failure': 'true' });
+    expect(outcome).toBe(
+      `RenderFailed: error rendering package in kpt function pipeline. Package pushed to remote despite render failure. Details: ${failure}`,
+    );
+    expect(saved).toBe(true);
+    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toMatch(
+      /^Refused: gate Rendered is closed .*RenderFailed: validator "kubeconform" failed/,
+    );
+  });
 });

@@ -15,6 +15,7 @@ import type { Lifecycle } from '../kernel/types.ts';
 import { revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { RevisionChange } from '../write/change.ts';
+import { savedUnrendered } from '../write/render-failure.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import { notSupported } from './not-supported.ts';
 import type { PackageRevisionStorage } from './package-revision-storage.ts';
@@ -110,6 +111,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     let rendered: RenderStatus | undefined;
     const change: RevisionChange = {
       texts,
+      mustRender: true,
       ...(spec.disableRender === true ? { rendering: { kptfile: [] } } : {}),
       onRendered: (status) => {
         rendered = status;
@@ -129,6 +131,8 @@ export class PackageResourcesStorage implements Storage<Resources> {
     );
     if (metadata.managedFields !== undefined && context.dryRun !== true)
       this.#owners.set(revision.uid, metadata.managedFields.length === 0 ? undefined : metadata.managedFields);
+    // As in Porch, the caller sees an error although the files are saved.
+    if (rendered?.errorSummary !== undefined) throw savedUnrendered(rendered.errorSummary);
     // As in Porch, what the functions did is in the response; later it is where the Kptfile keeps it.
     return this.#read(after ?? entry, rendered);
   }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import { packageKinds } from '../../../test/support/package-kinds.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../../../test/support/scratch-repository.ts';
-import { outcomeOf } from '../../../test/support/shop.ts';
+import { draft, outcomeOf, publish } from '../../../test/support/shop.ts';
 import { openRepository } from '../../git/open-repository.ts';
 import { EventLog } from '../../resource/event-log.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
@@ -142,4 +143,23 @@ test('finalizers hold a deletion back', async () => {
   expect(deleting.metadata.deletionTimestamp).toBeDefined();
   await client.update(packageRevisionKind, { ...deleting, metadata: { ...deleting.metadata, finalizers: [] } });
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
+});
+
+test('the placeholder of the main branch keeps its version when the last published revision is deleted, and names no publisher', async () => {
+  await using scratch = await scratchRepository();
+  const { revisions, store } = await packageKinds(scratch);
+  const name = await draft(store);
+  await publish(store, name);
+  const main = () => revisions.get(anna, { name: 'packages.shop.main' });
+  const before = await main();
+  expect(before.status?.publishedBy).toBeUndefined();
+  await store.transition(name, { action: 'propose-deletion' }, anna);
+  await store.transition(name, { action: 'delete' }, anna);
+  expect(await main()).toEqual(before);
+  // What others put there is flagged all the same.
+  const git = await openRepository(scratch.path);
+  await commitFiles(git, { 'shop/a.yaml': 'a: 1\n' }, scratch.clock.now());
+  await git.close();
+  await store.repository('packages').refresh();
+  expect((await main()).status?.outOfBand?.reason).toBe('NotPublished');
 });

@@ -55,7 +55,14 @@ export interface PackageStorageOptions {
   readonly owners?: FieldOwners;
   /** Default: versions begin anew with the process. */
   readonly versions?: RevisionVersions;
+  readonly alert?: Alert | undefined;
 }
+
+/**
+ * Keeps a warning about a revision, durably, before something is done that must not go unnoticed. Throws if it cannot; then the step is
+ * not taken.
+ */
+export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
 
 /**
  * Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel.
@@ -73,12 +80,14 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   readonly #store: RevisionStore;
   readonly #log: EventLog;
   readonly #clock: Clock;
+  readonly #alert: Alert;
   readonly #pages: ListPages<RevisionEntry, RevisionObject>;
 
   constructor(store: RevisionStore, log: EventLog, options: PackageStorageOptions = {}) {
     this.#store = store;
     this.#log = log;
     this.#clock = options.clock ?? systemClock;
+    this.#alert = options.alert ?? (async () => undefined);
     this.table = new RevisionTable(store, log, options.owners ?? memoryFieldOwners(), options.versions);
     this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
@@ -175,10 +184,17 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       const breakGlass = breakGlassOf(object);
       const reason = breakGlass === undefined || breakGlass.trim() === '' ? {} : { reason: breakGlass };
       if (action === undefined && stored.spec.lifecycle === 'Published') warnOfPublication(context, stored);
-      return this.#write({ ...context, ...reason }, entry, object, {
+      const update: RevisionUpdate = {
         ...(action === undefined ? {} : { action }),
         ...(breakGlass === undefined ? {} : { breakGlass: true }),
-      });
+      };
+      if (breakGlass !== undefined && action === 'approve' && context.dryRun !== true) {
+        // A process that ends between the publication and its event must not leave the publication unnoticed.
+        await this.#write({ ...context, ...reason, dryRun: true }, entry, object, update);
+        const message = `${context.actor.name} publishes it with --break-glass: ${breakGlass}`;
+        await this.#alert(stored, 'BreakGlass', message);
+      }
+      return this.#write({ ...context, ...reason }, entry, object, update);
     }
     const before = new Map((stored.status?.conditions ?? []).map((condition) => [condition.type, condition]));
     const after = object.status?.conditions ?? [];

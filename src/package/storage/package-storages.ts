@@ -3,7 +3,7 @@ import type { EventLog } from '../../resource/event-log.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { PackageResourcesStorage } from './package-resources-storage.ts';
-import { PackageRevisionStorage } from './package-revision-storage.ts';
+import { type Alert, PackageRevisionStorage } from './package-revision-storage.ts';
 import { PorchPackageStorage } from './porch-package-storage.ts';
 import type { RevisionVersions } from './revision-versions.ts';
 
@@ -15,12 +15,14 @@ export interface PackageStoragesOptions {
   readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
   /** Default: versions begin anew with the process. */
   readonly versions?: RevisionVersions;
+  /** Default: warnings are kept nowhere. */
+  readonly alert?: Alert | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
-export function packageStorages({ store, log, clock, owners, versions }: PackageStoragesOptions) {
+export function packageStorages({ store, log, clock, owners, versions, alert }: PackageStoragesOptions) {
   const revisions = new PackageRevisionStorage(store, log, {
-    clock,
+    ...{ clock, alert },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });

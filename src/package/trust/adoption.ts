@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import type { RepositoryTrust, StatementFact } from './repository-trust.ts';
 import {
+  parseStatement,
   payloadOf,
-  SIGNATURE_TRAILER,
   type SignedStatement,
   type StatementHead,
   statementDigest,
@@ -57,23 +57,9 @@ export function listDigest(text: string | Buffer): string {
   return hash('sha256', text, 'hex');
 }
 
-export function formatAdoption(subject: string, { statement, signature }: SignedStatement<AdoptionStatement>): string {
-  return `${subject}\n\n${payloadOf(statement)}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
-}
-
 /** Reads an adoption from its commit message. Throws Corrupt if it is none. */
 export function parseAdoption(message: string): SignedStatement<AdoptionStatement> {
-  const [payload = '', signature = ''] = message.slice(message.indexOf('\n\n') + 2).split(`\n\n${SIGNATURE_TRAILER}: `);
-  try {
-    const value: unknown = JSON.parse(payload);
-    schema.parse(value);
-    const statement = value as AdoptionStatement;
-    // What is nested too deeply to be written again cannot have been signed.
-    payloadOf(statement);
-    return { statement, signature: signature.trim() };
-  } catch (error) {
-    throw new SluiceError('Corrupt', `the adoption is not readable: ${messageOf(error)}`, { cause: error });
-  }
+  return parseStatement(message, schema, 'the adoption');
 }
 
 /** Reads what the adoption ref points to. Never throws for what a push put there. The list is read only if its signature is good. */

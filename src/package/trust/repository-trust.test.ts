@@ -136,6 +136,49 @@ describe('which statement is known to be the last', () => {
   });
 });
 
+describe('two servers that trust each other', () => {
+  /** Both know the repository since `firstLook`. */
+  function servers(firstLook: number) {
+    let now = firstLook;
+    const [a, b] = [new MemoryTrustLedger(), new MemoryTrustLedger()];
+    for (const ledger of [a, b]) for (const name of ['a', 'b']) ledger.addKey(fakeKey(name));
+    const trusts = [a, b].map((ledger, index) =>
+      fakeTrust(ledger, 'id', { key: index === 0 ? 'a' : 'b', firstSequence: () => now }),
+    );
+    for (const trust of trusts) trust.noteFirstLook();
+    const [onA, onB] = trusts as [RepositoryTrust, RepositoryTrust];
+    return { a, onA, onB, at: (time: number) => (now = time) };
+  }
+
+  test('a draft that the other one made since the first look is proven, one from before is not', () => {
+    const { onA, onB, at } = servers(1000);
+    at(2000);
+    const made = factOf(onA.next(SCOPE, undefined).sequence, 'a');
+    expect(onB.isProven(SCOPE, made)).toBe(true);
+    expect(onB.markOfFound(made, SCOPE, false)).toEqual(markOf(made));
+    const older = factOf(999, 'a');
+    expect(onB.isProven(SCOPE, older)).toBe(false);
+    expect(onB.markOfFound(older, SCOPE, false)).toEqual(markOf(older, false));
+    // What the first look itself brings may be older than the last one, however late its clock was.
+    expect(onB.markOfFound(made, SCOPE, true)).toEqual(markOf(made, false));
+  });
+
+  test('a draft that one deleted and the other makes again counts at both', () => {
+    const { a, onA, onB, at } = servers(1000);
+    at(2000);
+    const first = factOf(onA.next(SCOPE, undefined).sequence, 'a');
+    a.raise([markOf(first)]);
+    onB.raise([markOf(first)], true);
+    at(3000);
+    const deletion = onB.next(SCOPE, first);
+    onB.raise([{ ...markOf(first), sequence: deletion.sequence, digest: DELETED }], true);
+    const again = factOf(onA.next(SCOPE, undefined).sequence, 'a');
+    expect(reasonOf(onB, again)).toBeUndefined();
+    expect(onB.isProven(SCOPE, again)).toBe(true);
+    expect(reasonOf(onB, first)).toBe('RolledBack');
+  });
+});
+
 describe('the next statement', () => {
   test('follows the one that counts, or the last one that was known', () => {
     const { trust, raise } = setUp();

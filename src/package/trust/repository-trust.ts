@@ -1,7 +1,9 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
-import type { Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import type { Mark, NewMark, Revocation, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import { trusts } from './trusted-keys.ts';
 
 /**
  * Why a statement does not count:
@@ -64,6 +66,9 @@ export interface RepositoryTrustOptions {
   readonly problems?: (() => readonly string[]) | undefined;
 }
 
+/** Scope of the mark whose sequence is the time of the first look; no statement has it. */
+const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
+
 /** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
   readonly #options: RepositoryTrustOptions;
@@ -89,6 +94,20 @@ export class RepositoryTrust {
     this.#writeId = undefined;
   }
 
+  /**
+   * To be called before something is decided: a statement that this server signs must count here. Throws Refused with the next step if
+   * the repository lists keys, and not that of this server.
+   */
+  expectOwnKey(): void {
+    this.readVersion();
+    const { fingerprint } = this.#options.signer();
+    if (trusts(this.#trustedKeys(), fingerprint)) return;
+    throw new SluiceError(
+      'Refused',
+      `the signing key of this server, ${fingerprint}, is not one that the repository trusts, so that its decisions would not count; add its public key ("sluice key show") to the annotation sluice.dev/trusted-keys of the Repository, or use a key that is listed there with --signing-key`,
+    );
+  }
+
   /** What an operator should know about the keys of this repository. */
   problems(): readonly string[] {
     return this.#options.problems?.() ?? [];
@@ -106,9 +125,7 @@ export class RepositoryTrust {
 
   /** Heads of the main branch up to which publications of revoked keys keep their validity. */
   revokedHeads(): string[] {
-    const heads = [...this.#trustedKeys().values()].flatMap(
-      ({ revocation }) => revocation?.heads[this.repository] ?? [],
-    );
+    const heads = [...this.#trustedKeys().values()].flatMap(({ revocation }) => this.#headAt(revocation) ?? []);
     return [...new Set(heads)];
   }
 
@@ -125,13 +142,13 @@ export class RepositoryTrust {
   async sign<Statement extends StatementHead>(
     statement: Statement,
   ): Promise<{ signed: SignedStatement<Statement>; fact: OwnStatementFact }> {
-    // What a reader parses is what is signed, also where a value has no JSON of its own.
-    const payload = payloadOf(JSON.parse(payloadOf(statement)) as Statement);
+    // What a reader parses is what is signed: a number can lose digits on the way, so that its text is not the one written first.
+    const parsed = JSON.parse(payloadOf(statement)) as Statement;
+    const payload = payloadOf(parsed);
     // The own key may have been rotated or revoked by another process.
     this.readVersion();
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
-    const parsed = JSON.parse(payload) as Statement;
     return {
       signed: { statement: parsed, signature },
       fact: { head: parsed, digest: statementDigest(payload), signer: signer.fingerprint },
@@ -149,8 +166,10 @@ export class RepositoryTrust {
     current: StatementFact | undefined,
   ): Pick<StatementHead, 'sequence' | 'previous'> {
     const mark = this.mark(scope);
-    // Of a chain whose end is not known, older statements with higher sequences may turn up.
-    const first = mark?.proven === true ? 1 : (this.#options.firstSequence?.() ?? 1);
+    // Of a chain whose end is not known, older statements with higher sequences may turn up. A chain that begins anew may have ended
+    // at another server with a deletion, which leaves no statement.
+    const isKnown = mark?.proven === true && current !== undefined;
+    const first = isKnown ? 1 : (this.#options.firstSequence?.() ?? 1);
     const before = Math.max(mark?.sequence ?? 0, current?.head.sequence ?? 0, first - 1);
     const previous =
       current !== undefined && current.head.sequence === before ? current.digest : (mark?.digest ?? null);
@@ -188,7 +207,7 @@ export class RepositoryTrust {
     return this.distrustOfSigner(fact.signer);
   }
 
-  /** Why a signature does not count; undefined if it does, or if its key is revoked, which `isBeforeRevocation` decides. */
+  /** Why a signature does not count; undefined if it does, or if its key is revoked, which depends on what was signed; see `revocationOf`. */
   distrustOfSigner(signer: Signer): Distrust | undefined {
     if (signer === undefined)
       return { reason: 'Unverified', message: 'the signature of its statement was not verified yet' };
@@ -246,13 +265,27 @@ export class RepositoryTrust {
   /**
    * True for a record that is known to be the last one: this ledger knows the chain of statements that it ends. False for what was there
    * when the repository was first seen or after the ledger was lost, and for all that is found on top of that: an older record can be
-   * put there later too. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
+   * put there later too. A chain of which the ledger knows nothing began after the first look if its sequence says so, which is a time
+   * then: another server made it. `isOwn` says that this process signed it: before its mark is raised, as in a dry run, it is the last one too.
    */
   isProven(scope: Omit<StatementScope, 'repository'>, fact: StatementFact, isOwn = false): boolean {
     const mark = this.mark(scope);
     const { sequence } = fact.head;
     if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
-    return mark?.proven === true && mark.sequence <= sequence;
+    if (mark === undefined) return sequence > (this.#firstLook()?.sequence ?? Number.POSITIVE_INFINITY);
+    return mark.proven && mark.sequence <= sequence;
+  }
+
+  /** Notes that a look at the repository is the first one that the ledger knows of. */
+  noteFirstLook(): void {
+    const sequence = this.#options.firstSequence?.();
+    if (sequence === undefined) return;
+    this.raise([{ scope: { ...FIRST_LOOK, repository: this.repository }, sequence, digest: '', proven: true }], true);
+  }
+
+  #firstLook(): Mark | undefined {
+    const mark = this.mark(FIRST_LOOK);
+    return mark?.proven === true ? mark : undefined;
   }
 
   /** The key's revocation, for a publication, whose validity depends on where it is on the main branch. */
@@ -261,8 +294,15 @@ export class RepositoryTrust {
   ): { readonly key: TrustedKey; readonly head: string | undefined; readonly order: number } | undefined {
     const key = signer == null ? undefined : this.#trustedKeys().get(signer);
     if (key?.revocation === undefined) return undefined;
-    const { heads, order } = key.revocation;
-    return { key, head: heads[this.repository], order };
+    return { key, head: this.#headAt(key.revocation), order: key.revocation.order };
+  }
+
+  /** Where the main branch was when a key was revoked. */
+  #headAt(revocation: Revocation | undefined): string | undefined {
+    const { repository } = this;
+    return revocation !== undefined && Object.hasOwn(revocation.heads, repository)
+      ? revocation.heads[repository]
+      : undefined;
   }
 
   #trustedKeys(): ReadonlyMap<string, TrustedKey> {

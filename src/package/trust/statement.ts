@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import type { StatementScope } from './trust-ledger.ts';
 
@@ -8,6 +9,12 @@ export const STATEMENT_VERSION = 'sluice.dev/v1';
 
 /** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
 export const SIGNATURE_TRAILER = 'Sluice-Signature';
+
+/** Anyone who may push can write a name, which is shown to people: no control characters, no line separators. */
+const name = z
+  .string()
+  .max(4096)
+  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}]*$/u);
 
 /**
  * What every statement begins with. Whatever opens a gate, approves or delivers is such a statement, signed: the records of drafts,
@@ -18,10 +25,10 @@ export const statementHeadSchema = z.object({
   statement: z.literal(STATEMENT_VERSION),
   kind: z.enum(['record', 'publication', 'adoption', 'repository']),
   /** Random id of the repository; see repository-id.ts. */
-  repository: z.string(),
+  repository: name,
   /** Full path of the package in the repository. Empty for statements about the repository. */
-  package: z.string(),
-  workspace: z.string(),
+  package: name,
+  workspace: name,
   /** Grows by one with each statement on the same revision. */
   sequence: z.int().min(1),
   /** Digest of the statement before on the same revision; null for the first one. */
@@ -40,6 +47,43 @@ export interface SignedStatement<Statement extends StatementHead = StatementHead
 /** The bytes that are signed: JSON in one line with sorted keys. */
 export function payloadOf(statement: StatementHead): string {
   return canonicalJson(statement);
+}
+
+/** The message of a commit that carries a statement: a subject, the payload in one line, the signature as a trailer. */
+export function formatStatement(subject: string, { statement, signature }: SignedStatement): string {
+  return statementMessage(subject, payloadOf(statement), signature);
+}
+
+export function statementMessage(subject: string, payload: string, signature: string): string {
+  return `${subject}\n\n${payload}\n\n${SIGNATURE_TRAILER}: ${signature}\n`;
+}
+
+/** The payload and the signature in such a message, as they stand there. */
+export function splitMessage(message: string): { readonly payload: string; readonly signature: string } {
+  const start = message.indexOf('\n\n');
+  const body = start === -1 ? '' : message.slice(start + 2);
+  const [payload = '', signature = ''] = body.split(`\n\n${SIGNATURE_TRAILER}: `);
+  return { payload, signature: signature.trim() };
+}
+
+/** Reads a statement from its commit message; `what` names it. Throws Corrupt if it is none. */
+export function parseStatement<Statement extends StatementHead>(
+  message: string,
+  schema: z.ZodType,
+  what: string,
+): SignedStatement<Statement> {
+  const { payload, signature } = splitMessage(message);
+  try {
+    const value: unknown = JSON.parse(payload);
+    schema.parse(value);
+    // The value as it was read: the signature covers fields that a later version added.
+    const statement = value as Statement;
+    // What is nested too deeply to be written again cannot have been signed.
+    payloadOf(statement);
+    return { statement, signature };
+  } catch (error) {
+    throw new SluiceError('Corrupt', `${what} is not readable: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /** Identifies a statement in a chain: SHA-256 of its payload, in hex. */

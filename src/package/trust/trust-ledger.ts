@@ -96,6 +96,14 @@ export interface Mark {
 /** Digest of the mark that a deleted draft leaves behind, of which there is no statement. */
 export const DELETED = '';
 
+/**
+ * What the main branch still holds of publications that were deleted: the digest of the mark is the tree of the package. Workspaces have no
+ * slash, so that no statement has this scope. `path` is the full path of the package.
+ */
+export function deletedContentScope(path: string): Omit<StatementScope, 'repository'> {
+  return { package: path, workspace: 'deleted//content' };
+}
+
 export interface NewMark extends Omit<Mark, 'order'> {
   readonly scope: StatementScope;
 }

@@ -1,16 +1,21 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
+import { targetOfTag } from '../../git/tag-codec.ts';
 import { parseCommitMessage, parseRemoval } from '../commit-message.ts';
+import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
 import { judgePublication } from '../kernel/publication.ts';
 import {
   adoptionRef,
+  deletedIn,
   draftRef,
   identityRef,
   mainRef,
   parseRef,
   proposedRef,
   type RepositoryLayout,
+  tombstonePrefix,
+  tombstoneRef,
   unsignedRecordUid,
 } from '../layout.ts';
 import type { RecordStatement } from '../record.ts';
@@ -18,8 +23,8 @@ import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { deletedIn, judgeTombstone, recordFactAt, tombstonePrefix } from './judge-statement.ts';
 import { findId, lookTrust } from './look-trust.ts';
+import { recordFactAt } from './record-fact-at.ts';
 
 /** One line of what a `pre-receive` hook reads. */
 export interface PushedRef {
@@ -36,6 +41,9 @@ export interface Refusal {
 
 /** Commits that one push may bring to the main branch. A request of the server has 128 publications at most. */
 const MAX_MAIN_COMMITS = 1000;
+
+/** Tags of tags are followed so far. */
+const MAX_TAG_DEPTH = 5;
 
 /**
  * Which refs of a push must not be accepted: tags, records, the main branch, adoptions and the id of the repository only move with
@@ -69,7 +77,9 @@ class PushJudge {
   /** Refs as they are once the push is accepted. */
   readonly #after: ReadonlyMap<string, Oid>;
   readonly #trust: RepositoryTrust;
-  #index: Promise<RevisionIndex> | undefined;
+  #indexBefore: Promise<RevisionIndex> | undefined;
+  #indexAfter: Promise<RevisionIndex> | undefined;
+  #mainLine: Promise<readonly Oid[] | string> | undefined;
 
   private constructor({ git, layout, refs, ledger, pushed }: Options, trust: RepositoryTrust) {
     this.#git = git;
@@ -107,11 +117,20 @@ class PushJudge {
     if (ref.startsWith(tombstonePrefix(layout))) return this.#tombstone(update);
     if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
     const meaning = parseRef(layout, ref);
+    if (!isDeleted && this.#isInTheWay(ref)) return 'it stands in the way of what Sluice keeps below this name';
     if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main(update);
-    if (meaning.kind === 'record')
-      return isDeleted ? this.#recordDeletion(update, meaning) : this.#record(update, meaning);
-    if (meaning.kind === 'published') return isDeleted ? this.#tagDeletion(update, meaning) : this.#tag(update);
+    if (meaning.kind === 'record') return isDeleted ? this.#recordDeletion(meaning) : this.#record(update, meaning);
+    if (meaning.kind === 'published') return isDeleted ? this.#tagDeletion(meaning) : this.#tag(update, meaning);
     return undefined;
+  }
+
+  /** Git holds no ref whose name is a folder of another one. */
+  #isInTheWay(ref: string): boolean {
+    const { recordPrefix, directory } = this.#layout;
+    const folder = directory === '' ? recordPrefix : `${recordPrefix}${directory}/`;
+    if (ref.startsWith(folder)) return parseRef(this.#layout, ref).kind !== 'record';
+    const single = [identityRef(this.#layout), adoptionRef(this.#layout)];
+    return folder.startsWith(`${ref}/`) || single.some((name) => ref.startsWith(`${name}/`));
   }
 
   async #idRefusal({ old, new: oid }: PushedRef): Promise<string | undefined> {
@@ -145,63 +164,100 @@ class PushJudge {
   }
 
   /** A record ends with its draft. */
-  #recordDeletion(
-    _update: PushedRef,
-    { package: packageName, workspace }: { readonly package: string; readonly workspace: string },
-  ): string | undefined {
+  #recordDeletion({
+    package: packageName,
+    workspace,
+  }: {
+    readonly package: string;
+    readonly workspace: string;
+  }): string | undefined {
     const key = { repository: '', package: packageName, workspace };
     const branch = [draftRef, proposedRef].map((refOf) => refOf(this.#layout, key)).find((ref) => this.#after.has(ref));
     return branch === undefined ? undefined : `the record must stay as long as ${branch} is there`;
   }
 
-  /** Adoption takes it over. */
-  async #unsignedRecord({ new: oid }: PushedRef): Promise<string | undefined> {
+  /** Adoption takes it over, or leaves nothing of it; both with the next statement about adoptions, which is judged by itself. */
+  #unsignedRecord({ new: oid }: PushedRef): string | undefined {
     if (oid !== ZERO_OID) return 'the record does not count: it carries no signed statement';
-    const isAdopted = this.#pushed.some(
-      ({ ref, new: other }) => other !== ZERO_OID && ref.startsWith(this.#layout.recordPrefix),
-    );
+    const adoption = adoptionRef(this.#layout);
+    const isAdopted = this.#pushed.some(({ ref, new: other }) => ref === adoption && other !== ZERO_OID);
     return isAdopted ? undefined : 'records of earlier versions stay until "sluice repo adopt" takes them over';
   }
 
-  async #tombstone({ ref, new: oid }: PushedRef): Promise<string | undefined> {
-    const prefix = tombstonePrefix(this.#layout);
-    if (oid === ZERO_OID) {
-      const { path, version } = deletedIn(ref, prefix);
-      const tag = `refs/tags/${path}/${version}`;
+  /** It comes with the deletion of the tag that it is about, and goes with another publication of the number. */
+  async #tombstone({ ref, old, new: oid }: PushedRef): Promise<string | undefined> {
+    const place = deletedIn(this.#layout, ref);
+    if (
+      place === undefined ||
+      ref !== tombstonePrefix(this.#layout) + encodeURIComponent(`${place.path}/${place.version}`)
+    )
+      return 'no record of a deletion has such a name';
+    const { tag } = place;
+    if (oid === ZERO_OID)
       return this.#after.has(tag) ? undefined : `what tells that ${tag} was deleted in order must stay`;
-    }
-    const flaw = await judgeTombstone(this.#git, { ref, oid }, prefix, this.#trust);
-    return flaw === undefined ? undefined : `the record of the deletion does not count: ${flaw.message}`;
+    const surroundings = { git: this.#git, trust: this.#trust };
+    const judged = await judgeTombstone(surroundings, { ...place, oid, isAdopted: false });
+    if (judged.flaw !== undefined) return `the record of the deletion does not count: ${judged.flaw.message}`;
+    if (this.#after.has(tag)) return `${tag} is still there`;
+    const before = this.#before.get(tag);
+    if (before === undefined) return old === ZERO_OID ? undefined : `${tag} is gone already`;
+    if ((await this.#commitOf(before)) === judged.commit) return undefined;
+    return `the record of the deletion is about the publication at ${judged.commit}, which ${tag} does not point to`;
   }
 
-  #tagDeletion(
-    { ref }: PushedRef,
-    _meaning: { readonly package: string; readonly version: string },
-  ): string | undefined {
-    const tombstone = tombstonePrefix(this.#layout) + encodeURIComponent(ref.slice('refs/tags/'.length));
+  /** The tombstone is judged by itself. */
+  #tagDeletion(meaning: { readonly package: string; readonly version: string }): string | undefined {
+    const tombstone = tombstoneRef(this.#layout, meaning.package, meaning.version);
     const isDeletedInOrder = this.#pushed.some(({ ref: other, new: oid }) => other === tombstone && oid !== ZERO_OID);
     return isDeletedInOrder ? undefined : 'publications are deleted through Sluice, which leaves a signed record of it';
   }
 
-  async #tag({ ref }: PushedRef): Promise<string | undefined> {
-    this.#index ??= this.#readIndex();
-    for (const row of (await this.#index).all()) {
+  async #tag(
+    { ref, old, new: oid }: PushedRef,
+    meaning: { readonly package: string; readonly version: string },
+  ): Promise<string | undefined> {
+    if (this.#before.has(tombstoneRef(this.#layout, meaning.package, meaning.version)) && !(await this.#isNew(oid)))
+      return 'it was deleted; its number can only be given to a new publication';
+    this.#indexAfter ??= this.#readIndex(this.#after);
+    for (const row of (await this.#indexAfter).all()) {
       if (row.hides.includes(ref)) return `it claims the same revision as ${row.ref}`;
-      if (row.ref === ref)
-        return row.outOfBand === undefined ? undefined : `it is no publication: ${row.outOfBand.message}`;
+      if (row.ref === ref && row.outOfBand !== undefined) return `it is no publication: ${row.outOfBand.message}`;
     }
-    // A tag on a commit without such a package.
+    // A tag on a commit without such a package is free, unless it was a publication.
+    if (old === ZERO_OID || old === oid) return undefined;
+    this.#indexBefore ??= this.#readIndex(this.#before);
+    const before = [...(await this.#indexBefore).all()].find((row) => row.ref === ref);
+    if (before === undefined || before.outOfBand !== undefined) return undefined;
+    return 'a publication does not move; publish the next revision, or delete it through Sluice';
+  }
+
+  /** True for a tag on a commit that this push brings to the main branch. */
+  async #isNew(tag: Oid): Promise<boolean> {
+    const main = this.#pushed.find(({ ref }) => ref === mainRef(this.#layout));
+    const line = main === undefined ? undefined : await this.#lineOf(main);
+    const commit = await this.#commitOf(tag);
+    return commit !== undefined && line !== undefined && typeof line !== 'string' && line.includes(commit);
+  }
+
+  /** The commit that a tag leads to. */
+  async #commitOf(oid: Oid): Promise<Oid | undefined> {
+    let next: Oid | undefined = oid;
+    for (let depth = 0; next !== undefined && depth <= MAX_TAG_DEPTH; depth += 1) {
+      const [object] = await this.#git.readObjects([next]);
+      if (object?.type === 'commit') return next;
+      next = object?.type === 'tag' ? targetOfTag(object.data) : undefined;
+    }
     return undefined;
   }
 
-  /** What the pushed tags come to, as the server would show them. */
-  async #readIndex(): Promise<RevisionIndex> {
+  /** What the pushed tags come to with these refs, as the server would show them. */
+  async #readIndex(values: ReadonlyMap<string, Oid>): Promise<RevisionIndex> {
     const layout = this.#layout;
     const wanted = [mainRef(layout), adoptionRef(layout), ...this.#pushed.map(({ ref }) => ref)];
     const isTag = (ref: string) =>
       ref.startsWith('refs/tags/') || ref === mainRef(layout) || ref === adoptionRef(layout);
     const changes = [...new Set(wanted)].filter(isTag).flatMap((name) => {
-      const after = this.#after.get(name);
+      const after = values.get(name);
       return after === undefined ? [] : { name, before: undefined, after };
     });
     const index = new RevisionIndex({
@@ -216,21 +272,34 @@ class PushJudge {
   }
 
   /** Each commit that comes to the main branch publishes one package, or removes one, and changes nothing else. */
-  async #main({ old, new: head }: PushedRef): Promise<string | undefined> {
+  async #main(update: PushedRef): Promise<string | undefined> {
     // The first push of a repository.
-    if (old === ZERO_OID) return undefined;
-    const line: Oid[] = [];
-    for (let oid: Oid | undefined = head; oid !== old; oid = (await this.#git.readCommit(oid)).parents[0]) {
-      if (oid === undefined) return `it rewrites the main branch: ${old} is not on its line any more`;
-      if (line.length >= MAX_MAIN_COMMITS)
-        return `it brings more than ${MAX_MAIN_COMMITS} commits, or rewrites the branch`;
-      line.push(oid);
-    }
+    if (update.old === ZERO_OID) return undefined;
+    const line = await this.#lineOf(update);
+    if (typeof line === 'string') return line;
     for (const oid of line) {
       const flaw = await this.#mainCommit(oid);
       if (flaw !== undefined) return `commit ${oid}: ${flaw}`;
     }
     return undefined;
+  }
+
+  /** The commits that a push brings to the main branch, or why it must not. */
+  #lineOf({ old, new: head }: PushedRef): Promise<readonly Oid[] | string> {
+    const walk = async () => {
+      const line: Oid[] = [];
+      for (let oid: Oid | undefined = head; oid !== old; oid = (await this.#git.readCommit(oid)).parents[0]) {
+        // The first push of a repository brings all of it.
+        if (oid === undefined)
+          return old === ZERO_OID ? line : `it rewrites the main branch: ${old} is not on its line any more`;
+        if (line.length >= MAX_MAIN_COMMITS)
+          return `it brings more than ${MAX_MAIN_COMMITS} commits, or rewrites the branch`;
+        line.push(oid);
+      }
+      return line;
+    };
+    this.#mainLine ??= walk();
+    return this.#mainLine;
   }
 
   async #mainCommit(oid: Oid): Promise<string | undefined> {
@@ -255,7 +324,13 @@ class PushJudge {
       const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
       if (distrust !== undefined) return distrust.message;
     }
-    return this.#otherChange(statement.package, { parent, tree });
+    const other = await this.#otherChange(statement.package, { parent, tree });
+    if (other !== undefined) return other;
+    // Its message and its tree can be those of an earlier publication: the tag of the number says which commit is the publication.
+    const tag = `refs/tags/${statement.package}/v${statement.revision}`;
+    const tagged = this.#after.get(tag);
+    if (tagged !== undefined && (await this.#commitOf(tagged)) === oid) return undefined;
+    return `it carries the statement of ${statement.package}/v${statement.revision}, and ${tag} does not point to it`;
   }
 
   /** A package is removed from the main branch as it was. */

@@ -1,11 +1,11 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
 import { parseCommitMessage } from '../commit-message.ts';
+import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { adoptionRef, identityRef, mainRef, type RepositoryLayout, unsignedRecordUid } from '../layout.ts';
+import { adoptionRef, deletedIn, identityRef, mainRef, type RepositoryLayout, unsignedRecordUid } from '../layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { deletedIn, judgeTombstone, tombstonePrefix } from './judge-statement.ts';
 import { findId, lookTrust } from './look-trust.ts';
 
 export interface VerifyOptions {
@@ -59,8 +59,7 @@ export async function verifyRepository({
   const missing = `${idRef} is missing: which repository this is cannot be verified`;
   if (id === undefined) notes.push(missing);
   const index = await readIndex({ git, layout, refs, ledger }, id ?? (await idOfPublications(git, refs, layout)) ?? '');
-  const prefix = tombstonePrefix(layout);
-  const deleted = new Set(refs.flatMap(({ name }) => (name.startsWith(prefix) ? deletedIn(name, prefix).path : [])));
+  const deleted = new Set(refs.flatMap(({ name }) => deletedIn(layout, name)?.path ?? []));
   for (const row of index.all()) verified.push(...verifiedRow(row, deleted, layout));
   const adoption = values.get(adoptionRef(layout));
   if (adoption !== undefined)
@@ -75,9 +74,10 @@ export async function verifyRepository({
     });
   const trust = lookTrust(ledger, id ?? '');
   for (const { name: ref, oid } of refs) {
-    if (ref.startsWith(prefix)) {
+    const place = deletedIn(layout, ref);
+    if (place !== undefined) {
       const isAdopted = index.isAdopted(ref, oid);
-      const finding = isAdopted ? undefined : await judgeTombstone(git, { ref, oid }, prefix, trust);
+      const { flaw: finding } = await judgeTombstone({ git, trust }, { ...place, oid, isAdopted });
       verified.push({ ref, oid, kind: 'deletion', finding });
     } else if (unsignedRecordUid(layout, ref) !== undefined)
       notes.push(`${ref} is a record of an earlier version, which does not count; see "sluice repo adopt"`);

@@ -1,25 +1,24 @@
 import { matchesGlob } from 'node:path';
 import { timestamp } from '../../foundation/clock.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { adoptionRef, unsignedRecordUid } from '../layout.ts';
+import { judgeTombstone } from '../index/deletion-proof.ts';
+import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../layout.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
-import { hasObjectMetadata, parseRecord, type RevisionRecord } from '../record.ts';
+import { readRecordAt } from '../read-record.ts';
+import { hasObjectMetadata, type RevisionRecord } from '../record.ts';
 import {
   ADOPTION_FILE,
   ADOPTION_SCOPE,
   type AdoptionList,
   type AdoptionStatement,
-  formatAdoption,
   formatAdoptionList,
   listDigest,
 } from '../trust/adoption.ts';
 import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
-import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
-import { deletedIn, judgeTombstone, tombstonePrefix } from '../verify/judge-statement.ts';
 import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
 
 /** A tag, or what stands in the place of a deleted one, that would count as it is. */
@@ -74,15 +73,15 @@ export async function findAdoptable(bench: Workbench, only?: string): Promise<Ad
     if (uid === undefined) continue;
     const row = byUid.get(uid);
     if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
-    const record = await readUnsigned(bench, oid);
+    const record = (await readRecordAt(bench.git, oid))?.record;
     if (record === undefined) continue;
     records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
   }
-  const prefix = tombstonePrefix(bench.layout);
-  for (const { name: ref, oid } of await bench.git.listRefs([prefix])) {
-    if (!isWanted(`${deletedIn(ref, prefix).path}/${deletedIn(ref, prefix).version}`)) continue;
+  for (const { name: ref, oid } of await bench.git.listRefs([tombstonePrefix(bench.layout)])) {
+    const place = deletedIn(bench.layout, ref);
+    if (place === undefined || !isWanted(`${place.path}/${place.version}`)) continue;
     if (bench.index.isAdopted(ref, oid)) continue;
-    const flaw = await judgeTombstone(bench.git, { ref, oid }, prefix, bench.trust);
+    const { flaw } = await judgeTombstone(bench, { ...place, oid, isAdopted: false });
     if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
   }
   tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
@@ -100,7 +99,7 @@ export async function planAdoption(
   const marks: NewMark[] = [];
   for (const { ref, oid, revision } of records) {
     const row = revision === undefined ? undefined : bench.index.get(revision);
-    const old = await readUnsigned(bench, oid);
+    const old = (await readRecordAt(bench.git, oid))?.record;
     if (row === undefined || old === undefined) continue;
     // A signed record came since, or a publication of which the record holds nothing that outlives it.
     const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
@@ -113,7 +112,9 @@ export async function planAdoption(
     }
     updates.push({ type: 'delete', ref, old: oid });
   }
-  if (tags.length > 0 || main !== undefined) {
+  updates.push(...droppedTombstones(bench, tags));
+  // Also for records alone: it is the statement that lets them go.
+  if (tags.length > 0 || main !== undefined || updates.length > 0) {
     const { update, mark } = await writeAdoption(bench, tags, context);
     updates.push(update);
     marks.push(mark, ...tags.flatMap((tag) => publicationMark(bench, tag) ?? []));
@@ -130,6 +131,17 @@ function publicationMark({ index, trust }: Workbench, { revision }: AdoptableTag
   const digest = publicationDigest({ commit: row.tip.oid, statementTag });
   const mark = trust.mark(publicationScope(row.path, version));
   return mark === undefined || mark.digest === digest ? undefined : trust.markOfPublication(row.path, version, digest);
+}
+
+/** A publication that was deleted and is adopted again is deleted no more. */
+function droppedTombstones({ index, layout }: Workbench, tags: readonly AdoptableTag[]): RefUpdate[] {
+  return tags.flatMap(({ revision }) => {
+    const row = revision === undefined ? undefined : index.get(revision);
+    if (row === undefined) return [];
+    const ref = tombstoneRef(layout, row.key.package, row.ref.slice(row.ref.lastIndexOf('/') + 1));
+    const old = index.ref(ref);
+    return old === undefined ? [] : [{ type: 'delete', ref, old }];
+  });
 }
 
 async function writeAdoption(
@@ -154,7 +166,7 @@ async function writeAdoption(
     tree: await git.editTree(undefined, new Map([[ADOPTION_FILE, { data: Buffer.from(list) }]])),
     parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
     ...signatures(bench, context),
-    message: formatAdoption(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
+    message: formatStatement(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
   });
   const update: RefUpdate =
     before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
@@ -196,14 +208,4 @@ function metadataOf({
     ...(ownerReferences === undefined ? {} : { ownerReferences }),
     ...(finalizers === undefined ? {} : { finalizers }),
   };
-}
-
-/** Undefined for something that is no record. */
-async function readUnsigned({ git }: Workbench, oid: Oid): Promise<RevisionRecord | undefined> {
-  try {
-    return parseRecord((await git.readCommit(oid)).message).record;
-  } catch (error) {
-    if (isSluiceError(error, 'Corrupt') || isSluiceError(error, 'NotFound')) return undefined;
-    throw error;
-  }
 }

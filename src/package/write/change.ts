@@ -13,6 +13,7 @@ import type { RequestContext } from '../../resource/request-context.ts';
 import { formatCommitMessage } from '../commit-message.ts';
 import { derivePackage, type PackageContent } from '../content.ts';
 import { needsRenewal } from '../gates.ts';
+import { kptfileProblems } from '../kptfile-problems.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import { bindsContent, type EffectivePolicy } from '../policy.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
@@ -22,6 +23,7 @@ import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
 import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
+import { renderFailed, savesUnrendered } from './render-failure.ts';
 import { replaceTexts } from './replace-texts.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -39,6 +41,11 @@ export interface RevisionChange {
   readonly withdraw?: readonly string[];
   /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
+  /**
+   * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
+   * package by Porch's clients is such a change.
+   */
+  readonly mustRender?: boolean;
   /** Called with what each function did, if the files are rendered as they are written. */
   readonly onRendered?: (status: RenderStatus) => void;
   /** Says that pipeline and resolvers came to rest at the resulting content. */
@@ -72,10 +79,17 @@ export async function planChange(
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
   const before = await currentRecord(bench, revision, content);
   const known = before.contributors ?? [];
+  for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
+    context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
   const rendering =
     revision.lifecycle === 'Draft'
       ? await renderingOf(bench, content, change, edits, policy, context, known)
       : undefined;
+  if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
+    throw renderFailed(
+      "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
+      rendering.failure,
+    );
   if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
@@ -206,6 +220,16 @@ function fileEdits(
     edits.set('Kptfile', Buffer.from(editKptfileText(revision.name, Buffer.from(text).toString('utf8'), kptfileEdits)));
   }
   return edits;
+}
+
+/** The Kptfiles that a change brings, where it brings files: what others wrote is no news to the caller. */
+function writtenKptfiles(
+  content: PackageContent,
+  { texts, files }: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+): ReadonlyMap<string, Uint8Array | null> {
+  if (texts === undefined && files === undefined) return new Map();
+  return new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
 }
 
 /**

@@ -3,12 +3,15 @@ import { timestamp } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/request-context.ts';
-import { formatCommitMessage, type PublicationStatement, publishedRecordOf } from '../commit-message.ts';
+import { approvalOf } from '../attribution.ts';
+import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
 import type { PackageContent } from '../content.ts';
 import { evaluateGates, type GateFacts } from '../gates.ts';
+import { revisionName } from '../identity.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
+import { describeKptfileProblems, kptfileProblems } from '../kptfile-problems.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import type { EffectivePolicy } from '../policy.ts';
@@ -17,7 +20,7 @@ import { currentRecord } from '../record-at-tip.ts';
 import { deletionDigest } from '../trust/publication-mark.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { DELETED, type NewMark } from '../trust/trust-ledger.ts';
+import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
 import { PUSH_ACTOR } from '../verdict.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
@@ -70,9 +73,10 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     revision: revision.revision,
     commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
     problem: revision.problem ?? problem,
+    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
-    publishedBy: publisherOf(revision),
+    publishedBy: approvalOf(revision)?.by,
     contributors: record.contributors ?? [],
     approvals: record.approvals ?? [],
     siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
@@ -127,12 +131,6 @@ export function proposerOf(record: RevisionRecord): string | undefined {
   return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
 }
 
-/** Who published it; undefined for what is not published, and where only a claim says so. */
-function publisherOf({ outOfBand, tip }: PackageRevision): string | undefined {
-  if (outOfBand !== undefined) return undefined;
-  return publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve')?.by;
-}
-
 /**
  * Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. `mainHead` is where the main branch
  * will be by then, where that is not what the index shows.
@@ -144,6 +142,7 @@ export async function planTransition(
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
+  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
   const reading = await readState(bench, revision, mainHead);
@@ -193,6 +192,12 @@ export async function planTransition(
 /** Steps after which something that counted before must not count again. */
 const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
+/** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
+function decides({ lifecycle }: PackageRevision, action: Action): boolean {
+  if (action === 'propose' || action === 'approve') return true;
+  return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
+}
+
 /** Plans that an approval is kept which is not enough yet. */
 async function planApproval(
   bench: Workbench,
@@ -202,7 +207,7 @@ async function planApproval(
   context: RequestContext,
 ): Promise<WritePlan> {
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const approval = approvalOf(content, context, timestamp(bench.clock.now()));
+  const approval = newApproval(content, context, timestamp(bench.clock.now()));
   const next: RevisionRecord = {
     ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
     proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
@@ -216,7 +221,7 @@ async function planApproval(
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
 }
 
-function approvalOf(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
+function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
   return { subject: actor.name, content: content.content, tree: content.tree, at, face };
 }
 
@@ -238,7 +243,7 @@ function approved(
     return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
   }
   if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
-  const approval = approvalOf(content, context, at);
+  const approval = newApproval(content, context, at);
   return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
 }
 
@@ -405,7 +410,7 @@ async function recordUpdates(
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(bench, revision));
+    marks.push(mark, publicationDeleted(bench, revision), ...contentLeftOnMain(bench, revision));
   } else if (next === undefined) marks.push(deletionMark(bench, revision));
   return { updates, marks };
 }
@@ -415,6 +420,15 @@ function publicationDeleted({ trust }: Workbench, { path, ref, refOid, tip }: Pa
   const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
   const version = ref.slice(ref.lastIndexOf('/') + 1);
   return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
+}
+
+/** Its folder stays on the main branch, where it is what was published as long as others do not change it. */
+function contentLeftOnMain({ trust, index, layout }: Workbench, { key, path, tip }: PackageRevision): NewMark[] {
+  const placeholder = index.get(revisionName({ ...key, workspace: layout.branch }));
+  if (tip.tree === undefined || placeholder?.tip.tree !== tip.tree) return [];
+  const scope = deletedContentScope(path);
+  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
+  return [{ scope: { ...scope, repository: trust.repository }, sequence, digest: tip.tree, proven: true }];
 }
 
 /** Nothing is written of a draft that is deleted; its last record must not count again all the same. */

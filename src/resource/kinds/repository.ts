@@ -13,6 +13,8 @@ import { serverTimeSchema } from './time-schema.ts';
 /** Condition of a Repository: whether what this server signs counts in it. */
 export const TRUST_CONDITION = 'sluice.dev/Trust';
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
+/** False while a rule of the Git host refuses what Sluice pushes; absent if none ever did. */
+export const PUSHES_CONDITION = 'sluice.dev/PushesAccepted';
 
 /**
  * Which keys a repository trusts in place of those of the server, in the form of OpenSSH, one a line: only what they signed opens,

@@ -1,4 +1,5 @@
-import { isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
+import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { type ErrorCode, isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object.ts';
 import type { Answer } from '../http/answer.ts';
@@ -6,9 +7,6 @@ import { withOwners } from './field-owners.ts';
 import { requireNamespace } from './namespace-state.ts';
 import { acceptObject, prepareObject } from './object-input.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
-
-/** How often a change is tried against other writers before it gives up: each time one of those who are let in at once wins. */
-const ATTEMPTS = 200;
 
 export const createObject: Handler = async (call, services) => {
   const { value, duplicates } = call.decode(call.body);
@@ -40,7 +38,7 @@ function requireVersion({ resource: { kind } }: ResourceCall, { metadata }: Kube
 }
 
 /**
- * Stores what `change` makes of the stored object, and tries again if somebody else was faster, unless the result names another
+ * Stores what `change` makes of the stored object, and tries again if another writer was faster, unless the result names another
  * version than that. With `creates` an object that is not there is made from nothing, by who may create; else it is NotFound.
  */
 export async function changeStored(
@@ -49,19 +47,21 @@ export async function changeStored(
   creates: boolean,
   change: (live: Stored | undefined) => KubernetesObject,
 ): Promise<Answer> {
-  for (let attempt = 1; ; attempt += 1) {
+  let overtakenBy: ErrorCode | undefined;
+  const attempt = async () => {
+    overtakenBy = undefined;
     const live = await findStored(call, creates);
     const next = change(live);
     const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
-    try {
-      if (live !== undefined) return shown(call, services, 200, await storeChanged(call, services, live, next));
-      call.requireVerb('create');
-      return shown(call, services, 201, await storeNew(call, services, next));
-    } catch (error) {
-      const overtaken = isSluiceError(error, live === undefined ? 'AlreadyExists' : 'Conflict');
-      if (pinned || attempt >= ATTEMPTS || !overtaken) throw error;
-    }
-  }
+    if (!pinned) overtakenBy = live === undefined ? 'AlreadyExists' : 'Conflict';
+    if (live !== undefined) return shown(call, services, 200, await storeChanged(call, services, live, next));
+    call.requireVerb('create');
+    return shown(call, services, 201, await storeNew(call, services, next));
+  };
+  return retryConflicts(attempt, {
+    signal: call.context.signal,
+    isConflict: (error) => overtakenBy !== undefined && isSluiceError(error, overtakenBy),
+  });
 }
 
 function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {

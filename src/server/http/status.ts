@@ -61,6 +61,7 @@ const ABOUT_OBJECTS: ReadonlySet<ErrorCode> = new Set([
   'Conflict',
   'Busy',
   'Refused',
+  'PushRefused',
   'InvalidInput',
   'Unsupported',
 ]);

@@ -1,9 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { manifestsOf } from '../../../../src/delivery/manifests.ts';
+import { RevisionStore } from '../../../../src/package/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
+import { packagePolicyKind } from '../../../../src/resource/kinds/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';
+import { outcomeOf } from '../../../../test/support/shop.ts';
+import { TargetObjects } from '../../../delivery/target-objects.ts';
 import { revisionController } from '../../revision-controller.ts';
-import { DELIVERABLE_TYPE, deliverableResolver } from './deliverable-resolver.ts';
+import { DELIVERABLE_TYPE, deliverabilityJudge, describeRefusal } from './deliverability.ts';
+import { deliverableResolver } from './deliverable-resolver.ts';
 
 const CONTEXT = { signal: new AbortController().signal, failures: 0 };
 const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n';
@@ -121,4 +127,76 @@ test('a target that comes wakes the drafts that it may select, and no others', a
     .toBe('False');
   const { kptfile } = store.get('apps.db.w1');
   expect(kptfile && conditionsOf(kptfile).has(DELIVERABLE_TYPE)).toBe(false);
+});
+
+test('a proposed revision is judged again when a target changes, and freshly when it is approved', async () => {
+  required = [DELIVERABLE_TYPE];
+  const { client, store, clock, manager } = world;
+  await client.create(packagePolicyKind, {
+    metadata: { name: 'deliverable' },
+    spec: { requiredGates: [{ conditionType: DELIVERABLE_TYPE }] },
+  });
+  const { name } = await world.draft('apps/web/w1', { 'secret.yaml': SECRET });
+  const recorder = world.recorder('controller:revision');
+  const { resolver, sources } = deliverable();
+  manager.addController(revisionController({ ...{ client, store, clock, recorder, sources }, resolvers: [resolver] }));
+  await manager.start();
+  const statusNow = () => {
+    const { kptfile } = store.get(name);
+    return kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status;
+  };
+  await expect.poll(statusNow).toBe('True');
+  await expect.poll(() => outcomeOf(store.transition(name, { action: 'propose' }, ANNA))).toBe('succeeded');
+
+  // Nothing has told the controller yet, and the condition still says that it can be delivered.
+  targets = [target('edge')];
+  const judge = deliverabilityJudge({ targets: () => targets, repositoryOf: () => undefined });
+  const approvals = new RevisionStore({
+    approvalProblem: (revision, files) => {
+      const message = describeRefusal(judge(revision, files));
+      return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+    },
+  });
+  await approvals.add(store.repository('apps'));
+  expect(statusNow()).toBe('True');
+  expect(await outcomeOf(approvals.transition(name, { action: 'approve' }, ANNA))).toMatch(
+    /^Refused: gate sluice\.dev\/Deliverable is closed now: edge cannot deliver it: Secret key at secret\.yaml:1/,
+  );
+
+  await client.create(deliveryTargetKind, {
+    metadata: { name: 'edge' },
+    spec: { selector: {}, git: { repo: 'file:///site.git' } },
+  });
+  await expect.poll(statusNow).toBe('False');
+  expect(store.get(name).lifecycle).toBe('Proposed');
+});
+
+test('an object that another package of the target ships is told, with its place and that package', async () => {
+  targets = [target('edge')];
+  const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+  const revision = world.store.get(name);
+  const { files } = await world.store.content(name);
+  const shipped = new TargetObjects();
+  const judge = deliverabilityJudge({
+    targets: () => targets,
+    repositoryOf: () => undefined,
+    packagesOf: (to, identity) => shipped.packagesOf(to, identity),
+  });
+  const ships = async (packageName: string) => {
+    const built = manifestsOf(files);
+    const common = { repository: 'apps', package: packageName, revision: 1, sourceCommit: '', sourceTree: packageName };
+    await shipped.set(target('edge'), new Map([[`apps/${packageName}`, { ...common, gates: [], built }]]));
+  };
+  // Its own earlier revision ships it as well.
+  await ships('web');
+  expect(judge(revision, files).refusal).toBeUndefined();
+  await ships('db');
+  expect(judge(revision, files).refusal).toEqual({
+    reason: 'DuplicateObject',
+    message: expect.stringMatching(
+      /^ConfigMap web at cm\.yaml:1 is shipped to target edge by package apps\/db already/,
+    ),
+  });
+  shipped.forget(target('edge'));
+  expect(judge(revision, files).refusal).toBeUndefined();
 });

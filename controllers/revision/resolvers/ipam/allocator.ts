@@ -28,7 +28,7 @@ export interface AllocatorOptions {
   readonly clock: Clock;
   /** How long a value is kept back for its owner after the last revision with the claim is gone. Milliseconds. */
   readonly gracePeriod: number;
-  /** Told of a revision whose claims cannot be read and do not count. */
+  /** Called with a revision whose claims cannot be read. */
   readonly onProblem: (revision: string, message: string) => void;
 }
 
@@ -55,6 +55,8 @@ export class Allocator {
   /** Ids of revisions that changed since they were read. */
   readonly #changed: Set<string>;
   readonly #held = new Map<string, readonly Holding[]>();
+  /** Ids of revisions whose objects are damaged, by name: which addresses they hold now is not known until the repository is repaired. */
+  readonly #damaged = new Map<string, string>();
   readonly #reserved = new Map<string, Reservations>();
   #released: Holding[] = [];
   #releases = 0;
@@ -79,6 +81,11 @@ export class Allocator {
     return this.#held.has(revision) || this.#reserved.has(revision);
   }
 
+  /** Names of revisions that cannot be read because their repository is damaged. */
+  get damaged(): readonly string[] {
+    return [...this.#damaged.values()];
+  }
+
   /** How often a value was released: its last revision went away or gave it up. */
   get releases(): number {
     return this.#releases;
@@ -90,6 +97,8 @@ export class Allocator {
       const now = this.#options.clock.now();
       for (const [name, { until }] of this.#reserved) if (until <= now) this.#unreserve(name);
       this.#released = this.#released.filter(({ released = 0 }) => released + this.#options.gracePeriod > now);
+      // A repair changes no revision, so these are tried each time.
+      for (const name of this.#damaged.keys()) this.#changed.add(name);
       while (this.#changed.size > 0) {
         const names = [...this.#changed].slice(0, PARALLEL);
         for (const name of names) this.#changed.delete(name);
@@ -105,7 +114,7 @@ export class Allocator {
 
   /**
    * Values for all claims of one draft, in their order. What is given is reserved until it is written, or for some minutes. With
-   * `onlyHeld` nothing new is given: a claim that holds no value gets undefined.
+   * `onlyHeld`, or while a revision is `damaged`, nothing new is given: a claim that holds no value gets undefined.
    */
   async allocate(
     revision: string,
@@ -117,7 +126,7 @@ export class Allocator {
     // From here on nothing waits, so that no other draft comes in between.
     this.#usePools(pools);
     const now = this.#options.clock.now();
-    if (onlyHeld) {
+    if (onlyHeld || this.#damaged.size > 0) {
       const found = claims.map((claim) => allocate(this.#table, claim, now));
       return found.map((outcome) => (outcome.allocated?.how === 'held' ? outcome : undefined));
     }
@@ -184,6 +193,9 @@ export class Allocator {
     // Its claims are those of the namespace that was first.
     const revision = found !== undefined && store.repositoryOf(found).follows ? undefined : found;
     const claims = revision === undefined ? [] : await this.#claimsOf(revision);
+    // What it held before is still in use as far as anyone knows.
+    if (claims === undefined) return;
+    this.#damaged.delete(name);
     const next = revision === undefined ? [] : claims.flatMap((object) => holdingOf(revision, object));
     const before = this.#held.get(name) ?? [];
     for (const holding of next) this.#table.add(holding);
@@ -232,24 +244,35 @@ export class Allocator {
     this.#reserved.delete(name);
   }
 
-  async #claimsOf(revision: PackageRevision): Promise<readonly KrmObject[]> {
+  /** Undefined if the claims cannot be read: that is reported, and the revision keeps what it held. */
+  async #claimsOf(revision: PackageRevision): Promise<readonly KrmObject[] | undefined> {
     const { store, onProblem } = this.#options;
     const { tree } = revision.tip;
     if (tree === undefined) return [];
+    const id = revisionId(revision);
     try {
       return await this.#reader.read(store.repositoryOf(revision).git, tree);
     } catch (error) {
-      // Its repository was taken away meanwhile, which is told separately.
-      if (store.find(revisionId(revision)) === undefined) return [];
-      // A package that nobody can read must not keep all others from their addresses.
-      if (!PERMANENT.some((code) => isSluiceError(error, code))) throw error;
-      onProblem(revision.name, `its IP claims cannot be read and do not count: ${messageOf(error)}`);
-      return [];
+      // Its repository was removed meanwhile, which is announced separately.
+      if (store.find(id) === undefined) return [];
+      const isDamaged = DAMAGED.some((code) => isSluiceError(error, code));
+      if (!isDamaged && !UNREADABLE.some((code) => isSluiceError(error, code))) throw error;
+      const consequence = isDamaged
+        ? 'no new address is given out until its repository is repaired'
+        : 'it keeps the addresses that it held before';
+      if (!this.#damaged.has(id))
+        onProblem(revision.name, `its IP claims cannot be read; ${consequence}: ${messageOf(error)}`);
+      if (isDamaged) this.#damaged.set(id, revision.name);
+      else this.#damaged.delete(id);
+      return undefined;
     }
   }
 }
 
-const PERMANENT = ['LimitExceeded', 'Corrupt', 'NotFound', 'InvalidInput'] as const;
+/** Objects that the revision's tree names are missing or damaged: a missing file never means that there are no claims. */
+const DAMAGED = ['Corrupt', 'NotFound'] as const;
+/** The content itself is beyond what is read, so that this revision can make no new claim. */
+const UNREADABLE = ['LimitExceeded', 'InvalidInput'] as const;
 
 function keyOf({ owner, range }: { readonly owner: OwnerKey; readonly range: Range }): string {
   return `${ownerText(owner)} ${rangeKey(range)}`;

@@ -1,6 +1,8 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GitRepository, Oid, TreeEdit } from '../../../../src/git/git-repository.ts';
-import { initRepository } from '../../../../src/git/open-repository.ts';
+import { initRepository, openRepository } from '../../../../src/git/open-repository.ts';
 import { temporaryFolder } from '../../../../test/support/git/git-cli.ts';
 import { ClaimReader } from './claim-reader.ts';
 
@@ -82,5 +84,26 @@ describe('ClaimReader', () => {
     await expect(reader.read(git, 'f'.repeat(40))).rejects.toThrow();
     const oid = await tree({ 'a.yaml': claim('a') });
     expect(await names(reader, oid)).toEqual(['a']);
+  });
+
+  test('what the cache no longer holds is read again, also within one read', async () => {
+    const many = Object.fromEntries(Array.from({ length: 6 }, (_, index) => [`c${index}.yaml`, claim(`c${index}`)]));
+    const small = new ClaimReader(2);
+    const first = await tree(many);
+    expect(await names(small, first)).toEqual(Object.keys(many).map((path) => path.slice(0, 2)));
+    // Blobs that were known when the read began are dropped while it loads others.
+    const second = await tree({ 'd0.yaml': claim('d0'), 'd1.yaml': claim('d1'), 'd2.yaml': claim('d2') }, first);
+    expect(await names(small, second)).toHaveLength(9);
+  });
+
+  test('a file that the repository lacks is damage, and not a file without claims', async () => {
+    const oid = await tree({ 'a.yaml': claim('a'), 'b.yaml': claim('b') });
+    await git.transaction([]);
+    const [file] = await git.listFiles(oid);
+    const lost = file?.oid ?? '';
+    await git.close();
+    rmSync(join(folder.path, 'objects', lost.slice(0, 2), lost.slice(2)));
+    git = await openRepository(folder.path);
+    await expect(new ClaimReader().read(git, oid)).rejects.toMatchObject({ code: 'Corrupt' });
   });
 });

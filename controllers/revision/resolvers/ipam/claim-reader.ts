@@ -1,3 +1,4 @@
+import { SluiceError } from '../../../../src/foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../../src/git/git-repository.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../../../src/package/krm.ts';
 import { IPAM_GROUP, isGivenUp, isIpClaim } from './ip-claim.ts';
@@ -6,54 +7,83 @@ import { IPAM_GROUP, isGivenUp, isIpClaim } from './ip-claim.ts';
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Files that are read in one go. */
 const BATCH = 200;
-/** Trees and blobs that are remembered; the oldest are read again if they are asked for. */
-const REMEMBERED = 100_000;
+/** Trees and blobs that are remembered; the oldest are read again when they are needed. */
+const MAX_REMEMBERED = 100_000;
 
 const NO_CLAIMS: readonly KrmObject[] = [];
 
 /**
  * Finds the IP claims in packages. What was read once is known by its id, so another revision costs its changed files, and a
- * file without claims costs a search for one word.
+ * file without claims costs a search for one word. The caches only save work: no result depends on what they still hold.
  */
 export class ClaimReader {
   readonly #trees = new Map<Oid, Promise<readonly KrmObject[]>>();
   readonly #blobs = new Map<Oid, readonly KrmObject[]>();
+  readonly #maxRemembered: number;
 
-  /** The claims in a package's tree, without those that were given up. Throws what the repository throws. */
+  constructor(maxRemembered = MAX_REMEMBERED) {
+    this.#maxRemembered = maxRemembered;
+  }
+
+  /** The claims in a package's tree, without those that were given up. Throws what the repository throws; Corrupt for a missing blob. */
   read(git: GitRepository, tree: Oid): Promise<readonly KrmObject[]> {
     const known = this.#trees.get(tree);
     if (known !== undefined) return known;
     const read = this.#read(git, tree);
-    remember(this.#trees, tree, read);
+    this.#remember(this.#trees, tree, read);
     read.catch(() => this.#trees.delete(tree));
     return read;
   }
 
   async #read(git: GitRepository, tree: Oid): Promise<readonly KrmObject[]> {
     const files = (await git.listFiles(tree)).filter(({ mode, path }) => mode.startsWith('100') && isYamlPath(path));
-    const unknown = files.filter(({ oid }) => !this.#blobs.has(oid));
+    // Held here for the whole read: other reads run meanwhile, and may push blobs of this one out of the cache.
+    const found = new Map<Oid, readonly KrmObject[]>();
+    const unknown: FileEntry[] = [];
+    for (const file of files) {
+      const known = this.#blobs.get(file.oid);
+      if (known === undefined) unknown.push(file);
+      else found.set(file.oid, known);
+    }
     for (let start = 0; start < unknown.length; start += BATCH)
-      await this.#load(git, unknown.slice(start, start + BATCH));
-    const claims = files.flatMap(({ oid }) => this.#blobs.get(oid) ?? NO_CLAIMS);
+      for (const [oid, claims] of await loadClaims(git, unknown.slice(start, start + BATCH))) {
+        found.set(oid, claims);
+        this.#remember(this.#blobs, oid, claims);
+      }
+    const claims = files.flatMap(({ oid, path }) => {
+      const inFile = found.get(oid);
+      if (inFile === undefined) throw new SluiceError('Internal', `the IP claims of ${tree}:${path} were not read`);
+      return inFile;
+    });
     return claims.length === 0 ? NO_CLAIMS : claims;
   }
 
-  async #load(git: GitRepository, files: readonly FileEntry[]): Promise<void> {
-    const stats = await git.statObjects(files.map(({ oid }) => oid));
-    const small = files.filter((_file, place) => (stats[place]?.size ?? Number.POSITIVE_INFINITY) <= MAX_FILE_BYTES);
-    const objects = await git.readObjects(small.map(({ oid }) => oid));
-    for (const { oid } of files) remember(this.#blobs, oid, NO_CLAIMS);
-    for (const [place, { oid, path }] of small.entries()) {
-      const data = objects[place]?.data;
-      if (data?.includes(IPAM_GROUP) !== true) continue;
-      const claims = readKrmFile(path, data).objects.filter((object) => isIpClaim(object) && !isGivenUp(object));
-      if (claims.length > 0) this.#blobs.set(oid, claims);
-    }
+  #remember<Value>(cache: Map<Oid, Value>, oid: Oid, value: Value): void {
+    cache.set(oid, value);
+    const oldest = cache.keys().next().value;
+    if (cache.size > this.#maxRemembered && oldest !== undefined) cache.delete(oldest);
   }
 }
 
-function remember<Value>(cache: Map<Oid, Value>, oid: Oid, value: Value): void {
-  cache.set(oid, value);
-  const oldest = cache.keys().next().value;
-  if (cache.size > REMEMBERED && oldest !== undefined) cache.delete(oldest);
+/** The claims of each file, by its id. Throws Corrupt for a file that the tree names and the repository lacks. */
+async function loadClaims(
+  git: GitRepository,
+  files: readonly FileEntry[],
+): Promise<ReadonlyMap<Oid, readonly KrmObject[]>> {
+  const stats = await git.statObjects(files.map(({ oid }) => oid));
+  for (const [place, { oid }] of files.entries()) if (stats[place] === undefined) await git.expectObject(oid);
+  const small = files.filter((_file, place) => (stats[place]?.size ?? 0) <= MAX_FILE_BYTES);
+  const objects = await git.readObjects(small.map(({ oid }) => oid));
+  const found = new Map<Oid, readonly KrmObject[]>(files.map(({ oid }) => [oid, NO_CLAIMS]));
+  for (const [place, { oid, path }] of small.entries()) {
+    const data = objects[place]?.data;
+    if (data === undefined) {
+      await git.expectObject(oid);
+      throw new SluiceError('Unavailable', `object ${oid} (${path}) could not be read; it is read again`);
+    }
+    if (!data.includes(IPAM_GROUP)) continue;
+    const claims = readKrmFile(path, data).objects.filter((object) => isIpClaim(object) && !isGivenUp(object));
+    if (claims.length > 0) found.set(oid, claims);
+  }
+  return found;
 }

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../../../src/foundation/manual-clock.ts';
@@ -14,12 +15,13 @@ const ROOT = new URL('../../../../', import.meta.url);
 describe('ipam resolver', () => {
   let clock: ManualClock;
   let world: Fixture;
+  let path: string;
   let at: ReturnType<typeof ipamBench>;
 
   beforeEach(async () => {
     clock = new ManualClock();
     world = await fixture(clock);
-    await world.register('edge');
+    path = await world.register('edge');
     at = ipamBench({ ...world, clock, recorder: world.recorder('controller:revision') });
   });
   afterEach(() => world[Symbol.asyncDispose]());
@@ -134,6 +136,30 @@ describe('ipam resolver', () => {
       message: expect.stringContaining('10.0.0.9 is held by IPClaim default/mine of package edge/a'),
     });
     expect(await at.addresses(second)).toEqual({ mine: undefined });
+  });
+
+  test('a damaged repository frees no address: nothing new is given out until it is repaired', async () => {
+    await at.pool('n3', '10.0.0.1/24');
+    const claims = claimText('upf-n3', { status: { prefix: '10.0.0.2/24' } });
+    await world.push(path, { 'upf/Kptfile': KPTFILE, 'upf/claims.yaml': claims }, 'drafts/upf/w1');
+    const repository = world.store.repository('edge');
+    await repository.refresh();
+    const { commit } = world.store.get('edge.upf.w1');
+    const files = await repository.git.listFiles(`${commit}:upf`);
+    const oid = files.find((entry) => entry.path === 'claims.yaml')?.oid ?? '';
+    const lost = join(path, 'objects', oid.slice(0, 2), oid.slice(2));
+    const aside = join(world.folder, 'aside');
+    renameSync(lost, aside);
+    const problems: string[] = [];
+    const reconcile = at.reconciler({ onProblem: (revision, message) => problems.push(`${revision}: ${message}`) });
+    const other = await draft('smf', { 'claims.yaml': claimText('smf-n3') });
+    await reconcile(other);
+    expect(at.condition(other, 'smf-n3')).toMatchObject({ status: 'False', reason: 'AwaitingRepositories' });
+    expect(problems).toEqual([expect.stringMatching(/^edge\.upf\.w1: its IP claims cannot be read; no new address/)]);
+    renameSync(aside, lost);
+    clock.advance(60_000);
+    await reconcile(other);
+    expect(await at.addresses(other)).toEqual({ 'smf-n3': '10.0.0.3/24' });
   });
 
   test('a pool that is gone costs nobody the address', async () => {

@@ -28,6 +28,9 @@ import { unreadRepositories } from './unread-repositories.ts';
 /** Annotation of a package, in its Kptfile or of the revision: `"true"` makes every IP claim in it a readiness gate. */
 const GATE_CLAIMS_ANNOTATION = 'sluice.dev/gate-claims';
 
+/** A repair changes no revision, and so wakes no draft. */
+const DAMAGE_RETRY_MS = 60_000;
+
 export interface IpamOptions {
   readonly store: RevisionStore;
   readonly client: Client;
@@ -39,7 +42,7 @@ export interface IpamOptions {
    * (default) gives out nothing new, `ignore` takes the risk of giving an address twice.
    */
   readonly unreadRepositories?: 'wait' | 'ignore';
-  /** Told of revisions whose claims cannot be read and do not count. */
+  /** Called with revisions whose claims cannot be read. */
   readonly onProblem?: (revision: string, message: string) => void;
 }
 
@@ -71,10 +74,11 @@ export function ipamResolver(options: IpamOptions): Ipam {
         options.unreadRepositories === 'ignore' ? [] : await unreadRepositories(client, store, context.signal);
       const wishes = valid.map(({ wish }) => wish);
       const outcomes = await allocator.allocate(revisionId(revision), wishes, pools, unread.length > 0);
-      for (const [place, { key }] of valid.entries()) known.set(key, outcomes[place] ?? awaiting(unread));
+      for (const [place, { key }] of valid.entries())
+        known.set(key, outcomes[place] ?? awaiting(unread, allocator.damaged, context.now));
     }
     return claims.map(({ key, wish }) =>
-      'problem' in wish ? invalid(wish.problem) : (known.get(key) ?? awaiting([])),
+      'problem' in wish ? invalid(wish.problem) : (known.get(key) ?? awaiting([], [], context.now)),
     );
   }
 
@@ -93,7 +97,7 @@ export function ipamResolver(options: IpamOptions): Ipam {
       const answers: Answer[] = [];
       let retryAt = Number.POSITIVE_INFINITY;
       for (const [place, claim] of claims.entries()) {
-        const outcome = outcomes[place] ?? awaiting([]);
+        const outcome = outcomes[place] ?? awaiting([], [], context.now);
         retryAt = Math.min(retryAt, outcome.refused?.retryAt ?? retryAt);
         const foreign = !('problem' in claim.wish) && allocator.isForeign(claim.wish);
         const answer = answerFor(claim, outcome, foreign);
@@ -184,7 +188,12 @@ function invalid(message: string): ClaimOutcome {
   return { refused: { reason: 'InvalidClaim', message } };
 }
 
-function awaiting(repositories: readonly string[]): ClaimOutcome {
+/** While the packages of some repositories are not known, the addresses that they hold are not known either. */
+function awaiting(repositories: readonly string[], damaged: readonly string[], now: number): ClaimOutcome {
+  if (repositories.length === 0 && damaged.length > 0) {
+    const message = `${damaged.join(', ')} cannot be read because the repository is damaged, so an address in use could be given out twice; repair it, see "sluice repo get"`;
+    return { refused: { reason: 'AwaitingRepositories', message, retryAt: now + DAMAGE_RETRY_MS } };
+  }
   const message = `the packages of ${repositories.join(', ')} are not read yet, so an address of theirs could be given out twice; see "sluice repo get"`;
   return { refused: { reason: 'AwaitingRepositories', message } };
 }

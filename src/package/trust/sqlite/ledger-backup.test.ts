@@ -34,6 +34,28 @@ function merge(copy: Uint8Array, path: string): boolean {
   }
 }
 
+test('a revocation of a copy that is newer than the folder covers what it covered', () => {
+  const path = newPath();
+  const ledger = SqliteTrustLedger.open({ path });
+  ledger.addKey(key('a'));
+  ledger.raise([raiseOf('x', 3)], DURABLE);
+  const older = copyLedger(path);
+  ledger.revokeKey('SHA256:a', AT);
+  const copy = copyLedger(path);
+  ledger.close();
+  if (older === undefined || copy === undefined) throw new Error('no copy');
+  const folder = newPath();
+  writeFileSync(folder, older);
+  merge(copy, folder);
+  const merged = SqliteTrustLedger.open({ path: folder });
+  expect(merged.mark(scope('x'))?.order).toBe(1);
+  expect(merged.keys()[0]?.revocation?.order).toBe(1);
+  // What comes afterwards is not covered.
+  merged.raise([raiseOf('y', 1)], DURABLE);
+  expect(merged.mark(scope('y'))?.order).toBeGreaterThan(1);
+  merged.close();
+});
+
 test('a copy restored into a new folder has keys and marks, of which none is proven, and no repositories', () => {
   const copy = copyOf((ledger) => {
     ledger.addKey(key('a'));

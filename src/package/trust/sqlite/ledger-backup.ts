@@ -85,7 +85,8 @@ function openOrReplace(path: string, aside: string): { readonly database: Databa
  *
  * What happened after the copy was made is not known for a mark that comes from it. Such marks are not proven, and repositories that
  * only the copy knows are not added, so that they are seen as for the first time: draft verdicts there wait to be affirmed. The marks
- * of the copy come before all those of the ledger, so that its revocations cover no others.
+ * of the copy come before all those of the ledger, so that its revocations cover no others. A mark that both have was there when the copy was
+ * made: it keeps its place in the copy, whose revocations cover it as they did.
  */
 const MERGE = `
   BEGIN IMMEDIATE;
@@ -105,6 +106,9 @@ const MERGE = `
     SELECT repository, package, workspace, sequence, digest, position, 0 FROM copy.marks WHERE true
     ON CONFLICT DO UPDATE SET sequence = excluded.sequence, digest = excluded.digest, position = excluded.position, proven = 0
       WHERE excluded.sequence > marks.sequence;
+  UPDATE main.marks SET position = old.position FROM copy.marks AS old
+    WHERE old.repository = marks.repository AND old.package = marks.package AND old.workspace = marks.workspace
+      AND old.sequence = marks.sequence AND old.digest = marks.digest;
   UPDATE main.counters SET value = value + 1 WHERE name = 'keysVersion';
   COMMIT;
 `;

@@ -1,0 +1,97 @@
+import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
+import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
+import type { Refusal } from '../../../../src/delivery/refusal.ts';
+import { packageKey } from '../../../../src/delivery/select-revisions.ts';
+import type { PackageRevision } from '../../../../src/package/package-revision.ts';
+import { selects } from '../../../../src/package/policy-objects.ts';
+import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-target.ts';
+import type { Repository } from '../../../../src/resource/kinds/repository.ts';
+import { DEFAULT_NAMESPACE } from '../../../../src/resource/object.ts';
+
+/** Whether the targets that select a revision could deliver it as it is. Without a gate it is there only while they could not. */
+export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';
+
+export interface DeliverabilityOptions {
+  /** All DeliveryTargets. */
+  readonly targets: () => readonly DeliveryTarget[];
+  readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
+  /** Keys of the packages that ship an object to a target, as far as that is known. Default: none. */
+  readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[];
+}
+
+/** What the targets that select a revision would say to its files. */
+export interface Deliverability {
+  /** Names of the targets, as people know them. */
+  readonly targets: readonly string[];
+  /** Why one of them would refuse it; undefined if none would. */
+  readonly refusal: Refusal | undefined;
+}
+
+/** Judges revisions by the targets as they are at each call. */
+export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
+  const outcomes = new WeakMap<ReadonlyMap<string, Buffer>, ManifestsOutcome>();
+
+  function selectingTargets(revision: PackageRevision, kptfile: PackageRevision['kptfile']): DeliveryTarget[] {
+    const { key, record, namespace } = revision;
+    const row = { key, kptfile, ...(record === undefined ? {} : { record }) };
+    const repository = repositoryOf(revision);
+    return targets().filter(
+      (target) =>
+        (target.metadata.namespace ?? DEFAULT_NAMESPACE) === namespace &&
+        selects(target.spec.selector, row, repository),
+    );
+  }
+
+  /** Two packages with one object would overwrite each other's in the cluster. */
+  function refuseDuplicate(
+    places: ReadonlyMap<string, string>,
+    selecting: readonly DeliveryTarget[],
+    { key }: PackageRevision,
+  ): Refusal | undefined {
+    const own = packageKey(key);
+    for (const target of selecting)
+      for (const [identity, place] of places) {
+        const other = packagesOf(target, identity).find((name) => name !== own);
+        if (other === undefined) continue;
+        const message = `${place} is shipped to target ${settingsOf(target).name} by package ${other} already: rename it, or remove it from one of them`;
+        return { reason: 'DuplicateObject', message };
+      }
+    return undefined;
+  }
+
+  function refusalFor(
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+    selecting: readonly DeliveryTarget[],
+  ): Refusal | undefined {
+    if (selecting.length === 0) return undefined;
+    const outcome = outcomes.get(files) ?? manifestsOf(files);
+    outcomes.set(files, outcome);
+    if (outcome.refused !== undefined) return outcome.refused;
+    const duplicate = refuseDuplicate(outcome.manifests.places, selecting, revision);
+    if (duplicate !== undefined) return duplicate;
+    const [secret] = outcome.manifests.openSecrets;
+    const target = selecting.find(({ spec }) => spec.allowSecrets !== true);
+    if (secret === undefined || target === undefined) return undefined;
+    const message = `${secret} is not encrypted, and target ${settingsOf(target).name} does not allow that: seal or encrypt it, refer to an external one, or set allowSecrets: true on the target`;
+    return { reason: 'UnencryptedSecret', message };
+  }
+
+  /** `kptfile` may be ahead of the revision. */
+  return (
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+    kptfile = revision.kptfile,
+  ): Deliverability => {
+    const selecting = selectingTargets(revision, kptfile);
+    return {
+      targets: selecting.map((target) => settingsOf(target).name),
+      refusal: refusalFor(revision, files, selecting),
+    };
+  };
+}
+
+/** One sentence for people. */
+export function describeRefusal({ targets, refusal }: Deliverability): string | undefined {
+  return refusal === undefined ? undefined : `${targets.join(', ')} cannot deliver it: ${refusal.message}`;
+}

@@ -1,0 +1,16 @@
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { readRecordAt } from '../read-record.ts';
+import type { RepositoryTrust, StatementFact } from '../trust/repository-trust.ts';
+import { payloadOf, statementDigest } from '../trust/statement.ts';
+
+/** The statement of a record, its signature checked; undefined for something that is no signed record. */
+export async function recordFactAt(
+  git: GitRepository,
+  oid: Oid,
+  trust: RepositoryTrust,
+): Promise<StatementFact | undefined> {
+  const signed = (await readRecordAt(git, oid))?.signed;
+  if (signed === undefined) return undefined;
+  const digest = statementDigest(payloadOf(signed.statement));
+  return { head: signed.statement, digest, signer: await trust.signerOf(signed) };
+}
