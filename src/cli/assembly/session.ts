@@ -262,6 +262,12 @@ export class Session {
     const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
+    this.#revisions.startEvaluations();
+  }
+
+  /** Policies changed, and with them what opens a gate. */
+  repeatEvaluations(): void {
+    this.#revisions.repeatEvaluations();
   }
 
   /** True for an object that is as an earlier process left it. */
