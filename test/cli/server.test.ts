@@ -58,8 +58,12 @@ describe('a running up is asked by commands on its data folder', () => {
       const gone = await cli.run('repo', 'reg', join(cli.folder, 'gone.git'));
       expect(gone).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('gone is registered, but cannot be used'),
+        stderr: expect.stringMatching(/^error: gone cannot be used: .*nothing was registered/),
       });
+      await ok(cli.run('repo', 'reg', join(cli.folder, 'gone.git'), '--no-wait'), 'gone created\n');
+      await expect
+        .poll(async () => (await cli.run('repo', 'get')).stderr)
+        .toMatch(/warning: gone: .*gone\.git/);
       await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
       expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
     }
@@ -229,6 +233,18 @@ test('beside it objects are backed up and not restored, and others get tokens', 
   const get = async () => runCli(['rpkg', 'get', '-o', 'name', '--kubeconfig', config]);
   // The server looks at the file once a second.
   await expect.poll(async () => (await get()).stderr, { timeout: 10_000 }).toContain('User "ci" cannot list');
+});
+
+test('a token is made for the server of KUBECONFIG, as packages are asked of it', async () => {
+  const made = await ok(runCli(['token', 'create', 'kim', '-o', 'token'], { KUBECONFIG: kubeconfig() }));
+  expect(await readFile(join(cli.data, 'tokens.csv'), 'utf8')).toMatch(/\bkim\b/);
+  expect(made.stdout.trim().length).toBeGreaterThan(20);
+  const copy = join(cli.folder, 'copy.kubeconfig');
+  await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
+  expect(await runCli(['token', 'create', 'kim'], { KUBECONFIG: copy })).toMatchObject({
+    stdout: '',
+    stderr: expect.stringMatching(/^error: .*copy\.kubeconfig is not the kubeconfig of a data folder.*--data\n$/),
+  });
 });
 
 test('after the server has ended the same folder goes on without it', async () => {
