@@ -196,11 +196,15 @@ describe('a server is asked by its kubeconfig', () => {
   });
 
   test('what a server does not show is asked of a data folder', async () => {
+    const copy = join(cli.folder, 'elsewhere.kubeconfig');
+    await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
     for (const words of [
       ['why', 'shared.web.v1'],
       ['rpkg', 'history', 'shared.web.v1'],
     ])
-      expect(await remote(...words)).toMatchObject({ code: 1, stderr: expect.stringContaining('--data') });
+      expect(await runCli([...words, '--kubeconfig', copy])).toMatchObject({
+        ...{ code: 1, stderr: expect.stringContaining('--data') },
+      });
   });
 
   test('a kubeconfig that leads nowhere is told with what to do', async () => {
@@ -239,6 +243,8 @@ test('a token is made for the server of KUBECONFIG, as packages are asked of it'
   const made = await ok(runCli(['token', 'create', 'kim', '-o', 'token'], { KUBECONFIG: kubeconfig() }));
   expect(await readFile(join(cli.data, 'tokens.csv'), 'utf8')).toMatch(/\bkim\b/);
   expect(made.stdout.trim().length).toBeGreaterThan(20);
+  const why = await ok(runCli(['why', 'shared.web.v1'], { KUBECONFIG: kubeconfig() }));
+  expect(why.stdout).toContain('shared.web.v1  Draft');
   const copy = join(cli.folder, 'copy.kubeconfig');
   await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
   expect(await runCli(['token', 'create', 'kim'], { KUBECONFIG: copy })).toMatchObject({

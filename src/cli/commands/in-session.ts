@@ -2,7 +2,7 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import type { PackageRevision } from '../../package/package-revision.ts';
 import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../resource/object.ts';
 import { FolderAccess } from '../access/folder-access.ts';
-import { placeOf } from '../access/place.ts';
+import { localFolderOf, placeOf } from '../access/place.ts';
 import { gitNetworkOf } from '../assembly/git-network.ts';
 import { Session } from '../assembly/session.ts';
 import { signingChoice } from '../assembly/signing-choice.ts';
@@ -30,7 +30,8 @@ export async function inSession<Result>(
 ): Promise<Result> {
   const { terminal, environment } = invocation;
   const place = placeOf(options, environment);
-  if (place.kind === 'server') {
+  const folder = localFolderOf(place, environment);
+  if (folder === undefined) {
     throw new SluiceError(
       'Unsupported',
       `"sluice ${words}" reads Git and the records in it, which no server shows: name the data folder with --data (a kubeconfig is named now)`,
@@ -41,7 +42,7 @@ export async function inSession<Result>(
   const signing = signingChoice(environment);
   const network = gitNetworkOf({}, environment);
   const session = await Session.open({
-    ...{ folder: place.folder, actor: actorOf(options, environment), signing, network, onNote },
+    ...{ folder, actor: actorOf(options, environment), signing, network, onNote },
   });
   try {
     const access = new FolderAccess(session, options.namespace ?? DEFAULT_NAMESPACE);

@@ -160,6 +160,10 @@ describe('one package from init to deletion', () => {
     await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
     expect((await cli.run('why', 'packages.wbe.v1')).stderr).toContain('did you mean packages.web.v1?');
     expect((await cli.run('why', 'package.web.v1')).stderr).toContain('did you mean packages.web.v1?');
+    expect((await cli.run('why', 'web.v1')).stderr).toContain('did you mean packages.web.v1?');
+    expect(await cli.run('rpkg', 'condition', 'set', 'packages.web.v1', 'sluice.dev/Ready', 'True')).toMatchObject({
+      ...{ code: 2, stderr: expect.stringContaining('Sluice computes it') },
+    });
     expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
   });
 });

@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { basename, delimiter, dirname } from 'node:path';
 import { dump, load } from 'js-yaml';
 import { z } from 'zod';
 import { systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseDuration } from '../../resource/duration.ts';
 import { addToken } from '../../server/authentication/token-file.ts';
-import { placeOf } from '../access/place.ts';
-import { type DataFolder, dataFolder, exists, expectDataFolder } from '../assembly/data-folder.ts';
+import { kubeconfigOf, localFolderOf, placeOf } from '../access/place.ts';
+import { type DataFolder, expectDataFolder } from '../assembly/data-folder.ts';
 import { printable } from '../output/printable.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 
@@ -61,9 +60,9 @@ async function folderOfServer(options: TokenOptions, environment: NodeJS.Process
     await expectDataFolder(place.folder);
     return place.folder;
   }
-  const file = place.kubeconfig ?? environment.KUBECONFIG?.split(delimiter).find((path) => path !== '') ?? '';
-  const folder = dataFolder(dirname(file));
-  if (basename(file) === 'kubeconfig' && (await exists(folder.database))) return folder;
+  const folder = localFolderOf(place, environment);
+  if (folder !== undefined) return folder;
+  const file = kubeconfigOf(place, environment);
   throw new SluiceError(
     'Unsupported',
     `${file} is not the kubeconfig of a data folder on this machine, and tokens are made there: run this where "sluice up" runs, or name the folder with --data`,

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { placeOf } from '../access/place.ts';
-import { type DataFolder, dataFolder } from '../assembly/data-folder.ts';
+import { localFolderOf, placeOf } from '../access/place.ts';
+import type { DataFolder } from '../assembly/data-folder.ts';
 
 /** More are no help to who completes a name. */
 const MAX_NAMES = 1000;
@@ -40,7 +40,8 @@ export async function completeNames(
     ...(namespace === undefined ? {} : { namespace }),
   };
   const place = placeOf(options, environment);
-  const folder = place.kind === 'folder' ? place.folder : folderOfKubeconfig(place.kubeconfig, environment);
+  // The kubeconfig of a data folder on this machine says no more than the folder.
+  const folder = localFolderOf(place, environment);
   const names =
     folder === undefined
       ? await (await import('./server-names.ts')).serverNames(kind, current, options, environment)
@@ -58,13 +59,6 @@ function optionsOf(line: readonly string[]): Partial<Record<Option, string>> {
     }
   }
   return options;
-}
-
-/** The kubeconfig of a data folder on this machine says no more than the folder. */
-function folderOfKubeconfig(named: string | undefined, environment: NodeJS.ProcessEnv): DataFolder | undefined {
-  const file = named ?? environment.KUBECONFIG?.split(delimiter).find((path) => path !== '') ?? '';
-  const folder = dataFolder(dirname(file));
-  return basename(file) === 'kubeconfig' && existsSync(folder.database) ? folder : undefined;
 }
 
 async function folderNames(kind: string, current: string, folder: DataFolder, namespace: string): Promise<string[]> {
