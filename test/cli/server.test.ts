@@ -61,9 +61,7 @@ describe('a running up is asked by commands on its data folder', () => {
         stderr: expect.stringMatching(/^error: gone cannot be used: .*nothing was registered/),
       });
       await ok(cli.run('repo', 'reg', join(cli.folder, 'gone.git'), '--no-wait'), 'gone created\n');
-      await expect
-        .poll(async () => (await cli.run('repo', 'get')).stderr)
-        .toMatch(/warning: gone: .*gone\.git/);
+      await expect.poll(async () => (await cli.run('repo', 'get')).stderr).toMatch(/warning: gone: .*gone\.git/);
       await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
       expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
     }

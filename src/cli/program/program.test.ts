@@ -126,7 +126,7 @@ describe('command line', () => {
     await cli.run('rpkg', 'propose', 'packages.db.first');
     await cli.run('rpkg', 'approve', 'packages.db.first');
     // Whoever can push names branches; a shell must not run them.
-    cli.git('packages.git', 'update-ref', 'refs/heads/drafts/web/$(touch${IFS}hacked)/v1', 'main');
+    cli.git('packages.git', 'update-ref', `refs/heads/drafts/web/$(touch\${IFS}hacked)/v1`, 'main');
     const { stdout } = await runCli(['completion', 'bash']);
     await writeFile(join(cli.folder, 'completion.bash'), stdout);
     const complete = (line: string, run = '_sluice', environment: NodeJS.ProcessEnv = { SLUICE_DATA: cli.data }) => {
