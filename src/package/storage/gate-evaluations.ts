@@ -1,6 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { Slots } from '../../foundation/slots.ts';
-import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { messageOf } from '../../foundation/sluice-error.ts';
 import { nextExpiry } from '../gates.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import { isPending, judgedCondition, notEvaluated, requiresGates } from './ready-condition.ts';
@@ -104,10 +104,11 @@ export class GateEvaluations {
       const until = nextExpiry(gates);
       ready = { condition: judgedCondition(gates), isCurrent: true, ...(until === undefined ? {} : { until }) };
     } catch (error) {
-      if (!isSluiceError(error)) throw error;
+      // In the background no caller hears of it; the condition says it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
     }
-    if (find(id)?.revision.etag !== etag || generation !== this.#generation) return;
+    // Nothing is noted of a repository that was closed meanwhile.
+    if (store.find(id)?.etag !== etag || find(id)?.revision.etag !== etag || generation !== this.#generation) return;
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
     this.forget(id);

@@ -121,3 +121,24 @@ test('a gate that expires closes the condition at that moment', async () => {
     message: expect.stringContaining('counted until'),
   });
 });
+
+test('what cannot be evaluated says why, and an evaluation of a closed repository is nothing', async () => {
+  await using scratch = await scratchRepository();
+  let isBroken = false;
+  const policyFor = () => {
+    if (isBroken) throw new Error('policies cannot be read');
+    return DEFAULT_POLICY;
+  };
+  const { client, store, revisions } = await packageKinds(scratch, { policyFor });
+  revisions.table.startEvaluations();
+  const created = await client.create(packageRevisionKind, revision('shop', 'v1', gates('tested')));
+  expect(readyOf(created)?.status).toBe('False');
+  isBroken = true;
+  revisions.table.repeatEvaluations();
+  expect(readyOf(await client.get(packageRevisionKind, key))).toMatchObject({
+    ...{ status: 'Unknown', reason: 'NotEvaluated', message: 'policies cannot be read' },
+  });
+  revisions.table.repeatEvaluations();
+  await store.close();
+  await revisions.table.evaluated(key);
+});
