@@ -17,11 +17,10 @@ export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buf
   const kptfile = files.get('Kptfile');
   if (kptfile !== undefined) {
     const text = kptfile.toString('utf8');
-    const findings = lintKptfile(text).filter(({ severity }) => severity === 'error');
-    const [first] = findings;
-    const place = join(folder, 'Kptfile');
-    if (first !== undefined && !readKptfile(text).ok) throw new SluiceError('InvalidInput', told(place, first));
-    problems.push(...findings.map((finding) => told(place, finding)));
+    const [first] = lintKptfile(text).filter(({ severity }) => severity === 'error');
+    // Of other mistakes in it the write itself warns.
+    if (first !== undefined && !readKptfile(text).ok)
+      throw new SluiceError('InvalidInput', told(join(folder, 'Kptfile'), first));
   }
   for (const [path, data] of files) {
     const problem = isYamlPath(path) && isUtf8(data) ? yamlProblem(data.toString('utf8')) : undefined;

@@ -1,9 +1,10 @@
-import { type Condition, gatesOf } from '../../../kptfile-schema/index.ts';
+import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import { publishedRecordOf } from '../commit-message.ts';
 import type { Gate } from '../gates.ts';
 import type { PackageRepository } from '../package-repository.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
 import { READY_TYPE } from '../ready-type.ts';
+import { RENDERED_TYPE } from '../verdict.ts';
 
 /** Closed gates that a message names; a package may require many. */
 const MAX_NAMED_GATES = 10;
@@ -19,6 +20,8 @@ export function isPending({ lifecycle }: PackageRevision): boolean {
 export function requiresGates(revision: PackageRevision, repository: Policies): boolean {
   const { kptfile, lifecycle, record } = revision;
   if (kptfile !== undefined && gatesOf(kptfile).length > 0) return true;
+  // While it is False it counts as a gate.
+  if (kptfile !== undefined && conditionsOf(kptfile).get(RENDERED_TYPE)?.status === 'False') return true;
   if (lifecycle === 'Proposed' && (record?.proposal?.gates ?? []).length > 0) return true;
   return repository.policyFor(revision).requiredGates.length > 0;
 }
