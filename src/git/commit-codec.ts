@@ -29,13 +29,22 @@ export function checkSignature(signature: string): string {
   return text;
 }
 
+/** Signatures, and the tags of a merge, stand in headers. */
+const MAX_HEADER_BYTES = 1024 * 1024;
+
 /**
- * Parses a commit object. Throws Corrupt unless it names a tree and its parents; what is odd about the people or dates in it is
- * tolerated (anybody can push it), and headers that are not known are skipped.
+ * Parses a commit object. Throws Corrupt unless it names a tree and its parents, and for headers of more than a mebibyte; what is odd
+ * about the people or dates in it is tolerated (any user may push it), and headers that are not known are skipped.
  */
 export function parseCommit(data: Buffer, oid: Oid): Commit {
   const end = data.indexOf('\n\n');
-  const headers = parseHeaders(data.subarray(0, end < 0 ? data.length : end));
+  const headerBytes = end < 0 ? data.length : end;
+  if (headerBytes > MAX_HEADER_BYTES)
+    throw new SluiceError(
+      'Corrupt',
+      `commit ${oid} is damaged: its headers have ${headerBytes} bytes, at most ${MAX_HEADER_BYTES} are read`,
+    );
+  const headers = parseHeaders(data.subarray(0, headerBytes));
   const decode = decoderFor(headers.find(([name]) => name === 'encoding')?.[1].toString('latin1'));
   const values = (name: string) => headers.filter((header) => header[0] === name).map((header) => header[1]);
   const ids = (name: string) => values(name).map((value) => value.toString('latin1'));
@@ -55,20 +64,20 @@ export function parseCommit(data: Buffer, oid: Oid): Commit {
   };
 }
 
-/** Name and unfolded value of each header. */
+/** Name and unfolded value of each header. Linear: a value can have as many lines as fit into a commit. */
 function parseHeaders(block: Buffer): [string, Buffer][] {
-  const headers: [string, Buffer][] = [];
+  const headers: [name: string, lines: string[]][] = [];
   // Byte for byte, since the encoding is not known before the headers are read.
   for (const line of block.toString('latin1').split('\n')) {
     const last = headers.at(-1);
     if (line.startsWith(' ') && last !== undefined) {
-      last[1] = Buffer.concat([last[1], Buffer.from(`\n${line.slice(1)}`, 'latin1')]);
+      last[1].push(line.slice(1));
       continue;
     }
     const space = line.indexOf(' ');
-    headers.push([line.slice(0, space), Buffer.from(line.slice(space + 1), 'latin1')]);
+    headers.push([line.slice(0, space), [line.slice(space + 1)]]);
   }
-  return headers;
+  return headers.map(([name, lines]) => [name, Buffer.from(lines.join('\n'), 'latin1')]);
 }
 
 function decoderFor(encoding: string | undefined): (data: Buffer) => string {
