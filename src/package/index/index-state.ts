@@ -60,6 +60,10 @@ interface Surroundings {
 const NONE: readonly string[] = [];
 const NOTHING_ADOPTED: AdoptionList = new Map();
 const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
+const UNREADABLE = {
+  reason: 'Unsigned',
+  message: 'what its record ref holds is no record, or larger than records may be (a mebibyte)',
+} as const;
 const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
 
 /** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
@@ -297,10 +301,10 @@ export class IndexState {
       const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
       return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
     }
-    const statement = fact?.statement;
+    if (fact === undefined) return { ...NO_RECORD, recordDistrust: UNREADABLE };
+    const { statement } = fact;
     const recordDistrust = trust.distrustOfRecord(statement, scope);
-    if (recordDistrust !== undefined || fact === undefined || statement === undefined)
-      return { ...NO_RECORD, recordDistrust };
+    if (recordDistrust !== undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
     const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
     return { record, statement, recordDistrust };
   }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { scratchRepository } from '../../../test/support/scratch-repository.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open-repository.ts';
-import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
+import { formatCommitMessage, MAX_MESSAGE_LENGTH, type PublicationStatement } from '../commit-message.ts';
 import { recordRef, watchedPrefixes } from '../layout.ts';
 import { emptyRecord, formatRecord, type RecordStatement, type Verdict } from '../record.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
@@ -326,4 +326,32 @@ test('a statement that nobody could have signed fails nobody', async () => {
   await at.set(RECORD, await at.commit(`s\n\n${payload.replace('"x":0', `"x":${deep}`)}\n\nSluice-Signature: own x\n`));
   await refresh();
   expect(row()).toBe('Unsigned');
+});
+
+test('commits and records that are too large to be read are shown as such, and hide nothing', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const { index, refresh } = server(at.git);
+  const sizes = [MAX_MESSAGE_LENGTH, 5 * 1024 * 1024];
+  for (const [number, size] of sizes.entries()) {
+    const oid = await at.commit(`s\n\nSluice-Action: edit\n${'\n'.repeat(size)}`, [base]);
+    await at.set(`refs/heads/drafts/shop/w${number}`, oid);
+    await at.set(`refs/tags/shop/v${number + 1}`, oid);
+  }
+  await at.set(RECORD, await at.commit(`s\n\n${'x'.repeat(5 * 1024 * 1024)}`));
+  await refresh();
+  for (const [number] of sizes.entries()) {
+    const draft = index.get(`r.shop.w${number}`);
+    expect(draft).toMatchObject({ lifecycle: 'Draft', kptfile: { metadata: { name: 'shop' } }, problem: undefined });
+    expect(draft?.tip.facts).toMatchObject({ annotations: [], unread: expect.stringMatching(/it.* has \d+/) });
+    const tag = index.ofPackage('shop').find(({ revision }) => revision === number + 1);
+    expect(tag?.outOfBand).toMatchObject({
+      reason: 'NotAnApproval',
+      message: expect.stringContaining('was not read: it'),
+    });
+  }
+  expect(index.get(NAME)?.recordDistrust).toMatchObject({
+    reason: 'Unsigned',
+    message: expect.stringContaining('larger than records'),
+  });
 });
