@@ -352,7 +352,9 @@ export class IndexState {
   }
 
   #offMain({ tip }: Candidate): OutOfBand | undefined {
-    if (tip.onMain !== false) return undefined;
+    if (tip.onMain === true) return undefined;
+    if (tip.onMain === undefined)
+      return { reason: 'Unverified', message: 'whether its commit is on the main branch is not known yet' };
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
   }
 
@@ -369,7 +371,7 @@ export class IndexState {
   /** True for a publication that would count, whatever was published under its number before or after it. */
   wouldCount(candidate: Candidate): boolean {
     const { lifecycle, outOfBand, tip } = candidate;
-    if (lifecycle !== 'Published' || outOfBand !== undefined || tip.onMain === false) return false;
+    if (lifecycle !== 'Published' || outOfBand !== undefined || tip.onMain !== true) return false;
     if (this.#surroundings.trust.distrustOfSigner(tip.signer) !== undefined) return false;
     return this.#revocationOf(candidate) === undefined;
   }
