@@ -1,0 +1,134 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError } from '../../git/errors.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { loadFactCache, saveFactCache } from './fact-file.ts';
+import type { RevisionIndex } from './revision-index.ts';
+import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
+import { server, setUp } from './testing/trusted-index.ts';
+
+/** The same repository, but what reads a commit calls `before` first. */
+function observed(git: GitRepository, before: (oid: Oid) => void): GitRepository {
+  return new Proxy(git, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (name === 'readCommit')
+        return async (oid: Oid) => {
+          before(oid);
+          return target.readCommit(oid);
+        };
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Fails the first time that a commit is read, as after a time-out of a child process. */
+function failingOnce(git: GitRepository, oid: Oid): GitRepository {
+  let isLeft = true;
+  return observed(git, (read) => {
+    if (!isLeft || read !== oid) return;
+    isLeft = false;
+    throw new SluiceError('Timeout', 'git cat-file took too long');
+  });
+}
+
+function reasonsOf(index: RevisionIndex): (readonly [number, string])[] {
+  const rows = Array.from(
+    index.all(),
+    ({ revision, outOfBand }) => [revision, outOfBand?.reason ?? 'in band'] as const,
+  );
+  return rows.filter(([revision]) => revision > 0).sort(([a], [b]) => a - b);
+}
+
+test('a publication that is not on the main branch does not count after an error either', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  await at.set('refs/tags/shop/v3', await at.approval(3, [base, base]));
+  const { index, refresh } = server(failingOnce(at.git, base));
+  await expect(refresh()).rejects.toThrow('took too long');
+  await refresh();
+  expect(reasonsOf(index)).toEqual([[3, 'NotOnMain']]);
+});
+
+test('statements whose check failed are checked by the next call', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  let head = base;
+  const changes: { name: string; before: undefined; after: Oid }[] = [];
+  for (let number = 1; number <= MAX_CHECKED_AT_ONCE + 1; number += 1) {
+    head = await at.approval(number, [head, base]);
+    changes.push({ name: `refs/tags/shop/v${number}`, before: undefined, after: head });
+  }
+  await at.git.transaction([]);
+  const { index } = server(failingOnce(at.git, head));
+  await index.apply([...changes, { name: 'refs/heads/main', before: undefined, after: head }]);
+  const run = async () => {
+    for await (const packages of index.checkBacklog()) await index.reassess(packages);
+  };
+  await expect(run()).rejects.toThrow('took too long');
+  expect(index.hasBacklog).toBe(true);
+  await run();
+  expect(new Set(reasonsOf(index).map(([, reason]) => reason))).toEqual(new Set(['in band']));
+});
+
+test('a damaged commit of the main branch is an error, not the end of it', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const first = await at.approval(1, [base, base]);
+  const middle = await at.commit('by hand\n', [first]);
+  await at.set('refs/heads/main', middle);
+  await at.set('refs/tags/shop/v1', first);
+  let isDamaged = true;
+  const git = observed(at.git, (oid) => {
+    if (isDamaged && oid === middle) throw new DamageError(`commit ${oid} cannot be read`);
+  });
+  const { index, refresh, origin } = server(git);
+  await expect(refresh()).rejects.toThrow('cannot be read');
+  const file = join(at.scratch.folder, 'cache');
+  await saveFactCache(file, await index.liveFacts(), origin);
+  isDamaged = false;
+  await refresh();
+  expect(reasonsOf(index)).toEqual([[1, 'in band']]);
+  const restarted = server(git, { cache: (await loadFactCache(file, origin)).cache });
+  await restarted.refresh();
+  expect(reasonsOf(restarted.index)).toEqual([[1, 'in band']]);
+});
+
+test('the main branch is walked for what a trusted key signed, once as long as it stays where it is', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  let head = base;
+  for (let number = 0; number < 50; number += 1) head = await at.commit(`${number}\n`, [head]);
+  await at.set('refs/heads/main', head);
+  let reads = 0;
+  const git = observed(at.git, () => {
+    reads += 1;
+  });
+  const { index, refresh, ledger } = server(git);
+  await refresh();
+  reads = 0;
+  for (let number = 1; number <= 3; number += 1) {
+    await at.set(`refs/tags/shop/v${number}`, await at.approval(number, [base, base], 'foreign'));
+    await refresh();
+  }
+  expect(reads).toBe(0);
+  expect(reasonsOf(index).map(([, reason]) => reason)).toEqual(Array(3).fill('UntrustedKey'));
+  for (let number = 4; number <= 9; number += 1) {
+    await at.set(`refs/tags/shop/v${number}`, await at.approval(number, [base, base]));
+    await refresh();
+  }
+  expect(reads).toBeLessThan(2 * 50);
+  expect(reasonsOf(index).slice(3)).toEqual([4, 5, 6, 7, 8, 9].map((number) => [number, 'NotOnMain']));
+  // A key that is trusted later makes only what lies on the main branch count.
+  const own = await at.approval(10, [head, base], 'foreign');
+  await at.set('refs/heads/main', own);
+  await at.set('refs/tags/shop/v10', own);
+  await refresh();
+  ledger.addKey({ fingerprint: 'foreign', publicKey: 'ssh-fake foreign', comment: '', origin: 'added', addedAt: '' });
+  await index.reassess();
+  expect(reasonsOf(index).filter(([number]) => number < 4 || number === 10)).toEqual([
+    ...[1, 2, 3].map((number) => [number, 'NotOnMain']),
+    [10, 'in band'],
+  ]);
+});
