@@ -257,7 +257,8 @@ export class IndexState {
     const placeholder = this.#placeholders.get(packageName);
     const candidates = Array.from(refs, (ref) => this.candidates.get(ref) ?? []).flat();
     if (placeholder !== undefined) candidates.push(placeholder);
-    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? []) === candidate);
+    const counts = (candidate: Candidate) => this.#isInBand(candidate);
+    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? [], counts) === candidate);
   }
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
@@ -273,14 +274,29 @@ export class IndexState {
     const fault = isPlaceholder(candidate)
       ? judgePlaceholder(candidate, newest, deletedTree)
       : this.#distrustOfTag(candidate);
-    const isAdopted =
-      candidate.lifecycle === 'Published' &&
-      this.#adopted.get(candidate.ref) === candidate.refOid &&
-      this.#replacementOf(candidate) === undefined;
-    const outOfBand = isAdopted ? undefined : fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
+    const outOfBand = this.#isAdopted(candidate)
+      ? undefined
+      : fault === undefined
+        ? candidate.outOfBand
+        : LazyJson.of(fault);
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
+  }
+
+  /** True for a publication that counts. */
+  #isInBand(candidate: Candidate): boolean {
+    if (candidate.lifecycle !== 'Published' || isPlaceholder(candidate)) return false;
+    if (this.#isAdopted(candidate)) return true;
+    return candidate.outOfBand === undefined && this.#distrustOfTag(candidate) === undefined;
+  }
+
+  #isAdopted(candidate: Candidate): boolean {
+    return (
+      candidate.lifecycle === 'Published' &&
+      this.#adopted.get(candidate.ref) === candidate.refOid &&
+      this.#replacementOf(candidate) === undefined
+    );
   }
 
   #trustedList(): AdoptionList {

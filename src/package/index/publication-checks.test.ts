@@ -132,3 +132,18 @@ test('the main branch is walked for what a trusted key signed, once as long as i
     [10, 'in band'],
   ]);
 });
+
+test('a publication that counts is shown, whatever other tag claims its name', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const own = await at.approval(2, [base, base]);
+  await at.set('refs/heads/main', own);
+  await at.set('refs/tags/shop/v2', own);
+  const { index, refresh } = server(at.git);
+  await refresh();
+  const claim = 'kpt:{"package":"shop","workspaceName":"w2","revision":"99"}';
+  await at.set('refs/tags/shop/v99', await at.commit(`Approving package revision shop/99\n\n${claim}\n`, [own, base]));
+  const changes = await refresh();
+  expect(index.get('r.shop.w2')).toMatchObject({ revision: 2, outOfBand: undefined, hides: ['refs/tags/shop/v99'] });
+  expect(changes.map(({ after }) => after?.ref)).toEqual(['refs/tags/shop/v2']);
+});
