@@ -3,10 +3,12 @@ import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError } from '../../git/errors.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { tombstoneRef } from '../layout.ts';
+import { emptyRecord } from '../record.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
 import type { RevisionIndex } from './revision-index.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
-import { server, setUp } from './testing/trusted-index.ts';
+import { layout, server, setUp } from './testing/trusted-index.ts';
 
 /** The same repository, but what reads a commit calls `before` first. */
 function observed(git: GitRepository, before: (oid: Oid) => void): GitRepository {
@@ -146,4 +148,64 @@ test('a publication that counts is shown, whatever other tag claims its name', a
   const changes = await refresh();
   expect(index.get('r.shop.w2')).toMatchObject({ revision: 2, outOfBand: undefined, hides: ['refs/tags/shop/v99'] });
   expect(changes.map(({ after }) => after?.ref)).toEqual(['refs/tags/shop/v2']);
+});
+
+test('a deletion that is found in Git counts in every ledger, and does not take away what has the number since', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const [first, tag] = [await at.approval(1, [base, base]), 'refs/tags/shop/v1'];
+  const deletion = (key: string) =>
+    at.record(2, key, { workspace: 'w1', record: { ...emptyRecord(first), deleted: 'v1' } });
+  const tombstone = tombstoneRef(layout, 'shop', 'v1');
+  await at.set('refs/heads/main', first);
+  await at.set(tombstone, await deletion('own'));
+  const one = server(at.git);
+  await one.refresh();
+  await at.set(tag, first);
+  // A ledger that knew of the deletion before the tag came back, and one that finds both.
+  const two = server(at.git);
+  for (const { index, refresh } of [one, two]) {
+    await refresh();
+    expect(reasonsOf(index)).toEqual([[1, 'RolledBack']]);
+  }
+  // The number is given again.
+  const second = await at.approval(1, [first, base]);
+  await at.set('refs/heads/main', second);
+  await at.set(tag, second);
+  for (const { index, refresh } of [one, two, server(at.git)]) {
+    await refresh();
+    expect(reasonsOf(index)).toEqual([[1, 'in band']]);
+  }
+  // The tombstone of the earlier one is pushed once more, where only the later one is known.
+  await at.set(tombstone, undefined);
+  const three = server(at.git);
+  await three.refresh();
+  await at.set(tombstone, await deletion('own'));
+  for (const { index, refresh } of [one, two, three]) {
+    await refresh();
+    expect(reasonsOf(index)).toEqual([[1, 'in band']]);
+  }
+});
+
+test('a deletion that no trusted key signed counts nowhere', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const first = await at.approval(1, [base, base]);
+  await at.set('refs/heads/main', first);
+  await at.set('refs/tags/shop/v1', first);
+  const tombstone = tombstoneRef(layout, 'shop', 'v1');
+  const deleted = { record: { ...emptyRecord(first), deleted: 'v1' } };
+  for (const oid of [
+    await at.record(2, 'foreign', { workspace: 'w1', ...deleted }),
+    await at.record(2, 'own', { workspace: 'w1', repository: 'copy', ...deleted }),
+    await at.record(2, 'own', { workspace: 'w1', package: 'other', ...deleted }),
+    await at.record(2, 'own', { workspace: 'w1', record: { ...emptyRecord(first), deleted: 'v2' } }),
+    await at.record(2, 'own', { workspace: 'w1', record: emptyRecord(first) }),
+    first,
+  ]) {
+    await at.set(tombstone, oid);
+    const { index, refresh } = server(at.git);
+    await refresh();
+    expect(reasonsOf(index)).toEqual([[1, 'in band']]);
+  }
 });
