@@ -5,6 +5,7 @@ import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-
 import type { RevisionRecord } from '../record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import {
+  keptScope,
   type PublishedTag,
   parsePublicationDigest,
   publicationDigest,
@@ -367,11 +368,19 @@ export class IndexState {
     return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
   }
 
-  #offMain({ tip }: Candidate): OutOfBand | undefined {
-    if (tip.onMain === true) return undefined;
+  #offMain(candidate: Candidate): OutOfBand | undefined {
+    const { tip } = candidate;
+    if (tip.onMain === true || this.#isKept(candidate)) return undefined;
     if (tip.onMain === undefined)
       return { reason: 'Unverified', message: 'whether its commit is on the main branch is not known yet' };
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
+  }
+
+  /** True for a publication that counted when an operator accepted that the main branch was rewritten without it. */
+  #isKept(candidate: Candidate): boolean {
+    const { trust, layout } = this.#surroundings;
+    const mark = trust.mark(keptScope(layout.branch, candidate.path, `v${candidate.revision}`));
+    return mark?.digest === publicationDigest(publishedTagOf(candidate));
   }
 
   /** True for a ref that an operator adopted as it is. */
@@ -387,7 +396,7 @@ export class IndexState {
   /** True for a publication that would count, whatever was published under its number before or after it. */
   wouldCount(candidate: Candidate): boolean {
     const { lifecycle, outOfBand, tip } = candidate;
-    if (lifecycle !== 'Published' || outOfBand !== undefined || tip.onMain !== true) return false;
+    if (lifecycle !== 'Published' || outOfBand !== undefined || this.#offMain(candidate) !== undefined) return false;
     if (this.#surroundings.trust.distrustOfSigner(tip.signer) !== undefined) return false;
     return this.#revocationOf(candidate) === undefined;
   }

@@ -209,3 +209,30 @@ test('a deletion that no trusted key signed counts nowhere', async () => {
     expect(reasonsOf(index)).toEqual([[1, 'in band']]);
   }
 });
+
+test('publications of a main branch whose rewrite was accepted stay in band without a cache, on this branch alone', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const first = await at.approval(1, [base, base]);
+  await at.set('refs/heads/main', first);
+  await at.set('refs/tags/shop/v1', first);
+  const one = server(at.git);
+  one.ledger.putRepository({ id: 'id', address: 'r', mainHead: first });
+  await one.refresh();
+  // What is pushed in place of the branch, and accepted.
+  const rewritten = await at.commit('from the start\n');
+  await at.set('refs/heads/main', rewritten);
+  await one.refresh();
+  one.trust.raise(one.index.marksOfKept(), true);
+  one.trust.noteMain(rewritten);
+  const again = server(at.git, { ledger: one.ledger });
+  await again.refresh();
+  expect(reasonsOf(again.index)).toEqual([[1, 'in band']]);
+  await at.set('refs/tags/shop/v1', await at.approval(1, [base, base], 'old'));
+  await again.refresh();
+  expect(reasonsOf(again.index)).not.toEqual([[1, 'in band']]);
+  const other = server(at.git, { ledger: one.ledger, branch: 'other' });
+  await at.set('refs/tags/shop/v1', first);
+  await other.refresh();
+  expect(reasonsOf(other.index)).toEqual([[1, 'NotOnMain']]);
+});

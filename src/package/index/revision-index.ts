@@ -11,6 +11,7 @@ import {
 } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
+import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
@@ -26,7 +27,7 @@ import {
 import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
-import { type IndexChange, IndexState, type MainNews, type News } from './index-state.ts';
+import { type IndexChange, IndexState, type MainNews, type News, publishedTagOf } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
 import { PublicationMarks } from './publication-marks.ts';
@@ -153,6 +154,18 @@ export class RevisionIndex {
   /** True for a ref that an operator adopted as it is. */
   isAdopted(ref: string, oid: Oid): boolean {
     return this.#state.isAdopted(ref, oid);
+  }
+
+  /** Marks that keep the publications which count now, where the main branch is accepted as it was rewritten. */
+  marksOfKept(): NewMark[] {
+    const marks: NewMark[] = [];
+    for (const candidate of this.#state.candidates.values()) {
+      const row = this.get(candidate.name);
+      if (candidate.lifecycle !== 'Published' || row?.ref !== candidate.ref || row.outOfBand !== undefined) continue;
+      const scope = keptScope(this.#layout.branch, candidate.path, `v${candidate.revision}`);
+      marks.push(this.#trust.markOf(scope, publicationDigest(publishedTagOf(candidate))));
+    }
+    return marks;
   }
 
   /** What is wrong with the statements about the repository itself; one sentence each. */

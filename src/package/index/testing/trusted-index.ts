@@ -83,7 +83,7 @@ export async function setUp() {
 /** A server with a ledger of its own. */
 export function server(
   git: GitRepository,
-  options: { isFirstLook?: boolean; cache?: FactCache; ledger?: MemoryTrustLedger } = {},
+  options: { branch?: string; isFirstLook?: boolean; cache?: FactCache; ledger?: MemoryTrustLedger } = {},
 ) {
   const { isFirstLook = false, cache = new FactCache(), ledger = new MemoryTrustLedger() } = options;
   for (const key of ['own', 'old']) ledger.addKey(fakeKey(key));
@@ -94,9 +94,13 @@ export function server(
     checks += 1;
     return signerOf.call(trust, signed);
   };
-  const origin = { repository: 'r', namespace: 'default', layout };
+  const origin = {
+    repository: 'r',
+    namespace: 'default',
+    layout: { ...layout, branch: options.branch ?? layout.branch },
+  };
   const index = new RevisionIndex({ ...origin, git, cache, trust, isFirstLook });
-  const refresh = async () => index.apply(index.diff(await git.listRefs(watchedPrefixes(layout))));
+  const refresh = async () => index.apply(index.diff(await git.listRefs(watchedPrefixes(origin.layout))));
   /** What the row of the draft says: its sequence and verdicts, or why its record does not count. */
   const row = () => {
     const { record, recordDistrust } = index.get(NAME) ?? {};
