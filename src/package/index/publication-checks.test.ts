@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { layout, server, setUp } from '../../../test/support/trusted-index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError } from '../../git/errors.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
@@ -8,7 +9,6 @@ import { emptyRecord } from '../record.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
 import type { RevisionIndex } from './revision-index.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
-import { layout, server, setUp } from './testing/trusted-index.ts';
 
 /** The same repository, but what reads a commit calls `before` first. */
 function observed(git: GitRepository, before: (oid: Oid) => void): GitRepository {

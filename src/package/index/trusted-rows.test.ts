@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../test/support/trusted-index.ts';
 import { MAX_MESSAGE_LENGTH } from '../commit-message.ts';
 import { recordRef } from '../layout.ts';
 import { emptyRecord } from '../record.ts';
@@ -7,8 +8,6 @@ import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
-
-import { layout, NAME, RECORD, server, setUp, T, verdict } from './testing/trusted-index.ts';
 
 test('a record is shown if it counts, and not what is put in its place', async () => {
   await using at = await setUp();

@@ -1,14 +1,14 @@
-import { scratchRepository } from '../../../../test/support/scratch-repository.ts';
-import type { GitRepository, Oid } from '../../../git/git-repository.ts';
-import { openRepository } from '../../../git/open-repository.ts';
-import { formatCommitMessage, type PublicationStatement } from '../../commit-message.ts';
-import { recordRef, watchedPrefixes } from '../../layout.ts';
-import { emptyRecord, formatRecord, type RecordStatement, type Verdict } from '../../record.ts';
-import { MemoryTrustLedger } from '../../trust/memory-trust-ledger.ts';
-import { STATEMENT_VERSION } from '../../trust/statement.ts';
-import { fakeKey, fakeSigned, fakeTrust } from '../../trust/testing/fake-signatures.ts';
-import { FactCache } from '../fact-cache.ts';
-import { RevisionIndex } from '../revision-index.ts';
+import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
+import { openRepository } from '../../src/git/open-repository.ts';
+import { formatCommitMessage, type PublicationStatement } from '../../src/package/commit-message.ts';
+import { FactCache } from '../../src/package/index/fact-cache.ts';
+import { RevisionIndex } from '../../src/package/index/revision-index.ts';
+import { recordRef, watchedPrefixes } from '../../src/package/layout.ts';
+import { emptyRecord, formatRecord, type RecordStatement, type Verdict } from '../../src/package/record.ts';
+import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
+import { STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
+import { fakeKey, fakeSigned, fakeTrust } from '../../src/package/trust/testing/fake-signatures.ts';
+import { scratchRepository } from './scratch-repository.ts';
 
 export const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
