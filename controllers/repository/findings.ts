@@ -162,9 +162,6 @@ function lookUp(rows: readonly PackageRevision[], layout: RepositoryLayout) {
     if (recordOid !== undefined && recordDistrust !== undefined)
       distrustedRecords.set(`${recordRef(layout, row.path, row.key.workspace)} ${recordOid}`, recordDistrust);
   }
-  // A record that counts for its own revision and was copied to another one does not count there.
-  for (const row of rows)
-    if (row.recordOid !== undefined && row.record === undefined) trustedRecords.delete(row.recordOid);
   return { atRef, trustedRecords, decided, distrustedRecords };
 }
 

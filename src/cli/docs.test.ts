@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { ERROR_CODES } from '../foundation/sluice-error.ts';
@@ -29,4 +31,19 @@ test('docs/errors.md tells every code with its exit code and reason', () => {
   for (const [code, { exit, reason, status }] of Object.entries(ERROR_CODES)) {
     expect(text).toContain(`| \`${code}\` | ${exit} | ${reason} (${status}) |`);
   }
+});
+
+test('data folders, kubeconfigs, keys and credentials that the docs create are ignored by git', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url));
+  const pages = readdirSync(`${root}docs`).filter((name) => name.endsWith('.md'));
+  const text = ['../README.md', ...pages].map(page).join('\n');
+  const found = [
+    ...[...text.matchAll(/--data ([a-z0-9.]+)\b/g)].map(([, folder]) => `${folder}/objects.db`),
+    ...[...text.matchAll(/> ([\w./-]*(?:kubeconfig|signers|known_hosts|token\.txt))\b/g)].map(([, file]) => file ?? ''),
+    ...[...text.matchAll(/ssh-keygen [^\n`]*-f ([\w.-]+)/g)].map(([, file]) => file ?? ''),
+    ...[...text.matchAll(/--(?!patch)[a-z-]+-file(?:=password=| )(\w[\w.-]*)/g)].map(([, file]) => file ?? ''),
+  ];
+  expect(found.length).toBeGreaterThan(8);
+  const shown = found.filter((file) => spawnSync('git', ['check-ignore', '-q', file], { cwd: root }).status !== 0);
+  expect(shown).toEqual([]);
 });

@@ -1,13 +1,17 @@
-import { processTerminal } from './output/terminal.ts';
-import { runProgram } from './program/program.ts';
-
 // A reader that closes the pipe early (`| head`) is no error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   throw error;
 });
 
-process.exitCode = await runProgram(process.argv.slice(2), {
-  terminal: processTerminal(),
-  environment: process.env,
-});
+const words = process.argv.slice(2);
+// What a shell runs at each Tab loads nothing but what it needs.
+if (words[0] === '__complete') {
+  const { runComplete } = await import('./completion/run-complete.ts');
+  await runComplete(words.slice(1), process.env);
+}
+const [{ processTerminal }, { runProgram }] = await Promise.all([
+  import('./output/terminal.ts'),
+  import('./program/program.ts'),
+]);
+process.exitCode = await runProgram(words, { terminal: processTerminal(), environment: process.env });

@@ -29,46 +29,70 @@ export function checkSignature(signature: string): string {
   return text;
 }
 
+/** Signatures, and the tags of a merge, stand in headers. */
+const MAX_HEADER_BYTES = 1024 * 1024;
+
 /**
- * Parses a commit object. Throws Corrupt unless it names a tree and its parents; what is odd about the people or dates in it is
- * tolerated (anybody can push it), and headers that are not known are skipped.
+ * Parses a commit object. Throws Corrupt unless it names a tree and its parents, and for headers of more than a mebibyte; what is odd
+ * about the people or dates in it is tolerated (any user may push it), and headers that are not known are skipped.
  */
 export function parseCommit(data: Buffer, oid: Oid): Commit {
   const end = data.indexOf('\n\n');
-  const headers = parseHeaders(data.subarray(0, end < 0 ? data.length : end));
-  const decode = decoderFor(headers.find(([name]) => name === 'encoding')?.[1].toString('latin1'));
-  const values = (name: string) => headers.filter((header) => header[0] === name).map((header) => header[1]);
-  const ids = (name: string) => values(name).map((value) => value.toString('latin1'));
-  const [tree, ...moreTrees] = ids('tree');
-  const parents = ids('parent');
+  const headerBytes = end < 0 ? data.length : end;
+  if (headerBytes > MAX_HEADER_BYTES)
+    throw new SluiceError(
+      'Corrupt',
+      `commit ${oid} is damaged: its headers have ${headerBytes} bytes, at most ${MAX_HEADER_BYTES} are read`,
+    );
+  const headers = parseHeaders(data.subarray(0, headerBytes));
+  const values = (name: HeaderName) => headers.get(name) ?? [];
+  const bytes = (name: HeaderName) => values(name).map((value) => Buffer.from(value, 'latin1'))[0];
+  const decode = decoderFor(values('encoding')[0]);
+  const [tree, ...moreTrees] = values('tree');
+  const parents = values('parent');
   if (tree === undefined || moreTrees.length > 0 || ![tree, ...parents].every(isOid))
     throw new SluiceError('Corrupt', `commit ${oid} is damaged: its tree or a parent is no object id`);
-  const signature = values('gpgsig')[0];
   return {
     oid,
     tree,
     parents,
-    author: parseSignature(values('author')[0], decode),
-    committer: parseSignature(values('committer')[0], decode),
+    author: parseSignature(bytes('author'), decode),
+    committer: parseSignature(bytes('committer'), decode),
     message: end < 0 ? '' : decode(data.subarray(end + 2)),
-    signature: signature?.toString('utf8'),
+    signature: bytes('gpgsig')?.toString('utf8'),
   };
 }
 
-/** Name and unfolded value of each header. */
-function parseHeaders(block: Buffer): [string, Buffer][] {
-  const headers: [string, Buffer][] = [];
+const READ_HEADERS = ['tree', 'parent', 'author', 'committer', 'encoding', 'gpgsig'] as const;
+type HeaderName = (typeof READ_HEADERS)[number];
+
+/** The unfolded values of the headers that are read, by name, one character a byte. Linear, and keeps nothing of other headers. */
+function parseHeaders(block: Buffer): Map<HeaderName, string[]> {
+  const headers = new Map<HeaderName, string[]>();
   // Byte for byte, since the encoding is not known before the headers are read.
-  for (const line of block.toString('latin1').split('\n')) {
-    const last = headers.at(-1);
-    if (line.startsWith(' ') && last !== undefined) {
-      last[1] = Buffer.concat([last[1], Buffer.from(`\n${line.slice(1)}`, 'latin1')]);
-      continue;
+  const text = block.toString('latin1');
+  for (let start = 0; start < text.length; ) {
+    const end = endOfHeader(text, start);
+    const name = READ_HEADERS.find((known) => text.startsWith(`${known} `, start));
+    if (name !== undefined) {
+      const value = text.slice(start + name.length + 1, end).replaceAll('\n ', '\n');
+      const known = headers.get(name);
+      if (known === undefined) headers.set(name, [value]);
+      else known.push(value);
     }
-    const space = line.indexOf(' ');
-    headers.push([line.slice(0, space), Buffer.from(line.slice(space + 1), 'latin1')]);
+    start = end + 1;
   }
   return headers;
+}
+
+/** Where the header ends that begins at `start`, with the lines that are folded into it. */
+function endOfHeader(text: string, start: number): number {
+  for (let from = start; ; ) {
+    const end = text.indexOf('\n', from);
+    if (end === -1) return text.length;
+    if (text[end + 1] !== ' ') return end;
+    from = end + 1;
+  }
 }
 
 function decoderFor(encoding: string | undefined): (data: Buffer) => string {

@@ -16,3 +16,13 @@ export async function inSlices<Item>(items: Iterable<Item>, action: (item: Item)
     end = performance.now() + SLICE_MS;
   }
 }
+
+/** For loops that wait for something in each step: `await pause()` lets others have their turn if the last one was some milliseconds ago. */
+export function pacer(): () => Promise<void> {
+  let end = performance.now() + SLICE_MS;
+  return async () => {
+    if (performance.now() < end) return;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
+  };
+}

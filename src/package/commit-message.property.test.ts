@@ -4,12 +4,14 @@ import { runs } from '../../test/support/runs.ts';
 import {
   type FoldedRecord,
   formatCommitMessage,
+  MAX_MESSAGE_LENGTH,
   type PublicationStatement,
   parseCommitMessage,
+  parseRemoval,
   publishedRecordOf,
   statementTrailers,
 } from './commit-message.ts';
-import { payloadOf, STATEMENT_VERSION } from './trust/statement.ts';
+import { MAX_STATEMENT_LENGTH, MAX_STATEMENT_VALUES, payloadOf, STATEMENT_VERSION } from './trust/statement.ts';
 import { fakeSigned, fakeSigner } from './trust/testing/fake-signatures.ts';
 
 const record: FoldedRecord = {
@@ -236,13 +238,49 @@ describe('parseCommitMessage', () => {
     expect(Object.prototype).not.toHaveProperty('package');
   });
 
-  test('huge lines are read as any other', () => {
-    const reason = 'x'.repeat(5_000_000);
+  test('a long message is read up to a limit, and says so above it', () => {
+    const reason = 'x'.repeat(MAX_MESSAGE_LENGTH - 100);
     expect(parseCommitMessage(`s\n\nSluice-Reason: ${reason}\nSluice-Action: edit`)).toMatchObject({
       reason,
       action: 'edit',
     });
-    expect(parseCommitMessage(`Sluice-${'a'.repeat(1_000_000)}\n${'\n'.repeat(1_000_000)}`).action).toBeUndefined();
+    for (const message of [
+      `s\n\nSluice-Reason: ${'x'.repeat(MAX_MESSAGE_LENGTH)}\nSluice-Action: edit`,
+      `s\n\nSluice-Action: edit\n${'\n'.repeat(MAX_MESSAGE_LENGTH)}`,
+      `s\n\nSluice-Action: edit\n${'kpt:{}\n'.repeat(MAX_MESSAGE_LENGTH / 4)}`,
+      `s\n\nSluice-Action: edit\nSluice-Statement: ${'x'.repeat(MAX_STATEMENT_LENGTH + 1000)}`,
+    ]) {
+      expect(parseCommitMessage(message)).toMatchObject({
+        action: undefined,
+        annotations: [],
+        unread: expect.stringMatching(/^it has /),
+      });
+      expect(parseRemoval(message)).toBeUndefined();
+    }
+  });
+
+  test('a statement can be longer than the rest of its message, and no message is written that is not read', () => {
+    const statement = signed({ draft: 'd'.repeat(MAX_MESSAGE_LENGTH) });
+    expect(parseCommitMessage(approval(statement)).statement).toEqual(statement);
+    const tooLong = [
+      () => approval(signed({ draft: 'd'.repeat(MAX_STATEMENT_LENGTH) })),
+      () =>
+        approval(
+          signed({ record: { ...record, steps: Array.from({ length: MAX_STATEMENT_VALUES }, () => record.steps[0]) } }),
+        ),
+      () =>
+        formatCommitMessage('s', {
+          context: { actor: { name: 'ann' }, face: 'cli', reason: 'x'.repeat(MAX_MESSAGE_LENGTH) },
+          action: 'edit',
+        }),
+    ];
+    for (const write of tooLong) expect(write).toThrow(expect.objectContaining({ code: 'LimitExceeded' }));
+  });
+
+  test('a statement of very many values is none, and is not validated', () => {
+    const values = `{"statement":"sluice.dev/v1","record":{"verdicts":[${'{},'.repeat(300_000)}{}]}}`;
+    expect(parseCommitMessage(`s\n\nSluice-Statement: ${values}\n`).statement).toBeUndefined();
+    expect(parseCommitMessage(`s\n\nSluice-Record: ${values}\n`).record).toBeUndefined();
   });
 
   test('never throws, and reads back every actor and reason as one line', () => {

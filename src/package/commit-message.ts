@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isSluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import {
   type Approval,
@@ -15,13 +15,16 @@ import {
   verdictSchema,
 } from './record.ts';
 import {
+  MAX_STATEMENT_LENGTH,
   payloadOf,
   SIGNATURE_TRAILER,
   type SignedStatement,
   type StatementHead,
+  statementExcess,
   statementHeadSchema,
   statementMessage,
 } from './trust/statement.ts';
+import { listOf } from './trust/strict-schemas.ts';
 
 /**
  * Messages of the commits that carry packages. Porch reads the `kpt:{…}` line, Git's own tools the `Sluice-…:` trailers:
@@ -86,6 +89,8 @@ export interface CommitFacts {
   /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
   readonly record: FoldedRecord | undefined;
   readonly statement: SignedStatement<PublicationStatement> | undefined;
+  /** Why the message was not parsed, as one sentence without a subject: it is too long. Nothing of it is known then. */
+  readonly unread?: string;
 }
 
 const annotationSchema = z.looseObject({
@@ -96,15 +101,15 @@ const annotationSchema = z.looseObject({
 });
 
 const foldedSchema = z.object({
-  verdicts: z.array(verdictSchema),
-  steps: z.array(stepSchema),
+  verdicts: listOf(verdictSchema),
+  steps: listOf(stepSchema),
   content: z.string(),
   gatesBypassed: z.boolean().optional(),
   task: z.unknown().optional(),
   createdAt: z.string().optional(),
-  gates: z.array(z.object({ type: z.string(), requiredBy: z.array(z.string()), state: z.string() })).optional(),
-  contributors: z.array(contributorSchema).optional(),
-  approvals: z.array(approvalSchema).optional(),
+  gates: listOf(z.object({ type: z.string(), requiredBy: listOf(z.string()), state: z.string() })).optional(),
+  contributors: listOf(contributorSchema).optional(),
+  approvals: listOf(approvalSchema).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
 });
 
@@ -134,7 +139,15 @@ export function formatCommitMessage(
   lines.push(`Sluice-Face: ${options.context.face}`);
   if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
   if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
-  return `${lines.join('\n')}\n`;
+  const message = `${lines.join('\n')}\n`;
+  const excess =
+    messageExcess(message) ?? (options.statement && statementExcess(payloadOf(options.statement.statement)));
+  if (excess !== undefined)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the commit cannot be written: its message would not be read again, ${excess}; shorten the reason and the texts of conditions`,
+    );
+  return message;
 }
 
 /** The lines that carry a statement, in a commit of the main branch or in the message of an annotated tag. */
@@ -145,13 +158,59 @@ export function statementTrailers({ statement, signature }: SignedStatement): st
 /** Annotations that are read of one message. Porch and Sluice write one; merges of many commits have one for each. */
 const MAX_ANNOTATIONS = 1000;
 
-/** Reads what Porch and Sluice left in a commit message. Never throws. */
+/** Characters of a message without the statement in it. Messages of Porch hold the task that made a revision. */
+export const MAX_MESSAGE_LENGTH = 256 * 1024;
+/** Lines that have a limit of their own, `MAX_STATEMENT_LENGTH`. */
+const LONG_TRAILERS = ['\nSluice-Statement: ', '\nSluice-Record: '];
+
+/** Why a message is too long to be parsed; undefined if it is not. */
+function messageExcess(message: string): string | undefined {
+  const long = LONG_TRAILERS.map((trailer) => lineLength(message, message.indexOf(trailer)));
+  for (const length of long)
+    if (length > MAX_STATEMENT_LENGTH + 100)
+      return `it has a statement of ${length} characters, at most ${MAX_STATEMENT_LENGTH} are read`;
+  const length = long.reduce((rest, statement) => rest - statement, message.length);
+  return length > MAX_MESSAGE_LENGTH
+    ? `it has ${length} characters, at most ${MAX_MESSAGE_LENGTH} are read`
+    : undefined;
+}
+
+/** Length of the line that begins with the line break at `start`; 0 for -1. */
+function lineLength(message: string, start: number): number {
+  if (start === -1) return 0;
+  const end = message.indexOf('\n', start + 1);
+  return (end === -1 ? message.length : end) - start;
+}
+
+const NO_FACTS: CommitFacts = {
+  ...{ annotations: [], invalidAnnotations: [], record: undefined, statement: undefined },
+  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined },
+};
+
+/** What is known of a commit whose message is not parsed. */
+export function unreadFacts(unread: string): CommitFacts {
+  return { ...NO_FACTS, unread };
+}
+
+/** The lines that can hold something, with their positions: most of a long message cannot. */
+function* linesOf(message: string): Generator<{ readonly start: number; readonly line: string }> {
+  for (let start = 0; start <= message.length; ) {
+    const next = message.indexOf('\n', start);
+    const end = next === -1 ? message.length : next;
+    if (message.startsWith('kpt:', start) || message.startsWith('Sluice-', start))
+      yield { start, line: message.slice(start, message[end - 1] === '\r' ? end - 1 : end) };
+    start = end + 1;
+  }
+}
+
+/** Reads what Porch and Sluice left in a commit message. Never throws; takes time in proportion to the length of the message. */
 export function parseCommitMessage(message: string): CommitFacts {
+  const excess = messageExcess(message);
+  if (excess !== undefined) return unreadFacts(excess);
   const annotations: PackageAnnotation[] = [];
   const invalidAnnotations: string[] = [];
   const trailers = new Map<string, string>();
-  for (const [index, text] of message.split('\n').entries()) {
-    const line = text.endsWith('\r') ? text.slice(0, -1) : text;
+  for (const { start, line } of linesOf(message)) {
     if (line.startsWith('kpt:')) {
       if (annotations.length + invalidAnnotations.length >= MAX_ANNOTATIONS) continue;
       const parsed = annotationSchema.safeParse(parseJson(line.slice(4)));
@@ -164,7 +223,7 @@ export function parseCommitMessage(message: string): CommitFacts {
           ...(task === undefined ? {} : { task }),
         });
       } else invalidAnnotations.push(line);
-    } else if (index > 0) {
+    } else if (start > 0) {
       // A folded record may hold line separators of Unicode, which `.` leaves out unless told otherwise.
       const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
       if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
@@ -186,6 +245,7 @@ export function parseCommitMessage(message: string): CommitFacts {
 
 /** The signed record in a commit that removes a package from the main branch; undefined for any other message. */
 export function parseRemoval(message: string): SignedStatement<RecordStatement> | undefined {
+  if (messageExcess(message) !== undefined) return undefined;
   const lines = message.split('\n');
   const trailer = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
   const [payload, signature] = [trailer('Sluice-Statement'), trailer(SIGNATURE_TRAILER)];
@@ -207,7 +267,7 @@ function parseStatement(
   payload: string | undefined,
   signature = '',
 ): SignedStatement<PublicationStatement> | undefined {
-  if (payload === undefined) return undefined;
+  if (payload === undefined || statementExcess(payload) !== undefined) return undefined;
   const value = parseJson(payload);
   if (!publicationSchema.safeParse(value).success) return undefined;
   // The value as it was read is kept: the signature covers fields that a later version added.
@@ -233,6 +293,7 @@ function harmlessSubject(subject: string): string {
 }
 
 function parseFolded(text: string): FoldedRecord | undefined {
+  if (statementExcess(text) !== undefined) return undefined;
   const parsed = foldedSchema.safeParse(parseJson(text));
   // What came from JSON has no fields that are present and undefined.
   return parsed.success ? (parsed.data as FoldedRecord) : undefined;

@@ -4,6 +4,7 @@ import { lookalikeProblem } from '../resource/lookalike.ts';
 import type { Face } from '../resource/request-context.ts';
 import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
 import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { READY_TYPE } from './ready-type.ts';
 import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
@@ -100,6 +101,11 @@ function judge(
   policy: EffectivePolicy,
   now: string,
 ): Pick<Gate, 'state' | 'explanation' | 'expires'> {
+  if (type === READY_TYPE) {
+    const explanation =
+      'Sluice computes this condition from the other gates, so nothing opens this gate; require another type';
+    return { state: 'NotAllowed', explanation };
+  }
   const problem = lookalikeProblem(type);
   if (problem !== undefined) {
     return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };

@@ -25,6 +25,8 @@ export function hostedFolder(dataFolder: string): string {
 
 export interface OpenOptions
   extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
+  /** Reads what the mirror of a remote repository holds and connects to nothing, for a caller that only looks. */
+  readonly offline?: boolean;
   /** What this server signs with and trusts. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
@@ -69,12 +71,13 @@ export async function openPackageRepository(
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const everything = { refspecs: MIRROR_REFSPECS, prune: true, ...signal };
   const read = async () => {
-    if (remote !== undefined) await git.fetch(remote, everything);
-    const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, remote, options.signal);
+    if (remote !== undefined && options.offline !== true) await git.fetch(remote, everything);
+    const prober = options.offline === true ? undefined : remote;
+    const recordPrefix = remote === undefined ? RECORD_REFS : await recordPrefixFor(git, prober, options.signal);
     const layout = { branch: spec.branch, directory, recordPrefix };
     const identity = { name: spec.author ?? 'sluice', email: spec.email ?? 'sluice@localhost' };
     if ((await git.resolveRef(mainRef(layout))) === undefined) {
-      if (spec.createBranch !== true) {
+      if (spec.createBranch !== true || options.offline === true) {
         throw new SluiceError(
           'InvalidInput',
           `repository ${name}: branch ${spec.branch} does not exist in ${spec.repo}; push a first commit, or set spec.git.createBranch: true`,
@@ -173,14 +176,18 @@ async function createBranch(
  * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that told nothing;
  * records that exist already answer for free.
  */
-async function recordPrefixFor(git: GitRepository, remote: GitRemote, signal?: AbortSignal): Promise<string> {
+async function recordPrefixFor(
+  git: GitRepository,
+  remote: GitRemote | undefined,
+  signal?: AbortSignal,
+): Promise<string> {
   if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
   if ((await git.listRefs([RECORD_BRANCHES])).length > 0) return RECORD_BRANCHES;
   const noteFile = join(git.path, 'sluice-record-refs');
   const noted = await readNote(noteFile);
   if (noted === RECORD_REFS || noted === RECORD_BRANCHES) return noted;
   const [some] = await git.listRefs(['refs/heads/']);
-  if (some === undefined) return RECORD_REFS;
+  if (some === undefined || remote === undefined) return RECORD_REFS;
   const prefix = await probe(git, remote, some.oid, signal);
   if (prefix === undefined) return RECORD_REFS;
   await writeFile(noteFile, prefix);

@@ -94,12 +94,19 @@ function trustOf(
   return new RepositoryTrust({ ...server, repository, trustedKeys, problems, writeId: makeId, firstSequence });
 }
 
+const COPY = 'this is a copy of the repository at';
+
+/** True for the refusal of a copy, also as a server reports it in a status. */
+export function isCopyMessage(message: string): boolean {
+  return message.includes(COPY);
+}
+
 function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, address: string): void {
   const other = server.ledger.repository(id)?.address;
   if (other === undefined || other === address || isRegistered?.(other) !== true) return;
   throw new SluiceError(
     'Refused',
-    `this is a copy of the repository at ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
+    `${COPY} ${other} (id ${id}); "sluice repo adopt <name> --new-id" makes it a repository of its own`,
   );
 }
 

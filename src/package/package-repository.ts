@@ -271,8 +271,10 @@ export class PackageRepository implements Workbench {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
       await refs.carryOut(updates);
+      // What was on the branch before stays in band, also for an index that is made from nothing.
+      const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
+      refs.raiseMarks([...marks, ...kept], true);
       if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
-      refs.raiseMarks(marks, true);
       await refs.show(updates);
     });
   }

@@ -11,7 +11,7 @@ import { isPublished, type PackageRevision } from './package-revision.ts';
 import { signerOf } from './people.ts';
 import { bindsContent } from './policy.ts';
 import { emptyRecord, type RevisionRecord, withContributor, withStep } from './record.ts';
-import { PUSH_ACTOR, recordAtTip, syncVerdicts } from './verdict.ts';
+import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from './verdict.ts';
 import type { Workbench } from './write/workbench.ts';
 
 type Bench = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
@@ -98,7 +98,7 @@ function publishedRecord(revision: PackageRevision, inputs: PackageInputs): Revi
   const conditions = revision.kptfile === undefined ? new Map() : conditionsOf(revision.kptfile);
   const { commit, tip } = revision;
   const madeBySluice = tip.facts.action !== undefined;
-  return recordAtTip(revision.record, { commit, madeBySluice, time: timestamp(tip.time) }, conditions, inputs);
+  return recordAfterPush(revision.record, { commit, madeBySluice, time: timestamp(tip.time) }, conditions, inputs);
 }
 
 /** One commit on the branch of a draft. */

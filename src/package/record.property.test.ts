@@ -14,7 +14,13 @@ import {
   withContributor,
   withStep,
 } from './record.ts';
-import { payloadOf, SIGNATURE_TRAILER, STATEMENT_VERSION } from './trust/statement.ts';
+import {
+  MAX_STATEMENT_VALUES,
+  payloadOf,
+  SIGNATURE_TRAILER,
+  STATEMENT_VERSION,
+  statementDigest,
+} from './trust/statement.ts';
 import { fakeSigned, fakeSigner } from './trust/testing/fake-signatures.ts';
 
 const full: RevisionRecord = {
@@ -72,7 +78,7 @@ describe('formatRecord and parseRecord', () => {
   test('give back every field, and what the signature is valid for', () => {
     const statement = signed(full);
     const read = parseRecord(formatRecord('propose r.p.v1', statement));
-    expect(read).toEqual({ record: full, signed: statement });
+    expect(read).toEqual({ record: full, signed: statement, digest: statementDigest(payloadOf(statement.statement)) });
     expect(fakeSigner(payloadOf(read.signed?.statement ?? statementOf(full)), read.signed?.signature ?? '')).toBe(
       'own',
     );
@@ -140,10 +146,10 @@ describe('formatRecord and parseRecord', () => {
   test('the subject cannot reach into the record', () => {
     const subject = 'x\n\n{"version":1,"commit":"forged","verdicts":[],"steps":[]}\n\n';
     const statement = signed(full);
-    expect(parseRecord(formatRecord(subject, statement))).toEqual({ record: full, signed: statement });
+    expect(parseRecord(formatRecord(subject, statement))).toMatchObject({ record: full, signed: statement });
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
-        expect(parseRecord(formatRecord(text, statement))).toEqual({ record: full, signed: statement });
+        expect(parseRecord(formatRecord(text, statement))).toMatchObject({ record: full, signed: statement });
       }),
       { numRuns: runs(100) },
     );
@@ -169,6 +175,11 @@ describe('formatRecord and parseRecord', () => {
     ['a list', 's\n\n[]'],
     ['a status that is none', formatRecord('s', signed(full)).replace('"False"', '"false"')],
     ['a verdict without inputs', 's\n\n{"version":1,"commit":"c","verdicts":[{"type":"x"}],"steps":[]}'],
+    [
+      'more verdicts without fields than could be reported',
+      `s\n\n{"version":1,"verdicts":[${'{},'.repeat(300_000)}{}]}`,
+    ],
+    ['as many as are read', `s\n\n{"version":1,"verdicts":[${'{},'.repeat(MAX_STATEMENT_VALUES / 2)}{}]}`],
     ['a deep list', `s\n\n${'['.repeat(200_000)}`],
   ])('says Corrupt about %s', (_, message) => {
     expect(() => parseRecord(message)).toThrow(expect.objectContaining({ code: 'Corrupt' }));

@@ -2,13 +2,17 @@ import { z } from 'zod';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import type { RequestContext } from '../resource/request-context.ts';
 import {
+  MAX_STATEMENT_LENGTH,
   payloadOf,
   type SignedStatement,
   type StatementHead,
   splitMessage,
+  statementDigest,
+  statementExcess,
   statementHeadSchema,
   statementMessage,
 } from './trust/statement.ts';
+import { listOf, mapOf } from './trust/strict-schemas.ts';
 
 /**
  * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the
@@ -34,16 +38,16 @@ export const verdictSchema = z.object({
   reason: z.string().optional(),
   message: z.string().optional(),
   /** What it was given for, see inputs.ts: reference to the digest that it had then. */
-  inputs: z.record(z.string(), z.string()),
+  inputs: mapOf(z.string()),
   /** The facts from outside that it rests on; they do not close its gate when they change. */
-  external: z.array(externalFactSchema).optional(),
+  external: listOf(externalFactSchema).optional(),
   by: z.string(),
   /** Set for what functions of the package said: it counts as said by all of these, who may have changed the functions. */
-  issuers: z.array(z.object({ name: z.string(), groups: z.array(z.string()).optional(), face: z.string() })).optional(),
+  issuers: listOf(z.object({ name: z.string(), groups: listOf(z.string()).optional(), face: z.string() })).optional(),
   /** Set for what functions said that a policy pins: then `by` said it, whoever may change the package. */
   pinned: z.boolean().optional(),
   /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
-  groups: z.array(z.string()).optional(),
+  groups: listOf(z.string()).optional(),
   face: z.string(),
   /** When it was given or last affirmed, RFC 3339. */
   at: z.string(),
@@ -60,14 +64,14 @@ export const stepSchema = z.object({
   commit: z.string().optional(),
   reason: z.string().optional(),
   /** Gates that were closed and passed all the same, because the repository does not enforce them. */
-  gates: z.array(z.string()).optional(),
+  gates: listOf(z.string()).optional(),
 });
 
 /** A person, or a plain push, that changed the content since the last published revision. */
 export const contributorSchema = z.object({
   /** The actor; `push` for a push by an unknown person. */
   name: z.string(),
-  groups: z.array(z.string()).optional(),
+  groups: listOf(z.string()).optional(),
   face: z.string(),
   /** RFC 3339. */
   since: z.string(),
@@ -94,32 +98,32 @@ const recordSchema = z.object({
   last: stepSchema.omit({ commit: true, gates: true }).extend({ made: z.string().optional() }).optional(),
   /** Tip of the draft that this record speaks about; another tip means that someone pushed since. */
   commit: z.string(),
-  verdicts: z.array(verdictSchema),
+  verdicts: listOf(verdictSchema),
   /** Lifecycle steps, oldest first, the last 50. */
-  steps: z.array(stepSchema),
+  steps: listOf(stepSchema),
   /** Who changed the content since the last published revision, whichever controller carried it forward. */
-  contributors: z.array(contributorSchema).optional(),
-  approvals: z.array(approvalSchema).optional(),
+  contributors: listOf(contributorSchema).optional(),
+  approvals: listOf(approvalSchema).optional(),
   /**
    * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
    * record that named them was removed or replaced. And how many people had to approve it when the last approval was recorded that
    * was not enough.
    */
   proposal: z
-    .object({ gates: z.array(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
+    .object({ gates: listOf(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
     .optional(),
   /** The published revision that this one was made from, and its content. */
   source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
   /** Porch's word for how the revision was made. */
   task: z.unknown().optional(),
   /** The content at which pipeline and resolvers last came to rest, and which resolvers had claimed the package. */
-  settled: z.object({ content: z.string(), resolvers: z.array(z.string()), at: z.string() }).optional(),
+  settled: z.object({ content: z.string(), resolvers: listOf(z.string()), at: z.string() }).optional(),
   /** Commits of controllers in the hour that began at `since`. */
   budget: z.object({ since: z.string(), commits: z.number().int() }).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
-  annotations: z.record(z.string(), z.string()).optional(),
-  ownerReferences: z.array(z.record(z.string(), z.unknown())).optional(),
-  finalizers: z.array(z.string()).optional(),
+  labels: mapOf(z.string()).optional(),
+  annotations: mapOf(z.string()).optional(),
+  ownerReferences: listOf(mapOf(z.unknown())).optional(),
+  finalizers: listOf(z.string()).optional(),
   deletionTimestamp: z.string().optional(),
   createdAt: z.string().optional(),
   /** Of the last record of a published revision that was deleted: its version, `v<N>`. */
@@ -148,11 +152,11 @@ export interface ReadRecord {
   readonly record: RevisionRecord;
   /** Undefined for a record that an earlier version wrote without a statement. */
   readonly signed: SignedStatement<RecordStatement> | undefined;
+  /** Digest of the statement; undefined if there is none. */
+  readonly digest: string | undefined;
 }
 
 const MAX_STEPS = 50;
-/** Characters of a record. Those of a Kptfile with the most conditions and of 50 steps fit; anyone who may push can write one. */
-const MAX_RECORD_LENGTH = 1024 * 1024;
 /** Room for the signature and what stands around it. */
 const MAX_SIGNATURE_LENGTH = 4096;
 
@@ -166,10 +170,11 @@ export function emptyRecord(commit: string): RevisionRecord {
  */
 export function formatRecord(subject: string, { statement, signature }: SignedStatement<RecordStatement>): string {
   const body = payloadOf(statement);
-  if (body.length > MAX_RECORD_LENGTH)
+  const excess = statementExcess(body);
+  if (excess !== undefined)
     throw new SluiceError(
       'LimitExceeded',
-      `the record of the revision cannot be written: it would have ${body.length} characters, at most ${MAX_RECORD_LENGTH} are kept; remove conditions, labels or annotations, or shorten their texts`,
+      `the record of the revision cannot be written: ${excess}; remove conditions, labels or annotations, or shorten their texts`,
     );
   return statementMessage(oneLine(subject), body, signature);
 }
@@ -178,20 +183,22 @@ export function formatRecord(subject: string, { statement, signature }: SignedSt
 export function parseRecord(message: string): ReadRecord {
   const start = message.indexOf('\n\n');
   if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
-  if (message.length - start > MAX_RECORD_LENGTH + MAX_SIGNATURE_LENGTH)
-    throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_RECORD_LENGTH} characters`);
+  if (message.length - start > MAX_STATEMENT_LENGTH + MAX_SIGNATURE_LENGTH)
+    throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_STATEMENT_LENGTH} characters`);
   const { payload, signature } = splitMessage(message);
+  const excess = statementExcess(payload);
+  if (excess !== undefined) throw new SluiceError('Corrupt', `the record is not readable: ${excess}`);
   try {
     const value: unknown = JSON.parse(payload);
     if ((value as { statement?: unknown } | null)?.statement === undefined) {
-      return { record: recordSchema.parse(value), signed: undefined };
+      return { record: recordSchema.parse(value), signed: undefined, digest: undefined };
     }
     const { record } = recordStatementSchema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as RecordStatement;
     // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
-    payloadOf(statement);
-    return { record, signed: { statement, signature } };
+    const digest = statementDigest(payloadOf(statement));
+    return { record, signed: { statement, signature }, digest };
   } catch (error) {
     throw new SluiceError('Corrupt', `the record is not readable: ${messageOf(error)}`, { cause: error });
   }

@@ -2,7 +2,14 @@ import { describe, expect, test } from 'vitest';
 import type { RequestContext } from '../resource/request-context.ts';
 import type { PackageInputs } from './inputs.ts';
 import { emptyRecord, type RevisionRecord, type Verdict, verdictOf } from './record.ts';
-import { type GivenCondition, giveVerdict, PUSH_ACTOR, recordAtTip, syncVerdicts, withdrawVerdict } from './verdict.ts';
+import {
+  type GivenCondition,
+  giveVerdict,
+  PUSH_ACTOR,
+  recordAfterPush,
+  syncVerdicts,
+  withdrawVerdict,
+} from './verdict.ts';
 
 const CLAIM = 'ipam.resource.nephio.org/v1alpha1.IPClaim.n3';
 const ann: RequestContext = { actor: { name: 'ann', groups: ['net'] }, face: 'cli' };
@@ -99,17 +106,17 @@ test('withdrawVerdict removes one, and returns the very record if there is none'
   expect(withdrawVerdict(given, 'Other')).toBe(given);
 });
 
-describe('recordAtTip', () => {
+describe('recordAfterPush', () => {
   const pushed = { commit: 'd', madeBySluice: false, time: T2 };
   const conditions = (...list: GivenCondition[]) => new Map(list.map((item) => [item.type, item]));
 
   test('is the record itself at its own commit', () => {
     const tip = { commit: 'c', madeBySluice: false, time: T2 };
-    expect(recordAtTip(given, tip, conditions(condition('False')), inputs('c9'))).toBe(given);
+    expect(recordAfterPush(given, tip, conditions(condition('False')), inputs('c9'))).toBe(given);
   });
 
   test('what a push changed counts as given by it, for what it brought', () => {
-    const record = recordAtTip(given, pushed, conditions(condition('True', 'I say so')), inputs('c2'));
+    const record = recordAfterPush(given, pushed, conditions(condition('True', 'I say so')), inputs('c2'));
     expect(record.commit).toBe('d');
     expect(verdictOf(record, 'Checked')).toMatchObject({
       by: PUSH_ACTOR,
@@ -122,17 +129,17 @@ describe('recordAtTip', () => {
   });
 
   test('what a push left alone keeps its verdict, which may be stale now', () => {
-    expect(verdictOf(recordAtTip(given, pushed, conditions(condition('True')), inputs('c2')), 'Checked')).toEqual(
+    expect(verdictOf(recordAfterPush(given, pushed, conditions(condition('True')), inputs('c2')), 'Checked')).toEqual(
       verdictOf(given, 'Checked'),
     );
   });
 
   test('what a push removed is withdrawn', () => {
-    expect(recordAtTip(given, pushed, conditions(), inputs('c2')).verdicts).toEqual([]);
+    expect(recordAfterPush(given, pushed, conditions(), inputs('c2')).verdicts).toEqual([]);
   });
 
   test('a branch that was only ever pushed has the verdicts of the push', () => {
-    const record = recordAtTip(
+    const record = recordAfterPush(
       undefined,
       pushed,
       conditions(condition('True'), condition('False', 'x', 'Other')),
@@ -146,7 +153,7 @@ describe('recordAtTip', () => {
 
   test('a lost record is not made up', () => {
     const tip = { commit: 'd', madeBySluice: true, time: T2 };
-    expect(recordAtTip(undefined, tip, conditions(condition('True')), inputs('c2'))).toEqual(emptyRecord('d'));
+    expect(recordAfterPush(undefined, tip, conditions(condition('True')), inputs('c2'))).toEqual(emptyRecord('d'));
   });
 
   test('keeps everything else of the record', () => {
@@ -155,7 +162,7 @@ describe('recordAtTip', () => {
       labels: { a: 'b' },
       steps: [{ action: 'propose', by: 'ann', face: 'cli', at: T1 }],
     };
-    expect(recordAtTip(rich, pushed, conditions(), inputs('c2'))).toEqual({ ...rich, commit: 'd', verdicts: [] });
+    expect(recordAfterPush(rich, pushed, conditions(), inputs('c2'))).toEqual({ ...rich, commit: 'd', verdicts: [] });
   });
 });
 

@@ -116,7 +116,7 @@ export function withdrawVerdict(record: RevisionRecord, type: string): RevisionR
  * changed counts as given by that push for the content it brought; conditions that it left alone keep their verdicts, which may
  * now be stale. A record is missing for a commit of Sluice itself only if it was lost; then nothing is made up.
  */
-export function recordAtTip(
+export function recordAfterPush(
   record: RevisionRecord | undefined,
   tip: { readonly commit: string; readonly madeBySluice: boolean; readonly time: string },
   conditions: ReadonlyMap<string, Condition>,

@@ -311,6 +311,69 @@ describe('packages', { timeout: 300_000 }, () => {
     await measured(`pushed files, ${name}`, () => pushed({ ...files, Kptfile: OBJECT_CONDITION }));
   });
 
+  /** Pushes commits with these texts behind their `tree` header to refs of a new name, and waits until the last one is taken in. */
+  async function pushedObjects(refs: (name: string) => Readonly<Record<string, string>>): Promise<Answer> {
+    number += 1;
+    const tree = git('rev-parse', 'origin/main^{tree}').toString().trim();
+    const lines: string[] = [];
+    for (const [ref, text] of Object.entries(refs(`p${number}`))) {
+      await writeFile(join(folder, 'object'), `tree ${tree}\n${text}`);
+      const oid = git('hash-object', '-t', 'commit', '-w', '--literally', join(folder, 'object')).toString().trim();
+      lines.push(`${oid}:${ref}`);
+    }
+    // Behind them in the order of refs, so that it is shown only with them.
+    lines.push(`origin/main:refs/heads/drafts/p${number}/v1`);
+    git('push', '-q', 'origin', ...lines);
+    await longestTurn();
+    const annotations = { 'sluice.dev/sync-requested-at': String(number) };
+    await up.api.patch(`${REPOSITORY}/packages`, { metadata: { annotations } });
+    return eventually(
+      () => up.api.get(`${PORCH}/packagerevisions/packages.p${number}.v1`),
+      ({ status }) => status === 200,
+    );
+  }
+
+  test('commits and records', async () => {
+    const people = 'author a <a@x> 0 +0000\ncommitter a <a@x> 0 +0000\n';
+    const texts: Record<string, string> = {
+      'a folded header': `${people}x y\n${filled(() => ' a\n')}\nm\n`,
+      'many headers': `${people}${filled((i) => `x${i} y\n`)}\nm\n`,
+      newlines: `${people}\nx\n${filled(() => '\n')}`,
+      'many newlines': `${people}\nx${'\n'.repeat(15 * 1024 * 1024)}`,
+      'kpt: lines': `${people}\nx\n\n${filled(() => 'kpt:{\n')}`,
+      trailers: `${people}\nx\n\n${filled(() => 'Sluice-Actor: x\n')}`,
+    };
+    const head = (kind: string) => `{"statement":"sluice.dev/v1","kind":"${kind}","repository":"r","package":"p",`;
+    const verdict = (i: number) =>
+      `{"type":"t${i}","status":"True","inputs":{"content":"c"},"by":"q","face":"a","at":"t","since":"t"},`;
+    const statements: Record<string, string> = {
+      'many verdicts': `"record":{"version":1,"commit":"c","steps":[],"content":"c","verdicts":[${filled(verdict)}1]}}`,
+      'verdicts without fields': `"record":{"version":1,"verdicts":[${filled(() => '{},')}1]}}`,
+      labels: `"record":{"version":1,"labels":{${filled((i) => `"k${i}":1,`)}"a":1}}}`,
+      'a deep list': `"record":${'['.repeat(1_000_000)}}`,
+      'a text': `"record":{"version":1,"commit":"${'\\u0000'.repeat(160_000)}","steps":[],"content":"c","verdicts":[]}}`,
+    };
+    for (const [name, text] of Object.entries(texts))
+      await measured(`pushed commits, ${name}`, () =>
+        pushedObjects((at) => ({
+          [`refs/heads/drafts/${at}/v0`]: text,
+          [`refs/tags/${at}/v1`]: text,
+          [`refs/sluice/records/${at}/v1`]: text,
+        })),
+      );
+    for (const [name, text] of Object.entries(statements)) {
+      const record = `${people}\ns\n\n${head('record')}"workspace":"v1","sequence":1,"previous":null,${text}\n\nSluice-Signature: x\n`;
+      const publication = `${people}\ns\n\nSluice-Statement: ${head('publication')}"workspace":"v1","sequence":1,"previous":null,"revision":1,"tree":"t","draft":"d",${text}\nSluice-Signature: x\n`;
+      await measured(`pushed statements, ${name}`, () =>
+        pushedObjects((at) => ({
+          [`refs/heads/drafts/${at}/v0`]: publication,
+          [`refs/tags/${at}/v1`]: publication,
+          ...Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`refs/sluice/records/${at}/v${i}`, record])),
+        })),
+      );
+    }
+  });
+
   test('commit messages', async () => {
     const Kptfile = OBJECT_CONDITION;
     const messages = {

@@ -58,8 +58,10 @@ describe('a running up is asked by commands on its data folder', () => {
       const gone = await cli.run('repo', 'reg', join(cli.folder, 'gone.git'));
       expect(gone).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining('gone is registered, but cannot be used'),
+        stderr: expect.stringMatching(/^error: gone cannot be used: .*nothing was registered/),
       });
+      await ok(cli.run('repo', 'reg', join(cli.folder, 'gone.git'), '--no-wait'), 'gone created\n');
+      await expect.poll(async () => (await cli.run('repo', 'get')).stderr).toMatch(/warning: gone: .*gone\.git/);
       await ok(cli.run('repo', 'unreg', 'gone'), 'gone unregistered\n');
       expect((await cli.run('repo', 'get', 'package')).stderr).toContain('did you mean packages?');
     }
@@ -192,11 +194,15 @@ describe('a server is asked by its kubeconfig', () => {
   });
 
   test('what a server does not show is asked of a data folder', async () => {
+    const copy = join(cli.folder, 'elsewhere.kubeconfig');
+    await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
     for (const words of [
       ['why', 'shared.web.v1'],
       ['rpkg', 'history', 'shared.web.v1'],
     ])
-      expect(await remote(...words)).toMatchObject({ code: 1, stderr: expect.stringContaining('--data') });
+      expect(await runCli([...words, '--kubeconfig', copy])).toMatchObject({
+        ...{ code: 1, stderr: expect.stringContaining('--data') },
+      });
   });
 
   test('a kubeconfig that leads nowhere is told with what to do', async () => {
@@ -229,6 +235,20 @@ test('beside it objects are backed up and not restored, and others get tokens', 
   const get = async () => runCli(['rpkg', 'get', '-o', 'name', '--kubeconfig', config]);
   // The server looks at the file once a second.
   await expect.poll(async () => (await get()).stderr, { timeout: 10_000 }).toContain('User "ci" cannot list');
+});
+
+test('a token is made for the server of KUBECONFIG, as packages are asked of it', async () => {
+  const made = await ok(runCli(['token', 'create', 'kim', '-o', 'token'], { KUBECONFIG: kubeconfig() }));
+  expect(await readFile(join(cli.data, 'tokens.csv'), 'utf8')).toMatch(/\bkim\b/);
+  expect(made.stdout.trim().length).toBeGreaterThan(20);
+  const why = await ok(runCli(['why', 'shared.web.v1'], { KUBECONFIG: kubeconfig() }));
+  expect(why.stdout).toContain('shared.web.v1  Draft');
+  const copy = join(cli.folder, 'copy.kubeconfig');
+  await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
+  expect(await runCli(['token', 'create', 'kim'], { KUBECONFIG: copy })).toMatchObject({
+    stdout: '',
+    stderr: expect.stringMatching(/^error: .*copy\.kubeconfig is not the kubeconfig of a data folder.*--data\n$/),
+  });
 });
 
 test('after the server has ended the same folder goes on without it', async () => {

@@ -72,4 +72,34 @@ describe('kubectl and an empty up', skipFor(!hasKubectl() && 'kubectl is not ins
       'Kind of the object.',
     );
   });
+
+  test('waits until all gates of a revision are open, and shows which are closed', async () => {
+    const name = 'packages.web-shop.v1';
+    const wait = (status: string) => `wait rpkg/${name} --for=condition=sluice.dev/Ready=${status} --timeout=20s`;
+    expect(await kubectl.ok(wait('False'))).toMatch(/condition met$/);
+    const [plain = '', wide = ''] = [
+      await kubectl.ok(`get rpkg ${name}`),
+      await kubectl.ok(`get rpkg ${name} -o wide`),
+    ].map((text) => text.split('\n')[0] ?? '');
+    expect(plain.trim().split(/ +/)).toEqual([
+      'NAME',
+      'PACKAGE',
+      'WORKSPACENAME',
+      'REVISION',
+      'LATEST',
+      'LIFECYCLE',
+      'REPOSITORY',
+    ]);
+    expect(wide.trim()).toMatch(/REPOSITORY +READY +GATES +AGE +REASON$/);
+    expect(await kubectl.ok(`get rpkg ${name} -o wide --no-headers`)).toMatch(
+      /False +1\/2 +\d+s +shop.example.com\/CapacityReviewed \(/,
+    );
+    const condition = { type: 'shop.example.com/CapacityReviewed', status: 'True' };
+    const waiting = kubectl.ok(wait('True'));
+    const patch = JSON.stringify([{ op: 'add', path: '/status/conditions/-', value: condition }]);
+    await kubectl.ok(['patch', 'rpkg', name, '--subresource=status', '--type=json', '-p', patch]);
+    expect(await waiting).toMatch(/condition met$/);
+    const ready = 'get rpkg NAME -o jsonpath={.status.conditions[?(@.type=="sluice.dev/Ready")].reason}';
+    expect(await kubectl.ok(ready.replace('NAME', name))).toBe('AllGatesOpen');
+  });
 });

@@ -1,5 +1,5 @@
 import { timestamp } from '../../foundation/clock.ts';
-import { messageOf } from '../../foundation/sluice-error.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
@@ -29,8 +29,15 @@ export class FolderRepositories implements Repositories {
     await this.#session.store.repository(this.#idOf(name)).sync();
   }
 
-  ready(name: string): Promise<void> {
-    return this.open(name);
+  async ready(name: string, patience?: number): Promise<void> {
+    if (patience === undefined) return this.open(name);
+    const signal = AbortSignal.timeout(patience);
+    try {
+      await this.#session.openRepository(this.#idOf(name), signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      throw new SluiceError('Timeout', `it could not be read within ${patience / 1000} s`, { cause: error });
+    }
   }
 
   /** What is opened is read. */

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { basename, delimiter, dirname } from 'node:path';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../assembly/data-folder.ts';
 import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
@@ -16,6 +18,22 @@ export function placeOf(options: PlaceOptions, environment: NodeJS.ProcessEnv): 
     return { kind: 'server', kubeconfig, context };
   if (context === undefined) return { kind: 'folder', folder: folderOf(options, environment) };
   throw new SluiceError('InvalidInput', '--context is about a kubeconfig; name one with --kubeconfig or KUBECONFIG');
+}
+
+/**
+ * The data folder of a place: that of the server, where its kubeconfig is the one of a data folder on this machine. Undefined for other
+ * servers.
+ */
+export function localFolderOf(place: Place, environment: NodeJS.ProcessEnv): DataFolder | undefined {
+  if (place.kind === 'folder') return place.folder;
+  const file = kubeconfigOf(place, environment);
+  const folder = dataFolder(dirname(file));
+  return basename(file) === 'kubeconfig' && existsSync(folder.database) ? folder : undefined;
+}
+
+/** The first file that a place names. */
+export function kubeconfigOf(place: Place & { readonly kind: 'server' }, environment: NodeJS.ProcessEnv): string {
+  return place.kubeconfig ?? environment.KUBECONFIG?.split(delimiter).find((path) => path !== '') ?? '';
 }
 
 /** The data folder that a command line means. */

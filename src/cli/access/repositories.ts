@@ -10,10 +10,10 @@ export interface Repositories {
   openAll(): Promise<OpenFailure[]>;
   /** Before something is tried again that somebody else got in the way of. `attempt` counts from 1. */
   refresh(name: string, attempt: number): Promise<void>;
-  /** Resolves once the packages of a new repository can be used; throws why they cannot. */
-  ready(name: string): Promise<void>;
+  /** Resolves once the packages of a new repository can be used; throws why they cannot, Timeout after `patience` milliseconds. */
+  ready(name: string, patience?: number): Promise<void>;
   /** Reads a repository again now; throws if that fails. */
   sync(name: string): Promise<void>;
-  /** The object with the status that it has now, and why the repository cannot be used, if that is not told in it yet. */
+  /** The object with the status that it has now, and why the repository cannot be used, if it cannot. */
   look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }>;
 }

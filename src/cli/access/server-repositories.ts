@@ -34,8 +34,8 @@ export class ServerRepositories implements Repositories {
     await pause(POLL_INTERVAL * attempt);
   }
 
-  ready(name: string): Promise<void> {
-    return this.#until(name, undefined, ({ ready }) => ready?.status === 'True');
+  ready(name: string, patience = PATIENCE): Promise<void> {
+    return this.#until(name, undefined, ({ ready }) => ready?.status === 'True', patience);
   }
 
   async sync(name: string): Promise<void> {
@@ -48,8 +48,9 @@ export class ServerRepositories implements Repositories {
     await this.#until(name, readyOf(before), ({ ranAt }) => ranAt >= wanted);
   }
 
-  async look(object: Stored<Repository>): Promise<{ readonly object: Repository }> {
-    return { object };
+  async look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }> {
+    const ready = readyOf(object);
+    return ready?.status === 'False' ? { object, problem: ready.message } : { object };
   }
 
   /** Waits for a status. A Ready condition that says no, and did not say so before, is the answer as well. */
@@ -57,8 +58,9 @@ export class ServerRepositories implements Repositories {
     name: string,
     before: Condition | undefined,
     done: (status: { readonly ready: Condition | undefined; readonly ranAt: number }) => boolean,
+    patience = PATIENCE,
   ): Promise<void> {
-    const end = this.#clock.now() + PATIENCE;
+    const end = this.#clock.now() + patience;
     for (let wait = POLL_INTERVAL; ; wait = Math.min(wait * 1.5, LONGEST_POLL)) {
       const object = await this.#client.get(repositoryKind, { namespace: this.#namespace, name });
       const ready = readyOf(object);
@@ -70,7 +72,7 @@ export class ServerRepositories implements Repositories {
       if (late) {
         throw new SluiceError(
           'Timeout',
-          `the server has not read it within ${PATIENCE / 1000} s; "sluice repo get ${name}" tells how it goes on`,
+          `the server has not read it within ${patience / 1000} s; "sluice repo get ${name}" tells how it goes on`,
         );
       }
       await pause(wait);

@@ -176,9 +176,13 @@ export class Session {
   /**
    * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
    * holds the same packages, since its policies must not be passed by under a second name. `newId` makes a copy of another repository
-   * one of its own.
+   * one of its own; `offline` reads what was fetched last.
    */
-  async openRepository(id: string, signal?: AbortSignal, newId = false): Promise<void> {
+  async openRepository(
+    id: string,
+    signal?: AbortSignal,
+    { newId = false, offline = false }: { readonly newId?: boolean; readonly offline?: boolean } = {},
+  ): Promise<void> {
     if (this.store.repositories().some((open) => open.id === id)) return;
     const object = this.repository(id);
     const [namespace, name] = id.split('/');
@@ -206,7 +210,7 @@ export class Session {
       trust: this.trust,
       isRegistered: (address) => this.isRegistered(address),
       follows: leader !== undefined,
-      newId,
+      ...{ newId, offline },
       clock: this.clock,
       renderer: this.renderer,
       ...(credentials === undefined ? {} : { credentials }),
@@ -262,6 +266,12 @@ export class Session {
     const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
     this.#revisions.forgetMissing((repository) => registered.has(repository));
     this.log.forgetUnkept();
+    this.#revisions.startEvaluations();
+  }
+
+  /** Policies changed, and with them what opens a gate. */
+  repeatEvaluations(): void {
+    this.#revisions.repeatEvaluations();
   }
 
   /** True for an object that is as an earlier process left it. */

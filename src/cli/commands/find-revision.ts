@@ -6,6 +6,9 @@ import type { Access } from '../access/access.ts';
 import { nearMisses } from '../output/near-misses.ts';
 import { printable } from '../output/printable.ts';
 
+/** Repositories that are looked into for a name without one: opening each takes its time. */
+const MAX_LOOKED_INTO = 3;
+
 /** The repository that the name of a revision begins with: names of repositories have no dot. */
 export function repositoryOf(revisionName: string): string {
   return revisionName.split('.', 1)[0] ?? '';
@@ -42,13 +45,33 @@ async function hintFor(access: Access, name: string): Promise<string> {
 async function nearNames(access: Access, name: string): Promise<string[]> {
   const repository = repositoryOf(name);
   const known = await repositoryNames(access);
-  if (!known.includes(repository))
+  if (!known.includes(repository)) {
+    // The name of the repository is easily left out.
+    const looked = known.slice(0, MAX_LOOKED_INTO).map((each) => `${each}.${name}`);
+    const whole = await existing(access, looked);
+    if (whole.length > 0) return whole;
     return nearMisses(repository, known).map((near) => `${near}${name.slice(repository.length)}`);
+  }
   const revisions = await revisionsOf(access, repository);
   return nearMisses(
     name,
     revisions.map(({ metadata }) => metadata.name),
   );
+}
+
+/** Those of the names that there are; what cannot be read has none. */
+async function existing(access: Access, names: readonly string[]): Promise<string[]> {
+  const { client, namespace, repositories } = access;
+  const found: string[] = [];
+  for (const name of names) {
+    try {
+      await repositories.open(repositoryOf(name));
+      if ((await client.find(packageRevisionKind, { namespace, name })) !== undefined) found.push(name);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+    }
+  }
+  return found;
 }
 
 async function repositoryNames({ client, namespace }: Access): Promise<string[]> {

@@ -5,9 +5,9 @@ import type { Invocation, Outcome } from '../program/invocation.ts';
 import { isExpected } from '../program/report-error.ts';
 
 /**
- * Does one thing for each name, one after the other, and goes on after a failure; told as porchctl tells it: `<name> proposed`
- * on stdout, `<name> failed (<error>)` on stderr, all errors once more at the end, exit code 1. Which
- * server was asked is told after them.
+ * Does one thing for each name, one after the other, and goes on after a failure: `<name> proposed` on stdout,
+ * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. The server that was asked is
+ * named after them.
  */
 export async function forEachName(
   names: readonly string[],
@@ -15,20 +15,18 @@ export async function forEachName(
   { server, where }: Pick<Access, 'server' | 'where'>,
   action: (name: string) => Promise<string>,
 ): Promise<Outcome> {
-  const failures: string[] = [];
+  let failures = 0;
   for (const name of names) {
     try {
       terminal.line(`${printable(name)} ${await action(name)}`);
     } catch (error) {
       // What is no error of the domain is a defect and ends the command.
       if (!isExpected(error)) throw error;
-      const message = printableLines(messageOf(error));
-      terminal.note(`${printable(name)} failed (${message})`);
-      failures.push(message);
+      terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
+      failures += 1;
     }
   }
-  if (failures.length === 0) return 0;
-  terminal.note(`Error: errors:\n  ${failures.join('\n  ')} `);
+  if (failures === 0) return 0;
   if (server !== undefined) terminal.note(`(asked: ${printable(where)})`);
   return 1;
 }

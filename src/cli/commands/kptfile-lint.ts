@@ -1,24 +1,37 @@
 import { lintKptfile } from '../../../kptfile-schema/index.ts';
 import { printable } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readKptfileAt } from './kptfile-path.ts';
 
+export interface LintOptions {
+  readonly output: 'text' | 'json' | 'yaml';
+}
+
 /** `sluice kptfile lint`: `<file>:<line>:<column>: <severity>: <message>`. Exit code 1 if there is an error, 0 with warnings only. */
-export async function kptfileLint(folders: readonly string[], { terminal }: Invocation): Promise<Outcome> {
-  let errors = 0;
-  let warnings = 0;
+export async function kptfileLint(
+  folders: readonly string[],
+  { output }: LintOptions,
+  { terminal }: Invocation,
+): Promise<Outcome> {
+  const findings = [];
   for (const folder of folders.length === 0 ? ['.'] : folders) {
     const { path, text } = await readKptfileAt(folder);
-    for (const finding of lintKptfile(text)) {
-      const isError = finding.severity === 'error';
-      if (isError) errors++;
-      else warnings++;
-      const severity = terminal.style(isError ? 'red' : 'yellow', finding.severity);
-      const place = `${printable(path)}:${finding.line}:${finding.column}`;
-      terminal.line(`${place}: ${severity}: ${printable(finding.message)} (${finding.code})`);
-    }
+    for (const { severity, line, column, message, code } of lintKptfile(text))
+      findings.push({ file: path, line, column, severity, message, code });
   }
-  if (errors + warnings > 0) terminal.note(`${count(errors, 'error')}, ${count(warnings, 'warning')}`);
+  const errors = findings.filter(({ severity }) => severity === 'error').length;
+  const warnings = findings.length - errors;
+  if (output === 'text') {
+    for (const { file, line, column, severity, message, code } of findings) {
+      const label = terminal.style(severity === 'error' ? 'red' : 'yellow', severity);
+      terminal.line(`${printable(file)}:${line}:${column}: ${label}: ${printable(message)} (${code})`);
+    }
+    if (findings.length > 0) terminal.note(`${count(errors, 'error')}, ${count(warnings, 'warning')}`);
+  } else {
+    const report = { errors, warnings, findings };
+    terminal.out.write(output === 'json' ? toJson(report) : toYaml(report));
+  }
   return errors > 0 ? 1 : 0;
 }
 

@@ -44,6 +44,20 @@ describe('Kptfile of a folder', () => {
     expect(none).toMatchObject({ code: 0, stdout: expect.stringContaining('has no readiness gates') });
   });
 
+  test('lint -o json is data for programs, with the same exit code', async () => {
+    const place = await written(KPTFILE.replace('readinessGates', 'readinesGates'));
+    const { code, stdout } = await runCli(['kptfile', 'lint', place, '-o', 'json']);
+    const report = JSON.parse(stdout) as { errors: number; findings: object[] };
+    expect(code).toBe(1);
+    expect(report.errors).toBeGreaterThan(0);
+    expect(report.findings).toContainEqual(
+      expect.objectContaining({ file: join(folder, 'Kptfile'), line: 7, severity: 'error', code: expect.any(String) }),
+    );
+    expect(JSON.parse((await runCli(['kptfile', 'lint', await written(KPTFILE), '-o', 'json'])).stdout)).toEqual({
+      ...{ errors: 0, warnings: 0, findings: [] },
+    });
+  });
+
   test('condition: no other line changes', async () => {
     await written(KPTFILE);
     await runCli(['kptfile', 'condition', 'set', 'Scanned', 'Unknown', folder]);

@@ -52,7 +52,7 @@ export async function readPulledFrom(folder: string): Promise<Pick<PulledFrom, '
   } catch (error) {
     throw new SluiceError(
       'InvalidInput',
-      `${path} does not say which revision and version the folder is from; get a fresh one with "sluice rpkg pull"`,
+      `${path} does not say which revision and version the folder is from; name the folder that "sluice rpkg pull" wrote, or get a fresh one with it`,
       { cause: error },
     );
   }

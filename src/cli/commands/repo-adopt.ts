@@ -41,7 +41,7 @@ async function giveNewId(
   { terminal }: Invocation,
   session: Session,
 ): Promise<Outcome> {
-  if (yes === true) await session.openRepository(registration, undefined, true);
+  if (yes === true) await session.openRepository(registration, undefined, { newId: true });
   const id = yes === true ? session.store.repository(registration).trust.repository : null;
   if (output !== 'text') {
     terminal.out.write(output === 'json' ? toJson({ repository: name, id }) : toYaml({ repository: name, id }));

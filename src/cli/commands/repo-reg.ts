@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
-import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { looksLikeSsh } from '../../git/ssh/ssh-address.ts';
-import { GATES_ANNOTATION } from '../../package/policy-objects.ts';
+import { isCopyMessage } from '../../package/open-repository-trust.ts';
+import { parseDuration } from '../../resource/duration.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
@@ -11,40 +12,35 @@ import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { revisionsOf } from './find-revision.ts';
 import { inAccess } from './in-access.ts';
-import { putSecret, readSecretFile } from './put-secret.ts';
+import { putSecret } from './put-secret.ts';
 import { repositoriesOf } from './repo-get.ts';
+import {
+  AUTH_SECRET_SUFFIX,
+  credentialsGiven,
+  gatesAnnotation,
+  labelsOf,
+  type RepositoryOptions,
+} from './repository-options.ts';
 import { readWebhookSecret, WEBHOOK_SECRET_SUFFIX, webhookAddressText, writeWebhookSecret } from './webhook-secret.ts';
 
-export interface RegOptions extends PlaceOptions, ActorOptions {
+export interface RegOptions extends RepositoryOptions, PlaceOptions, ActorOptions {
   readonly name?: string;
   readonly branch: string;
   readonly createBranch?: boolean;
   readonly directory: string;
-  readonly description?: string;
-  readonly deployment?: boolean;
-  readonly label?: readonly string[];
-  readonly gates?: string;
-  readonly repoBasicUsername?: string;
-  readonly repoBasicPassword?: string;
-  readonly repoBasicPasswordFile?: string;
-  readonly repoSshKeyFile?: string;
-  readonly knownHostsFile?: string;
-  readonly caFile?: string;
-  readonly syncSchedule?: string;
-  readonly webhookSecretFile?: string;
+  /** A duration; false for `--no-wait`. */
+  readonly wait?: string | false;
 }
 
-/** Secrets that a registration makes are named like this. */
-export const AUTH_SECRET_SUFFIX = '-auth';
-
-/** `sluice repo reg`: writes the object and waits until the repository can be used, so that a mistake is told at once. */
+/** `sluice repo reg`: writes the object and waits until the repository can be used. One that cannot is not left behind. */
 export function repoReg(address: string, options: RegOptions, invocation: Invocation): Promise<Outcome> {
   const name = options.name ?? nameFrom(address);
+  const patience = patienceOf(options.wait);
   const register = async (access: Access) => {
     const { client, namespace } = access;
     const { terminal } = invocation;
     const webhookSecret = await readWebhookSecret(options.webhookSecretFile);
-    const secret = await secretData(options);
+    const secret = await credentialsGiven(options);
     const repository = repositoryKind.complete(
       newRepository(name, address, options, {
         namespace,
@@ -53,26 +49,60 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
       }),
     );
     await expectRoom(access, repository);
-    // Before the object: it is opened at once.
-    if (secret !== undefined) await putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...secret });
-    if (webhookSecret !== undefined) await writeWebhookSecret(access, name, webhookSecret);
-    await client.create(repositoryKind, repository);
+    const undo: (() => Promise<void>)[] = [];
+    try {
+      // Before the object: it is opened at once.
+      if (secret !== undefined) undo.push(await putSecret(access, { name: `${name}${AUTH_SECRET_SUFFIX}`, ...secret }));
+      if (webhookSecret !== undefined) undo.push(await writeWebhookSecret(access, name, webhookSecret));
+      await client.create(repositoryKind, repository);
+      undo.push(() => client.delete(repositoryKind, { namespace, name }).then(() => undefined));
+      if (patience !== 0) await access.repositories.ready(name, patience);
+    } catch (error) {
+      throw await failed(name, error, undo, { isPatient: patience !== undefined });
+    }
     terminal.line(`${name} created`);
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
-    try {
-      await access.repositories.ready(name);
-    } catch (error) {
-      throw new SluiceError(
-        'Unavailable',
-        `${name} is registered, but cannot be used yet: ${messageOf(error)}; put that right, or forget it with "sluice repo unreg ${name}"`,
-        { cause: error },
-      );
-    }
+    if (patience === 0) return 0;
     const { length: count } = await revisionsOf(access, name);
     terminal.note(`${count} package revision${count === 1 ? '' : 's'} found`);
     return 0;
   };
   return inAccess(options, invocation, register, true);
+}
+
+/** Undefined for the usual time, 0 for not waiting. */
+function patienceOf(wait: string | false | undefined): number | undefined {
+  if (wait === undefined) return undefined;
+  const patience = wait === false ? 0 : parseDuration(wait);
+  if (patience !== undefined) return patience;
+  throw new SluiceError('InvalidInput', `--wait must be a duration such as 30s or 5m, not ${JSON.stringify(wait)}`);
+}
+
+/**
+ * The error of a registration that failed, once what it made is taken back. What only an operator can decide stays, and so does what
+ * is still being read, unless the caller said how long that may take.
+ */
+async function failed(
+  name: string,
+  error: unknown,
+  undo: readonly (() => Promise<void>)[],
+  { isPatient }: { readonly isPatient: boolean },
+): Promise<SluiceError> {
+  const cause = messageOf(error);
+  const code = isSluiceError(error) && error.code !== 'Internal' ? error.code : 'Unavailable';
+  if (isCopyMessage(cause) || (code === 'Timeout' && !isPatient))
+    return new SluiceError(
+      code,
+      `${name} is registered, but cannot be used yet: ${cause}; "sluice repo unreg ${name}" forgets it`,
+      { cause: error },
+    );
+  const left: string[] = [];
+  for (const step of undo.toReversed()) await step().catch((problem: unknown) => left.push(messageOf(problem)));
+  const rest =
+    left.length === 0
+      ? 'nothing was registered; put that right and try again, or register it as it is with --no-wait'
+      : `and what was registered could not be taken back (${left.join('; ')}): "sluice repo unreg ${name}"`;
+  return new SluiceError(code, `${name} cannot be used: ${cause}; ${rest}`, { cause: error });
 }
 
 /** Looked at before anything is written: the Secrets of a repository that has the name already must stay as they are. */
@@ -97,15 +127,15 @@ function newRepository(
   options: RegOptions,
   { namespace, secret, webhook }: { readonly namespace: string } & Record<'secret' | 'webhook', string | undefined>,
 ) {
-  const labels = labelsOf(options.label ?? []);
+  const labels = labelsOf(options.label ?? []) as Record<string, string>;
   const annotations = {
-    ...(options.gates === undefined ? {} : { [GATES_ANNOTATION]: gatesMode(options.gates) }),
+    ...gatesAnnotation(options.gates),
     ...(webhook === undefined ? {} : { [WEBHOOK_SECRET_ANNOTATION]: webhook }),
   };
   return {
     metadata: {
       ...{ name, namespace },
-      ...(labels === undefined ? {} : { labels }),
+      ...(Object.keys(labels).length === 0 ? {} : { labels }),
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
     spec: {
@@ -140,49 +170,4 @@ function nameFrom(address: string): string {
     'InvalidInput',
     `"${printable(last)}" cannot be the name of a repository; choose one with --name (lower case letters, digits and "-")`,
   );
-}
-
-function gatesMode(mode: string): string {
-  if (['enforce', 'warn', 'off'].includes(mode)) return mode;
-  throw new SluiceError('InvalidInput', `--gates must be enforce, warn or off, not ${JSON.stringify(mode)}`);
-}
-
-function labelsOf(pairs: readonly string[]): Record<string, string> | undefined {
-  if (pairs.length === 0) return undefined;
-  return Object.fromEntries(
-    pairs.map((pair) => {
-      const equals = pair.indexOf('=');
-      if (equals < 1) throw new SluiceError('InvalidInput', `--label ${JSON.stringify(pair)} must be <key>=<value>`);
-      return [pair.slice(0, equals), pair.slice(equals + 1)];
-    }),
-  );
-}
-
-/** Type and content of the secret; undefined if no credentials are given. */
-async function secretData(
-  options: RegOptions,
-): Promise<{ readonly type: string; readonly stringData: Record<string, string> } | undefined> {
-  const { repoBasicUsername, repoBasicPasswordFile, repoSshKeyFile, knownHostsFile, caFile } = options;
-  const password = (await fileText('the password', repoBasicPasswordFile)) ?? options.repoBasicPassword;
-  if (password === undefined && repoBasicUsername !== undefined)
-    throw new SluiceError('InvalidInput', '--repo-basic-username needs a password: give --repo-basic-password-file');
-  if ((repoSshKeyFile === undefined) !== (knownHostsFile === undefined))
-    throw new SluiceError(
-      'InvalidInput',
-      '--repo-ssh-key-file and --known-hosts-file go together: print the keys of the host with "ssh-keyscan <host>", and compare their fingerprints with what it publishes',
-    );
-  const values: Record<string, string | undefined> = {
-    ...(password === undefined ? {} : { username: repoBasicUsername ?? 'git', password }),
-    identity: await fileText('the key', repoSshKeyFile),
-    known_hosts: await fileText('the keys of the host', knownHostsFile),
-    'ca.crt': await fileText('the certificates', caFile),
-  };
-  const stringData: Record<string, string> = {};
-  for (const [key, value] of Object.entries(values)) if (value !== undefined) stringData[key] = value;
-  if (Object.keys(stringData).length === 0) return undefined;
-  return { type: password === undefined ? 'Opaque' : 'kubernetes.io/basic-auth', stringData };
-}
-
-async function fileText(what: string, file: string | undefined): Promise<string | undefined> {
-  return file === undefined ? undefined : readSecretFile(what, file);
 }

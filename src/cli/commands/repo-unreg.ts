@@ -6,7 +6,7 @@ import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program
 import { forEachName } from './for-each-name.ts';
 import { inAccess } from './in-access.ts';
 import { expectRepository } from './repo-get.ts';
-import { AUTH_SECRET_SUFFIX } from './repo-reg.ts';
+import { AUTH_SECRET_SUFFIX } from './repository-options.ts';
 import { WEBHOOK_SECRET_SUFFIX } from './webhook-secret.ts';
 
 export interface UnregOptions extends PlaceOptions, ActorOptions {

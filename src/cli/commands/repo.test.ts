@@ -13,6 +13,15 @@ beforeEach(async () => {
 });
 afterEach(() => cli[Symbol.asyncDispose]());
 
+async function secretOf(name: string) {
+  const objects = await ObjectSet.open({ folder: dataFolder(cli.data), clock: systemClock, write: false });
+  try {
+    return objects.find(secretKind, { namespace: 'default', name });
+  } finally {
+    await objects.close();
+  }
+}
+
 describe('registered repositories', () => {
   test('reg, get, sync, unreg; one that is broken does not hide the others', async () => {
     expect((await cli.run('repo', 'reg', cli.bare('one.git'), '--deployment')).code).toBe(0);
@@ -48,8 +57,9 @@ describe('registered repositories', () => {
     await writeFile(file, 's3cr3t\n');
     const reg = await cli.run(
       ...['repo', 'reg', 'http://127.0.0.1:9/x.git', '--repo-basic-username', 'ci', '--repo-basic-password-file', file],
+      '--no-wait',
     );
-    expect(reg).toMatchObject({ code: 1, stderr: expect.stringContaining('is registered, but cannot be used yet') });
+    expect(reg).toMatchObject({ code: 0, stdout: 'x created\n' });
     const object = (await cli.run('repo', 'get', 'x', '-o', 'yaml')).stdout;
     expect(object).toContain('name: x-auth');
     const secret = async () => {
@@ -66,6 +76,48 @@ describe('registered repositories', () => {
     expect(await secret()).toBeUndefined();
   });
 
+  test('one that fails leaves nothing behind, and what was there before as it was', async () => {
+    const file = join(cli.folder, 'token');
+    await writeFile(file, 's3cr3t\n');
+    const words = ['http://127.0.0.1:9/x.git', '--repo-basic-password-file', file];
+    const failed = await cli.run('repo', 'reg', ...words, '--wait', '20s');
+    expect(failed).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('nothing was registered') });
+    expect((await cli.run('repo', 'get', '-o', 'name')).stdout).toBe('');
+    expect(await secretOf('x-auth')).toBeUndefined();
+    expect((await cli.run('repo', 'reg', ...words, '--no-wait')).code).toBe(0);
+    await cli.run('repo', 'unreg', 'x', '--keep-auth-secret');
+    await writeFile(file, 'another\n');
+    expect((await cli.run('repo', 'reg', ...words)).code).toBe(1);
+    expect((await secretOf('x-auth'))?.data?.password).toBe(Buffer.from('s3cr3t').toString('base64'));
+    expect(await cli.run('repo', 'reg', ...words, '--wait', 'long')).toMatchObject({ code: 2 });
+  });
+
+  test('edit changes what is given, replaces credentials, and keeps the rest', async () => {
+    const file = join(cli.folder, 'token');
+    await writeFile(file, 'one\n');
+    const ca = join(cli.folder, 'ca');
+    await writeFile(ca, 'PEM\n');
+    await cli.run('repo', 'reg', cli.bare('one.git'), '--description', 'first', '--label', 'a=b', '--deployment');
+    expect(await cli.run('repo', 'edit', 'one', '--label', 'c=d', '--label', 'a-', '--gates', 'warn')).toMatchObject({
+      ...{ code: 0, stdout: 'one edited\n', stderr: '' },
+    });
+    await cli.run('repo', 'edit', 'one', '--repo-basic-password-file', file, '--ca-file', ca);
+    await writeFile(file, 'two\n');
+    expect((await cli.run('repo', 'edit', 'one', '--repo-basic-password-file', file, '--no-deployment')).code).toBe(0);
+    const { stdout } = await cli.run('repo', 'get', 'one', '-o', 'json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      metadata: { labels: { c: 'd' }, annotations: { 'sluice.dev/gates': 'warn' } },
+      spec: { description: 'first', deployment: false, git: { secretRef: { name: 'one-auth' } } },
+    });
+    const data = { username: 'git', password: 'two', 'ca.crt': 'PEM' };
+    const encoded = Object.entries(data).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+    expect((await secretOf('one-auth'))?.data).toEqual(Object.fromEntries(encoded));
+    expect(await cli.run('repo', 'edit', 'one')).toMatchObject({ code: 2 });
+    expect(await cli.run('repo', 'edit', 'won', '--gates', 'off')).toMatchObject({
+      stderr: expect.stringContaining('did you mean one?'),
+    });
+  });
+
   test('for ssh the key and the keys of the host go into the secret', async () => {
     const file = async (name: string, text: string) => {
       await writeFile(join(cli.folder, name), text);
@@ -73,6 +125,7 @@ describe('registered repositories', () => {
     };
     const reg = await cli.run(
       ...['repo', 'reg', 'git@127.0.0.1:team/edge.git', '--repo-ssh-key-file', await file('key', 's3cr3t\n')],
+      '--no-wait',
       ...[
         '--known-hosts-file',
         await file('hosts', '127.0.0.1 ssh-ed25519 AAAA\n'),
@@ -80,8 +133,8 @@ describe('registered repositories', () => {
         await file('ca', 'PEM'),
       ],
     );
-    expect(reg).toMatchObject({
-      code: 1,
+    expect(reg.code).toBe(0);
+    expect(await cli.run('repo', 'get', 'edge')).toMatchObject({
       stderr: expect.stringContaining('private key for ssh is not the text of a key'),
     });
     expect(reg.stdout + reg.stderr).not.toContain('s3cr3t');

@@ -1,3 +1,5 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { READY_TYPE } from '../../package/ready-type.ts';
 import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { conditionStatus } from './condition-status.ts';
@@ -20,6 +22,11 @@ export function setCondition(
 ): Promise<Outcome> {
   const { reason, message } = options;
   const status = conditionStatus(word);
+  if (type === READY_TYPE)
+    throw new SluiceError(
+      'InvalidInput',
+      `${READY_TYPE} cannot be given: Sluice computes it from the gates; "sluice why ${printable(revision)}" names those that are closed`,
+    );
   const condition = {
     type,
     status,

@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { mapLimited } from '../../git/map-limited.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import type { Stored } from '../../resource/object.ts';
+import { keyOf, type Stored } from '../../resource/object.ts';
 import type { Access } from '../access/access.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
@@ -22,6 +23,8 @@ export interface GetOptions extends PlaceOptions {
   readonly showKptfile?: boolean;
 }
 
+/** Packages that are read at a time. */
+const READERS = 8;
 /** `porchctl rpkg get --revision` takes this for any. */
 const ANY_REVISION = -2;
 
@@ -29,7 +32,9 @@ const ANY_REVISION = -2;
 export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     if (options.showKptfile === true) return showKptfile(access, names, invocation);
-    const { items, failed } = await select(access, names, options, invocation);
+    const { items: found, failed } = await select(access, names, options, invocation);
+    const shows = ['wide', 'json', 'yaml'].includes(options.output);
+    const items = shows && access.server === undefined ? await evaluated(access, found) : found;
     printObjects(invocation.terminal, packageRevisionKind, items, {
       output: options.output,
       headers: options.headers,
@@ -37,6 +42,15 @@ export function rpkgGet(names: readonly string[], options: GetOptions, invocatio
       single: names.length === 1,
     });
     return failed === 0 ? 0 : 1;
+  });
+}
+
+/** The revisions with their gates evaluated, which a server does all the time, and a data folder alone only for single objects. */
+function evaluated({ client }: Access, found: readonly Stored<PackageRevision>[]): Promise<Stored<PackageRevision>[]> {
+  return mapLimited(found, READERS, async (revision) => {
+    const { lifecycle } = revision.spec;
+    if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return revision;
+    return (await client.find(packageRevisionKind, keyOf(revision))) ?? revision;
   });
 }
 

@@ -4,6 +4,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { METADATA_FILE } from '../access/package-contents.ts';
 import { printable } from '../output/printable.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { checkLocalPackage } from './check-local-package.ts';
 import { findRevision } from './find-revision.ts';
 import { forEachName } from './for-each-name.ts';
 import { inAccess } from './in-access.ts';
@@ -28,6 +29,11 @@ export function rpkgPush(
         throw new SluiceError('InvalidInput', `${folder} was pulled from ${pulled.name}, not from ${name}`);
       }
       const local = await readLocalPackage(folder);
+      // Another server has rules of its own.
+      for (const problem of access.judgesGates ? checkLocalPackage(folderName, local) : []) {
+        const label = invocation.terminal.style('yellow', 'warning:', invocation.terminal.err);
+        invocation.terminal.note(`${label} ${printable(problem)}`);
+      }
       const revision = await findRevision(access, name);
       const after = await access.contents.replace(revision, local, pulled.state, options.reason);
       if (after === undefined) return 'is unchanged';

@@ -5,12 +5,13 @@ import { systemClock } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { parseDuration } from '../../resource/duration.ts';
 import { addToken } from '../../server/authentication/token-file.ts';
-import { folderOf } from '../access/place.ts';
+import { kubeconfigOf, localFolderOf, placeOf } from '../access/place.ts';
 import { type DataFolder, expectDataFolder } from '../assembly/data-folder.ts';
 import { printable } from '../output/printable.ts';
 import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 
 export interface TokenOptions extends DataOptions {
+  readonly kubeconfig?: string;
   readonly group?: readonly string[];
   readonly expires?: string;
   readonly output: 'kubeconfig' | 'token';
@@ -23,8 +24,7 @@ const clustersSchema = z.object({
 /** `sluice token create`: for somebody else than the owner of the data folder. A running server knows the token within a second. */
 export async function tokenCreate(user: string, options: TokenOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal, environment } = invocation;
-  const folder = folderOf(options, environment);
-  await expectDataFolder(folder);
+  const folder = await folderOfServer(options, environment);
   const lifetime = options.expires === undefined ? undefined : parseDuration(options.expires);
   if (options.expires !== undefined && lifetime === undefined) {
     throw new SluiceError('InvalidInput', '--expires must be a duration such as 720h or 90m');
@@ -48,6 +48,25 @@ export async function tokenCreate(user: string, options: TokenOptions, invocatio
     `${printable(user)} may do what roles allow, which is nothing at first; see "kubectl create rolebinding"`,
   );
   return 0;
+}
+
+/**
+ * The data folder whose server the command line means, by the same rules as for packages. Tokens are kept in it, so that of a kubeconfig
+ * elsewhere none can be made.
+ */
+async function folderOfServer(options: TokenOptions, environment: NodeJS.ProcessEnv): Promise<DataFolder> {
+  const place = placeOf(options, environment);
+  if (place.kind === 'folder') {
+    await expectDataFolder(place.folder);
+    return place.folder;
+  }
+  const folder = localFolderOf(place, environment);
+  if (folder !== undefined) return folder;
+  const file = kubeconfigOf(place, environment);
+  throw new SluiceError(
+    'Unsupported',
+    `${file} is not the kubeconfig of a data folder on this machine, and tokens are made there: run this where "sluice up" runs, or name the folder with --data`,
+  );
 }
 
 /** How the server of the data folder is reached, as it wrote it down. */

@@ -21,8 +21,8 @@ export async function readWebhookSecret(file: string | undefined): Promise<strin
   );
 }
 
-/** Makes or replaces the Secret of a repository's webhook. */
-export function writeWebhookSecret(access: Access, repository: string, secret: string): Promise<void> {
+/** Makes or replaces the Secret of a repository's webhook; see putSecret. */
+export function writeWebhookSecret(access: Access, repository: string, secret: string): ReturnType<typeof putSecret> {
   const name = `${repository}${WEBHOOK_SECRET_SUFFIX}`;
   return putSecret(access, { name, type: 'Opaque', stringData: { [WEBHOOK_SECRET_KEY]: secret } });
 }

@@ -1,8 +1,10 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
 import { runningUp } from '../assembly/up-lock.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 import { explain } from '../why/explain.ts';
+import { lostTag } from '../why/lost-tag.ts';
 import { printExplanation } from '../why/print-explanation.ts';
 import { commandFor } from './command-for.ts';
 import { inSession } from './in-session.ts';
@@ -15,7 +17,10 @@ export interface WhyOptions extends PlaceOptions {
 export function why(name: string, options: WhyOptions, invocation: Invocation): Promise<Outcome> {
   return inSession('why', options, invocation, async ({ session, find, openAll }) => {
     const { terminal } = invocation;
-    const revision = await find(name);
+    const revision = await find(name).catch(async (error: unknown) => {
+      const lost = isSluiceError(error, 'NotFound') ? await lostTag(session, name) : undefined;
+      throw lost === undefined ? error : new SluiceError('NotFound', `package revision "${name}" not found: ${lost}`);
+    });
     // Packages of other repositories may come from it.
     if (revision.lifecycle === 'DeletionProposed') await openAll();
     const up = await runningUp(session.folder);

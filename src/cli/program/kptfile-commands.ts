@@ -13,8 +13,13 @@ export function addKptfileCommands(program: Command, invocation: Invocation, fin
     .description('judge Kptfiles as strictly as kpt does, with line and column')
     .argument('[folders...]', FOLDER)
     .addHelpText('after', '\nExit code 0 if nothing is wrong, 1 if something is.');
-  examples(lint, 'sluice kptfile lint ./web-shop', 'sluice kptfile lint */Kptfile').action(async (folders) => {
-    finish(await (await import('../commands/kptfile-lint.ts')).kptfileLint(folders, invocation));
+  examples(
+    withOutput(lint, ['text', 'json', 'yaml']),
+    'sluice kptfile lint ./web-shop',
+    'sluice kptfile lint */Kptfile',
+    'sluice kptfile lint ./web-shop -o json',
+  ).action(async (folders, options) => {
+    finish(await (await import('../commands/kptfile-lint.ts')).kptfileLint(folders, options, invocation));
   });
 
   const gates = kptfile

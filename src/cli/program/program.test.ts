@@ -1,6 +1,8 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { runCli } from '../testing.ts';
+import { cliFixture, runCli } from '../testing.ts';
 import { actorOf } from './actor.ts';
 
 describe('command line', () => {
@@ -116,10 +118,50 @@ describe('command line', () => {
     expect(complete('sluice token create ci -o t')).toBe('token');
   });
 
+  test('completion of bash offers names of revisions, repositories and functions, in a checkout also under npx', async () => {
+    await using cli = await cliFixture();
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    for (const name of ['web/shop', 'web/site', 'db'])
+      await cli.run('rpkg', 'init', name, '--repository', 'packages', '--workspace', 'first');
+    await cli.run('rpkg', 'propose', 'packages.db.first');
+    await cli.run('rpkg', 'approve', 'packages.db.first');
+    // Whoever can push names branches; a shell must not run them.
+    cli.git('packages.git', 'update-ref', `refs/heads/drafts/web/$(touch\${IFS}hacked)/v1`, 'main');
+    const { stdout } = await runCli(['completion', 'bash']);
+    await writeFile(join(cli.folder, 'completion.bash'), stdout);
+    const complete = (line: string, run = '_sluice', environment: NodeJS.ProcessEnv = { SLUICE_DATA: cli.data }) => {
+      const script = `. ./completion.bash; COMP_WORDS=(${line}); COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); ${run}; echo "\${COMPREPLY[*]}"`;
+      const { stdout: out, stderr } = spawnSync('bash', ['--norc', '-c', script], {
+        ...{ encoding: 'utf8', cwd: cli.folder, env: { PATH: process.env.PATH, ...environment } },
+      });
+      expect(stderr).toBe('');
+      return out.trim();
+    };
+    expect(complete('sluice rpkg approve packages.w')).toBe('packages.web.shop.first packages.web.site.first');
+    expect(complete('sluice why packages.d')).toBe('packages.db.first');
+    expect(complete('npx sluice why packages.d', '_sluice_npx')).toBe('packages.db.first');
+    expect(complete('sluice repo get p')).toBe('packages');
+    expect(complete('sluice rpkg init x --repository ""')).toBe('packages');
+    expect(complete('sluice fn doc set-na')).toBe('set-name-prefix set-namespace');
+    expect(complete('sluice fn eval -i apply-s')).toBe('apply-setters');
+    expect(complete(`sluice why --data ${cli.data} packages.d`, '_sluice', {})).toBe('packages.db.first');
+    // Nothing is there, or nothing answers: no names, and no errors in the shell.
+    expect(complete('sluice why pack', '_sluice', { SLUICE_DATA: '/nonexistent' })).toBe('');
+    expect(complete('sluice why pack', '_sluice', { KUBECONFIG: '/nonexistent/kubeconfig' })).toBe('');
+    await writeFile(join(cli.data, 'objects.db'), 'broken');
+    expect(complete('sluice why pack')).toBe('');
+    expect(await readdir(cli.folder)).not.toContain('hacked');
+  });
+
   test('completion of other shells names the commands; an unknown shell is refused', async () => {
     for (const shell of ['zsh', 'fish']) {
       const { code, stdout } = await runCli(['completion', shell]);
       expect([code, stdout.includes('propose-delete')]).toEqual([0, true]);
+      expect(stdout).toMatch(/__complete .*2>\/dev\/null/);
+      expect(stdout).toContain('set-namespace');
+      const check = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' });
+      // Where the shell is not installed its script is looked at only.
+      if (check.error === undefined) expect([shell, check.status, check.stderr]).toEqual([shell, 0, '']);
     }
     expect(await runCli(['completion', 'tcsh'])).toMatchObject({
       code: 2,

@@ -31,31 +31,35 @@ export function addRepoCommands(program: Command, invocation: Invocation, finish
     .option('--branch <branch>', 'branch that published packages are on', 'main')
     .option('--create-branch', 'create the branch if it is not there')
     .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
-    .option('--description <text>', 'what it is for')
-    .option('--deployment', 'clusters sync from this repository')
-    .option('--label <key=value>', 'label of the repository; can be given several times', several)
-    .option('--gates <mode>', 'enforce, warn or off: how far gates are enforced')
-    .option('--repo-basic-username <name>', 'user name for https')
-    .option('--repo-basic-password-file <file>', 'file with the password or token for https; - reads it from stdin')
     .option(
-      '--repo-basic-password <text>',
-      'the password itself; others on this machine can see it while the command runs',
+      '--wait <duration>',
+      'how long to wait until its packages can be used, such as 5m; one that fails is not kept',
     )
-    .option('--repo-ssh-key-file <file>', 'private key for ssh, without a passphrase; - reads it from stdin')
-    .option('--known-hosts-file <file>', 'known_hosts for ssh: the keys of the host, as ssh-keyscan prints them')
-    .option('--ca-file <file>', 'certificates (PEM) of an authority of your own, for https')
-    .option('--sync-schedule <cron>', 'when everything is read anew')
-    .option(
-      '--webhook-secret-file <file>',
-      'file with the secret of the webhook at the Git host; - reads it from stdin',
-    );
+    .option('--no-wait', 'register it whether or not it can be used');
   examples(
-    withActor(withPlace(reg)),
+    withActor(withPlace(withSettings(reg))),
     'sluice repo reg /srv/git/blueprints.git',
     'sluice repo reg https://git.example.com/edge.git --name edge --deployment --repo-basic-username ci --repo-basic-password-file token.txt',
     'sluice repo reg git@git.example.com:edge.git --repo-ssh-key-file id_ed25519 --known-hosts-file known_hosts',
   ).action(async (address, options) => {
     finish(await (await import('../commands/repo-reg.ts')).repoReg(address, options, invocation));
+  });
+
+  const edit = withSettings(repo.command('edit'))
+    .description('change a registered repository: credentials, labels and the like, and read it again')
+    .argument('<name>', 'name of the repository')
+    .option('--no-deployment', 'clusters do not sync from this repository')
+    .addHelpText(
+      'after',
+      `
+Only what is given changes. --label <key>- removes a label. Address, branch and folder cannot change: register the repository under another name.`,
+    );
+  examples(
+    withActor(withPlace(edit)),
+    'sluice repo edit edge --repo-basic-username ci --repo-basic-password-file new-token.txt',
+    'sluice repo edit edge --gates warn --label tier=test --label old-',
+  ).action(async (name, options) => {
+    finish(await (await import('../commands/repo-edit.ts')).repoEdit(name, options, invocation));
   });
 
   const get = repo
@@ -113,4 +117,27 @@ It works on a data folder, also while "sluice up" runs, which sees the result at
   ).action(async (name, options) => {
     finish(await (await import('../commands/repo-adopt.ts')).repoAdopt(name, options, invocation));
   });
+}
+
+/** What can also be changed later. */
+function withSettings(command: Command): Command {
+  return command
+    .option('--description <text>', 'what it is for')
+    .option('--deployment', 'clusters sync from this repository')
+    .option('--label <key=value>', 'label of the repository; can be given several times', several)
+    .option('--gates <mode>', 'enforce, warn or off: how far gates are enforced')
+    .option('--repo-basic-username <name>', 'user name for https')
+    .option('--repo-basic-password-file <file>', 'file with the password or token for https; - reads it from stdin')
+    .option(
+      '--repo-basic-password <text>',
+      'the password itself; others on this machine can see it while the command runs',
+    )
+    .option('--repo-ssh-key-file <file>', 'private key for ssh, without a passphrase; - reads it from stdin')
+    .option('--known-hosts-file <file>', 'known_hosts for ssh: the keys of the host, as ssh-keyscan prints them')
+    .option('--ca-file <file>', 'certificates (PEM) of an authority of your own, for https')
+    .option('--sync-schedule <cron>', 'when everything is read anew')
+    .option(
+      '--webhook-secret-file <file>',
+      'file with the secret of the webhook at the Git host; - reads it from stdin',
+    );
 }

@@ -133,7 +133,10 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
       '\nThe token is shown this once; <data>/tokens.csv keeps its hash, and taking its line out ends it.',
     );
   examples(
-    withOutput(withData(create), ['kubeconfig', 'token']),
+    withOutput(withData(create), ['kubeconfig', 'token']).option(
+      '--kubeconfig <file>',
+      'kubeconfig in the data folder of the server (default: $KUBECONFIG, where no data folder is named)',
+    ),
     'sluice token create ci --group deployers --expires 720h > ci.kubeconfig',
   ).action(async (name, options) => {
     finish(await (await import('../commands/token-create.ts')).tokenCreate(name, options, invocation));

@@ -7,6 +7,7 @@ import { Manager } from '../../controller/manager.ts';
 import type { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { eventKind } from '../../resource/kinds/event.ts';
+import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
 import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, keyText } from '../../resource/object.ts';
 import type { PathHandler } from '../../server/exchange.ts';
@@ -191,6 +192,14 @@ export class Service {
   async #serve(address: ListenAddress | 'default', webhooks: PathHandler): Promise<void> {
     const { session, log } = this.#options;
     session.endQuiet();
+    const policies = this.manager.informer(packagePolicyKind);
+    // Those that are there already were used from the start.
+    let isNews = false;
+    const handle = () => {
+      if (isNews) session.repeatEvaluations();
+    };
+    this.#unsubscribe.push(policies.addHandler(handle));
+    isNews = true;
     // What serves is read only where it is wanted: a run that ends by itself has no use for it.
     const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
       import('./serve-api.ts'),

@@ -3,18 +3,20 @@ import { wasDeleted } from '../../../controllers/delivery/deletion-proof.ts';
 import { packageRepositoryAt } from '../../../controllers/delivery/package-branches.ts';
 import { settingsOf } from '../../delivery/delivery-target.ts';
 import { manifestsOf } from '../../delivery/manifests.ts';
-import { packageKey, selectRevisions } from '../../delivery/select-revisions.ts';
+import { type PackageRefusal, packageKey, selectRevisions } from '../../delivery/select-revisions.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { openLocation } from '../../git/open-location.ts';
 import { hostedFolder } from '../../package/open-package-repository.ts';
 import { isPublished, type PackageRevision, repositoryIdOf, revisionId } from '../../package/package-revision.ts';
 import { selects } from '../../package/policy-objects.ts';
+import { findCondition } from '../../resource/condition.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { Stored } from '../../resource/object.ts';
 import { targetMirror } from '../assembly/data-folder.ts';
 import type { Session } from '../assembly/session.ts';
 import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
 import type { DeliveryExplanation } from './explanation.ts';
+import { repushText } from './lost-tag.ts';
 
 /** Where a published revision was delivered, or why it was not. */
 export async function explainDelivery(session: Session, revision: PackageRevision): Promise<DeliveryExplanation[]> {
@@ -74,9 +76,8 @@ async function explainTarget(
   const isThere = !('problem' in branch) && branch.last?.revision === revision.revision;
   const [hold] = held;
   if (hold !== undefined) {
-    return isThere
-      ? { target: name, state: 'Held', commit: branch.last.commit, message: hold.message }
-      : notDelivered(hold.message);
+    const message = hold.message + repushOf(hold, session, revision, target);
+    return isThere ? { target: name, state: 'Held', commit: branch.last.commit, message } : notDelivered(message);
   }
   const [choice] = chosen;
   if (choice !== undefined && choice.revision !== revision.revision) {
@@ -95,7 +96,34 @@ async function explainTarget(
   const { last } = branch;
   if (isThere) return { target: name, state: 'Delivered', commit: last?.commit ?? '', message: `on ${place}` };
   const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
-  return notDelivered(`not on ${place} yet${before}; it is delivered as soon as "sluice up" gets to it`);
+  const refusal = refusalIn(target, revision);
+  if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
+  return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it once it gets to it`);
+}
+
+/** What the target said of the package when it was looked at last; the status is cut, and names what is wrong with all in one text. */
+function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string | undefined {
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
+    return undefined;
+  if (ready.reason !== 'Partial') return ready.message;
+  const own = ready.message.split('; ').find((part) => part.startsWith(`${packageKey(key)}: `));
+  return own?.slice(packageKey(key).length + 2);
+}
+
+/** How a tag that is gone is brought back, where the target remembers its commit. */
+function repushOf(
+  { reason, revision: number }: PackageRefusal,
+  session: Session,
+  explained: PackageRevision,
+  { status }: Stored<DeliveryTarget>,
+): string {
+  const { key, path } = explained;
+  if (reason !== 'OutOfBandRemoval') return '';
+  const last = status?.packages?.find((one) => one.repository === key.repository && one.package === key.package);
+  if (last === undefined || last.commit === '' || last.revision !== number) return '';
+  const publication = { path, revision: last.revision, commit: last.commit };
+  return `; ${repushText(session.store.repositoryOf(explained), publication, session.folder.path)}`;
 }
 
 /** What the target delivers of the package, as its controller selects it. */

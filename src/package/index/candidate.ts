@@ -179,15 +179,20 @@ export function judgePlaceholder(
 }
 
 /**
- * Which of those that claim one id is shown. One whose name Sluice could have given goes first: names of others can be spelled
- * in two ways. Then what is further on counts, as for a draft branch that is pushed anew after publication.
+ * Which of those that claim one id is shown. A publication that counts goes first: any user who may push can make a tag with its name.
+ * Then one whose name Sluice could have given: names of others can be spelled in two ways. Then what is further on, as for a draft branch
+ * that is pushed again after publication.
  */
-export function winner(claimants: readonly Candidate[]): Candidate | undefined {
+export function winner(
+  claimants: readonly Candidate[],
+  counts: (candidate: Candidate) => boolean,
+): Candidate | undefined {
   if (claimants.length < 2) return claimants[0];
+  const rank = (candidate: Candidate) => (counts(candidate) ? 100 : 0) + rankOf(candidate);
   return [...claimants].sort((a, b) => rank(b) - rank(a) || b.revision - a.revision || (a.ref < b.ref ? -1 : 1))[0];
 }
 
-function rank(candidate: Candidate): number {
+function rankOf(candidate: Candidate): number {
   const order: readonly Lifecycle[] = ['Draft', 'Proposed', 'Published'];
   const further = isPlaceholder(candidate) ? 0 : 1 + order.indexOf(candidate.lifecycle);
   return (isRevisionKey(candidate.key) ? 10 : 0) + further;

@@ -14,7 +14,7 @@ import { RecordFact } from './record-fact.ts';
 import { TipFact } from './tip-fact.ts';
 
 /** Changes with the meaning of an entry, and with how a publication is judged; files of another version are not read. */
-const VERSION = 'sluice-index 6';
+const VERSION = 'sluice-index 7';
 /** Bytes that are written or read before others get their turn: a few milliseconds of work. */
 const CHUNK = 256 * 1024;
 /** A file of this size would be of a million revisions. */
@@ -36,6 +36,7 @@ interface SavedRecord {
   /** Of a record without a statement. */
   readonly record?: RevisionRecord;
   readonly signed?: SignedStatement<RecordStatement>;
+  readonly digest?: string | undefined;
   readonly signer?: string | null;
 }
 
@@ -149,14 +150,16 @@ function putShown(cache: FactCache, data: Buffer, start: number, stop: number): 
   });
 }
 
-function saved({ record, signed, signer }: RecordFact): SavedRecord {
+function saved({ record, signed, digest, signer }: RecordFact): SavedRecord {
   if (signed === undefined) return { record };
-  return signer === undefined ? { signed } : { signed, signer };
+  return signer === undefined ? { signed, digest } : { signed, digest, signer };
 }
 
 function savedRecord(saved: SavedRecord | null): RecordFact | null {
   const record = saved?.record ?? saved?.signed?.statement.record;
-  return record === undefined ? null : new RecordFact({ record, signed: saved?.signed }, saved?.signer);
+  return record === undefined
+    ? null
+    : new RecordFact({ record, signed: saved?.signed, digest: saved?.digest }, saved?.signer);
 }
 
 /** What was found out about the statement of a tip: `+` or `-` for the main branch, then the key, `!` for a bad signature. */

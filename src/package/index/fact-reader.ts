@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { parseCommit } from '../../git/commit-codec.ts';
-import type { GitObject, GitRepository, Oid } from '../../git/git-repository.ts';
-import { inSlices } from '../../git/in-slices.ts';
+import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
+import { inSlices, pacer } from '../../git/in-slices.ts';
 import { targetOfTag } from '../../git/tag-codec.ts';
 import { encodeName, pickEntries, type RawTreeEntry } from '../../git/tree-codec.ts';
-import { parseCommitMessage } from '../commit-message.ts';
+import { parseCommitMessage, unreadFacts } from '../commit-message.ts';
 import { parseRecord } from '../record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
@@ -13,14 +13,21 @@ import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
-/** Objects asked for in one go, and parsed without a pause: about 10 ms of work. */
+/** Objects asked for in one go. */
 const SLICE = 128;
+/** Bytes of commits and tags that are read in one go. */
+const SLICE_BYTES = 8 * 1024 * 1024;
 /** Slices under way at once. */
 const UNDER_WAY = 6;
 /** From so many packages of one commit on, its root tree is gone through here, once. */
 const MANY = 16;
 /** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
+/** Larger commits, tags and records are not read: what may stand in them, in characters of three bytes, and room for signatures. */
+const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
+
+/** Characters that are kept of the first line of a message. */
+const MAX_SUBJECT_LENGTH = 1000;
 
 /** A place where a package may be: a commit (or an annotated tag) and a folder. */
 export interface Place {
@@ -84,13 +91,57 @@ export class FactReader {
 
   /** `folderOf` says where the folder of a place is read; undefined for one that is not there. */
   async #readCommits(places: readonly Place[], folderOf: (place: Place) => string | undefined): Promise<void> {
+    const { groups, excessive, stats } = await this.#bySize(places, ({ oid }) => oid);
+    for (const group of groups) await this.#readGroup(group, folderOf);
+    for (const place of excessive) {
+      const folder = folderOf(place);
+      const [stat, tree] = [stats.get(place.oid), folder === undefined ? undefined : (await this.#read([folder]))[0]];
+      if (stat?.type === 'commit') this.#putTip(place, unreadCommit(stat), tree);
+    }
+  }
+
+  /** Items in groups whose objects are read in one go, without those whose objects are larger than what is read of a commit. */
+  async #bySize<Item>(
+    items: readonly Item[],
+    oidOf: (item: Item) => Oid,
+  ): Promise<{
+    readonly groups: readonly (readonly Item[])[];
+    readonly excessive: readonly Item[];
+    readonly stats: ReadonlyMap<Oid, ObjectStat>;
+  }> {
+    const oids = [...new Set(items.map(oidOf))];
+    const found = await this.#git.statObjects(oids);
+    const stats = new Map(
+      oids.flatMap((oid, position) => (found[position] === undefined ? [] : [[oid, found[position]]])),
+    );
+    const groups: Item[][] = [[]];
+    const excessive: Item[] = [];
+    let bytes = 0;
+    for (const item of items) {
+      const size = stats.get(oidOf(item))?.size ?? 0;
+      if (size > MAX_COMMIT_BYTES) {
+        excessive.push(item);
+        continue;
+      }
+      if (bytes + size > SLICE_BYTES) {
+        groups.push([]);
+        bytes = 0;
+      }
+      groups.at(-1)?.push(item);
+      bytes += size;
+    }
+    return { groups: groups.filter((group) => group.length > 0), excessive, stats };
+  }
+
+  async #readGroup(places: readonly Place[], folderOf: (place: Place) => string | undefined): Promise<void> {
     const wanted = [...new Set(places.flatMap((place) => [place.oid, folderOf(place) ?? place.oid]))];
     const read = await this.#read(wanted);
     const objects = new Map(wanted.map((specification, position) => [specification, read[position]]));
+    const pause = pacer();
     const commits = new Map<Oid, Promise<CommitFact | undefined>>();
-    const blobs: Oid[] = [];
     for (const place of places) {
       const { oid } = place;
+      await pause();
       // A ref led here: an object that is gone is no revision that is gone.
       if (objects.get(oid) === undefined) await this.#git.expectObject(oid);
       const object = objects.get(oid);
@@ -99,14 +150,17 @@ export class FactReader {
       commits.set(oid, described);
       const commit = await described;
       if (commit === undefined) continue;
-      const folder = objects.get(folderOf(place) ?? '');
-      const tree = folder?.type === 'tree' ? folder : undefined;
-      const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
-      this.#cache.tips.set(specificationOf(place), new TipFact(commit.oid, tree?.oid, kptfileBlob, commit.text));
-      this.#cache.reads += 1;
-      if (kptfileBlob !== undefined) blobs.push(kptfileBlob);
+      this.#putTip(place, commit, objects.get(folderOf(place) ?? ''));
     }
-    await this.#readKptfiles(blobs);
+    const tips = places.map((place) => this.tip(place)?.kptfileBlob);
+    await this.#readKptfiles(tips.filter((blob) => blob !== undefined));
+  }
+
+  #putTip(place: Place, commit: CommitFact, folder: GitObject | undefined): void {
+    const tree = folder?.type === 'tree' ? folder : undefined;
+    const kptfileBlob = kptfileAmong((tree && pick(tree, KPTFILE)) ?? NOTHING);
+    this.#cache.tips.set(specificationOf(place), new TipFact(commit.oid, tree?.oid, kptfileBlob, commit.text));
+    this.#cache.reads += 1;
   }
 
   /** Follows an annotated tag to its commit. */
@@ -114,6 +168,8 @@ export class FactReader {
     if (object === undefined || object.type === 'commit') return object;
     const target = targetOfTag(object.data);
     if (object.type !== 'tag' || target === undefined || depth > 5) return undefined;
+    const [stat] = await this.#git.statObjects([target]);
+    if (stat === undefined || stat.size > MAX_COMMIT_BYTES) return undefined;
     const [next] = await this.#read([target]);
     return this.#peel(next, depth + 1);
   }
@@ -165,8 +221,14 @@ export class FactReader {
   async records(oids: readonly Oid[]): Promise<void> {
     const missing = oids.filter((oid) => !this.#cache.records.has(oid));
     await inBatches(missing, async (slice) => {
-      const objects = await this.#read(slice);
-      for (const [position, oid] of slice.entries()) this.#cache.records.set(oid, readRecord(objects[position]));
+      const { groups, excessive } = await this.#bySize(slice, (oid) => oid);
+      for (const oid of excessive) this.#cache.records.set(oid, null);
+      for (const group of groups) {
+        const objects = await this.#read(group);
+        await inSlices(group.entries(), ([position, oid]) => {
+          this.#cache.records.set(oid, readRecord(objects[position]));
+        });
+      }
       this.#cache.reads += slice.length;
     });
   }
@@ -238,7 +300,10 @@ function describe(commit: GitObject): CommitFact | undefined {
       author: decoded.author.name,
       ...authorFactsOf(decoded, facts),
       parents: decoded.parents,
-      subject: newline === -1 ? decoded.message : decoded.message.slice(0, newline),
+      subject: decoded.message.slice(
+        0,
+        Math.min(newline === -1 ? decoded.message.length : newline, MAX_SUBJECT_LENGTH),
+      ),
       facts,
     };
     return { oid: commit.oid, text: LazyJson.of<CommitText>(text) };
@@ -257,6 +322,12 @@ function authorFactsOf(
     ...(author.email === '' || actor !== undefined ? {} : { authorEmail: author.email }),
     ...(author.time === committer.time ? {} : { authorTime: author.time }),
   };
+}
+
+/** A commit that is too large to be read: it is shown, with the reason, and nothing is known of it. */
+function unreadCommit({ oid, size }: ObjectStat): CommitFact {
+  const facts = unreadFacts(`its commit has ${size} bytes, at most ${MAX_COMMIT_BYTES} are read`);
+  return { oid, text: LazyJson.of<CommitText>({ time: 0, author: '', parents: [], subject: '', facts }) };
 }
 
 /** The statement of a publication can stand in an annotated tag, where a Git host made the commit. */

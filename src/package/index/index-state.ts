@@ -5,6 +5,7 @@ import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-
 import type { RevisionRecord } from '../record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import {
+  keptScope,
   type PublishedTag,
   parsePublicationDigest,
   publicationDigest,
@@ -60,6 +61,10 @@ interface Surroundings {
 const NONE: readonly string[] = [];
 const NOTHING_ADOPTED: AdoptionList = new Map();
 const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
+const UNREADABLE = {
+  reason: 'Unsigned',
+  message: 'what its record ref holds is no record, or larger than records may be (a mebibyte)',
+} as const;
 const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
 
 /** What remains of a record that may be older than the last one: nothing that opens a gate or approves. */
@@ -253,7 +258,8 @@ export class IndexState {
     const placeholder = this.#placeholders.get(packageName);
     const candidates = Array.from(refs, (ref) => this.candidates.get(ref) ?? []).flat();
     if (placeholder !== undefined) candidates.push(placeholder);
-    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? []) === candidate);
+    const counts = (candidate: Candidate) => this.#isInBand(candidate);
+    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? [], counts) === candidate);
   }
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
@@ -269,14 +275,29 @@ export class IndexState {
     const fault = isPlaceholder(candidate)
       ? judgePlaceholder(candidate, newest, deletedTree)
       : this.#distrustOfTag(candidate);
-    const isAdopted =
-      candidate.lifecycle === 'Published' &&
-      this.#adopted.get(candidate.ref) === candidate.refOid &&
-      this.#replacementOf(candidate) === undefined;
-    const outOfBand = isAdopted ? undefined : fault === undefined ? candidate.outOfBand : LazyJson.of(fault);
+    const outOfBand = this.#isAdopted(candidate)
+      ? undefined
+      : fault === undefined
+        ? candidate.outOfBand
+        : LazyJson.of(fault);
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
+  }
+
+  /** True for a publication that counts. */
+  #isInBand(candidate: Candidate): boolean {
+    if (candidate.lifecycle !== 'Published' || isPlaceholder(candidate)) return false;
+    if (this.#isAdopted(candidate)) return true;
+    return candidate.outOfBand === undefined && this.#distrustOfTag(candidate) === undefined;
+  }
+
+  #isAdopted(candidate: Candidate): boolean {
+    return (
+      candidate.lifecycle === 'Published' &&
+      this.#adopted.get(candidate.ref) === candidate.refOid &&
+      this.#replacementOf(candidate) === undefined
+    );
   }
 
   #trustedList(): AdoptionList {
@@ -297,10 +318,10 @@ export class IndexState {
       const mark = lifecycle === 'Published' ? undefined : trust.mark(scope);
       return mark === undefined || mark.digest === DELETED ? NO_RECORD : { ...NO_RECORD, recordDistrust: REMOVED };
     }
-    const statement = fact?.statement;
+    if (fact === undefined) return { ...NO_RECORD, recordDistrust: UNREADABLE };
+    const { statement } = fact;
     const recordDistrust = trust.distrustOfRecord(statement, scope);
-    if (recordDistrust !== undefined || fact === undefined || statement === undefined)
-      return { ...NO_RECORD, recordDistrust };
+    if (recordDistrust !== undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
     const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
     return { record, statement, recordDistrust };
   }
@@ -347,9 +368,19 @@ export class IndexState {
     return { reason: 'RolledBack', message: `a push set ${what} back: the publication at ${commit} is ${last}` };
   }
 
-  #offMain({ tip }: Candidate): OutOfBand | undefined {
-    if (tip.onMain !== false) return undefined;
+  #offMain(candidate: Candidate): OutOfBand | undefined {
+    const { tip } = candidate;
+    if (tip.onMain === true || this.#isKept(candidate)) return undefined;
+    if (tip.onMain === undefined)
+      return { reason: 'Unverified', message: 'whether its commit is on the main branch is not known yet' };
     return { reason: 'NotOnMain', message: 'its commit was not on the main branch when it was first seen' };
+  }
+
+  /** True for a publication that counted when an operator accepted that the main branch was rewritten without it. */
+  #isKept(candidate: Candidate): boolean {
+    const { trust, layout } = this.#surroundings;
+    const mark = trust.mark(keptScope(layout.branch, candidate.path, `v${candidate.revision}`));
+    return mark?.digest === publicationDigest(publishedTagOf(candidate));
   }
 
   /** True for a ref that an operator adopted as it is. */
@@ -365,7 +396,7 @@ export class IndexState {
   /** True for a publication that would count, whatever was published under its number before or after it. */
   wouldCount(candidate: Candidate): boolean {
     const { lifecycle, outOfBand, tip } = candidate;
-    if (lifecycle !== 'Published' || outOfBand !== undefined || tip.onMain === false) return false;
+    if (lifecycle !== 'Published' || outOfBand !== undefined || this.#offMain(candidate) !== undefined) return false;
     if (this.#surroundings.trust.distrustOfSigner(tip.signer) !== undefined) return false;
     return this.#revocationOf(candidate) === undefined;
   }

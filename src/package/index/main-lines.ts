@@ -1,11 +1,16 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError } from '../../git/errors.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
+
+/** Commits that one search keeps for the next one on the same heads. */
+const MAX_KEPT = 100_000;
 
 /** The first-parent lines that end at commits of the main branch: where publications lie. */
 export class MainLines {
   readonly #git: GitRepository;
   /** Whole lines that were read, by their last commit. */
   readonly #lines = new Map<Oid, ReadonlySet<Oid>>();
+  #last: { readonly heads: string; readonly search: LineSearch } | undefined;
 
   constructor(git: GitRepository) {
     this.#git = git;
@@ -25,39 +30,71 @@ export class MainLines {
   async read(head: Oid): Promise<void> {
     if (this.#lines.has(head)) return;
     const line = new Set<Oid>();
-    for await (const oid of this.#walk(head)) line.add(oid);
+    for await (const oid of walk(this.#git, head)) line.add(oid);
     this.#lines.set(head, line);
   }
 
   /**
    * Which of the commits lie on the line of one of the heads. New publications lie near its end, and the walk ends when all were
-   * found.
+   * found. As long as the heads stay, the next call goes on where this one ended: of many commits that lie on no line, only the first
+   * one takes a walk of all of them. Throws if a commit on the line cannot be read.
    */
   async find(commits: ReadonlySet<Oid>, ...heads: readonly (Oid | undefined)[]): Promise<ReadonlySet<Oid>> {
-    const found = new Set<Oid>();
-    const seen = new Set<Oid>();
-    for (const head of new Set(heads)) {
-      if (head === undefined || found.size === commits.size) continue;
-      for await (const oid of this.#walk(head)) {
-        if (seen.has(oid)) break;
-        seen.add(oid);
-        if (commits.has(oid)) found.add(oid);
-        if (found.size === commits.size) break;
-      }
-    }
+    const key = heads.join(' ');
+    const search = this.#last?.heads === key ? this.#last.search : new LineSearch(this.#git, heads);
+    // After an error it is not known how far it came.
+    this.#last = undefined;
+    const found = await search.find(commits);
+    if (search.size <= MAX_KEPT) this.#last = { heads: key, search };
     return found;
   }
+}
 
-  async *#walk(head: Oid): AsyncGenerator<Oid> {
-    for (let oid: Oid | undefined = head; oid !== undefined; ) {
-      yield oid;
-      try {
-        oid = (await this.#git.readCommit(oid)).parents[0];
-      } catch (error) {
-        // The history is cut off here.
-        if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return;
-        throw error;
+/** A walk along lines that goes on where the last look ended. */
+class LineSearch {
+  readonly #seen = new Set<Oid>();
+  readonly #walk: AsyncGenerator<Oid>;
+
+  constructor(git: GitRepository, heads: readonly (Oid | undefined)[]) {
+    const seen = this.#seen;
+    this.#walk = (async function* () {
+      for (const head of new Set(heads)) {
+        if (head === undefined) continue;
+        for await (const oid of walk(git, head)) {
+          if (seen.has(oid)) break;
+          yield oid;
+        }
       }
+    })();
+  }
+
+  get size(): number {
+    return this.#seen.size;
+  }
+
+  async find(commits: ReadonlySet<Oid>): Promise<ReadonlySet<Oid>> {
+    const missing = new Set([...commits].filter((oid) => !this.#seen.has(oid)));
+    while (missing.size > 0) {
+      const { value, done } = await this.#walk.next();
+      if (done === true) break;
+      this.#seen.add(value);
+      missing.delete(value);
+    }
+    return new Set([...commits].filter((oid) => !missing.has(oid)));
+  }
+}
+
+async function* walk(git: GitRepository, head: Oid): AsyncGenerator<Oid> {
+  for (let oid: Oid | undefined = head; oid !== undefined; ) {
+    yield oid;
+    try {
+      oid = (await git.readCommit(oid)).parents[0];
+    } catch (error) {
+      // A damaged repository is repaired: what lies behind is not known until then.
+      if (error instanceof DamageError) throw error;
+      // The history is cut off here, by a commit that a push made up, or by a shallow clone.
+      if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return;
+      throw error;
     }
   }
 }

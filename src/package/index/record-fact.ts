@@ -1,27 +1,28 @@
 import type { ReadRecord, RecordStatement, RevisionRecord } from '../record.ts';
 import type { Signer, StatementFact } from '../trust/repository-trust.ts';
-import { payloadOf, type SignedStatement, statementDigest } from '../trust/statement.ts';
+import type { SignedStatement } from '../trust/statement.ts';
 
 /** A record as it was read from a commit. */
 export class RecordFact {
   readonly record: RevisionRecord;
   readonly signed: SignedStatement<RecordStatement> | undefined;
+  /** Of the statement; undefined for a record without one. Made when the record is parsed, since that takes long for a large one. */
+  readonly digest: string | undefined;
   /** A memo of what the signature says, which never changes; undefined until it was checked. */
   signer: Signer;
   /** True for a record that this process signed, also before its write is carried out: it is what will be the last one. */
   isOwn = false;
-  #digest: string | undefined;
 
-  constructor({ record, signed }: ReadRecord, signer?: Signer) {
+  constructor({ record, signed, digest }: ReadRecord, signer?: Signer) {
     this.record = record;
     this.signed = signed;
+    this.digest = digest;
     this.signer = signer;
   }
 
   /** Undefined for a record without a statement. */
   get statement(): StatementFact | undefined {
-    if (this.signed === undefined) return undefined;
-    this.#digest ??= statementDigest(payloadOf(this.signed.statement));
-    return { head: this.signed.statement, digest: this.#digest, signer: this.signer };
+    if (this.signed === undefined || this.digest === undefined) return undefined;
+    return { head: this.signed.statement, digest: this.digest, signer: this.signer };
   }
 }

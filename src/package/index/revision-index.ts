@@ -11,6 +11,7 @@ import {
 } from '../layout.ts';
 import type { PackageRevision } from '../package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
+import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
@@ -26,7 +27,7 @@ import {
 import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
-import { type IndexChange, IndexState, type MainNews, type News } from './index-state.ts';
+import { type IndexChange, IndexState, type MainNews, type News, publishedTagOf } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
 import { PublicationMarks } from './publication-marks.ts';
@@ -155,6 +156,18 @@ export class RevisionIndex {
     return this.#state.isAdopted(ref, oid);
   }
 
+  /** Marks that keep the publications which count now, where the main branch is accepted as it was rewritten. */
+  marksOfKept(): NewMark[] {
+    const marks: NewMark[] = [];
+    for (const candidate of this.#state.candidates.values()) {
+      const row = this.get(candidate.name);
+      if (candidate.lifecycle !== 'Published' || row?.ref !== candidate.ref || row.outOfBand !== undefined) continue;
+      const scope = keptScope(this.#layout.branch, candidate.path, `v${candidate.revision}`);
+      marks.push(this.#trust.markOf(scope, publicationDigest(publishedTagOf(candidate))));
+    }
+    return marks;
+  }
+
   /** What is wrong with the statements about the repository itself; one sentence each. */
   get flaws(): readonly string[] {
     const adoption = this.adoptionDistrust;
@@ -204,7 +217,7 @@ export class RevisionIndex {
   async apply(changes: readonly RefChange[]): Promise<IndexChange[]> {
     // What comes after a key was revoked must not be evaluated as if it had come before.
     this.#trust.readVersion();
-    const news = await this.#read(changes);
+    const { news, late } = await this.#read(changes);
     if (this.#unreadHeads().length > 0) {
       // Whole lines of history: where there is much of it, they are read behind.
       if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
@@ -214,7 +227,9 @@ export class RevisionIndex {
     this.#raiseMarks(news);
     await this.#notePublications(news);
     await this.#publications.noteDeleted(this.#state, news, this.#isFirstLook);
+    const followMain = news.main && (await this.#mainMove(news.main.tip?.oid));
     this.#isFirstLook = false;
+    for (const item of late) this.#backlog.push(item);
     let changed: IndexChange[];
     if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(news));
     else {
@@ -224,7 +239,7 @@ export class RevisionIndex {
     }
     this.#cache.forgetEarlier();
     this.#cache.ownSigners.clear();
-    if (news.main !== undefined) await this.#followMain(this.mainHead);
+    followMain?.();
     await this.#forgetUnused();
     return changed;
   }
@@ -242,24 +257,23 @@ export class RevisionIndex {
     // First: what was deleted must not count in between.
     yield* this.#publications.judgeRest(() => this.#state);
     while (this.#backlog.length > 0) {
-      const unchecked = this.#backlog.splice(0);
-      await this.#lookForMain(unchecked, this.mainHead);
-      for (let start = 0; start < unchecked.length; start += CHECKED_TOGETHER) {
-        const slice = unchecked.slice(start, start + CHECKED_TOGETHER);
-        await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
-        this.#raiseMarksOf(slice);
-        const tags = slice.flatMap((item) => ('tip' in item ? item : []));
-        const present = tags.map(({ ref, tip }) => ({ tip, candidate: this.#state.candidates.get(ref) }));
-        await this.#publications.noteFound(
-          this.#state,
-          present.map(({ tip, candidate }) => (candidate?.tip === tip ? candidate : undefined)),
-        );
-        yield new Set(slice.map((item) => item.package));
-      }
+      const slice = this.#backlog.slice(0, CHECKED_TOGETHER);
+      await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
+      await this.#lookForMain(slice, this.mainHead);
+      this.#raiseMarksOf(slice);
+      const tags = slice.flatMap((item) => ('tip' in item ? item : []));
+      const present = tags.map(({ ref, tip }) => ({ tip, candidate: this.#state.candidates.get(ref) }));
+      await this.#publications.noteFound(
+        this.#state,
+        present.map(({ tip, candidate }) => (candidate?.tip === tip ? candidate : undefined)),
+      );
+      // Only now: after an error the next call goes on with the same ones. `apply` may have added others behind them.
+      this.#backlog.splice(0, slice.length);
+      yield new Set(slice.map((item) => item.package));
     }
     if (!this.#awaitsLines) return;
-    this.#awaitsLines = false;
     for (const head of this.#unreadHeads()) await this.#lines.read(head);
+    this.#awaitsLines = false;
     yield new Set(this.#state.namesByPackage.keys());
   }
 
@@ -292,20 +306,33 @@ export class RevisionIndex {
    */
   async reassess(packages: Iterable<string> = [...this.#state.namesByPackage.keys()]): Promise<IndexChange[]> {
     for (const head of this.#trust.revokedHeads()) await this.#lines.read(head);
+    const concerned = new Set(packages);
+    // A key that is trusted since they were found.
+    const found: Unchecked[] = [];
+    await inSlices(this.#state.candidates.values(), ({ lifecycle, outOfBand, key, tip, ref }) => {
+      if (lifecycle === 'Published' && outOfBand === undefined && concerned.has(key.package) && this.#awaitsMain(tip))
+        found.push({ oid: tip.oid, package: key.package, tip, ref });
+    });
+    await this.#lookForMain(found, this.mainHead);
     const adoption = this.ref(adoptionRef(this.#layout));
     if (adoption !== undefined && this.#adoptionReadAt !== this.#trust.version)
       this.#state.adoption = (await this.#readAdoption(adoption, new Set())).present;
-    return runInSlices(this.#state.reassess(new Set(packages)));
+    return runInSlices(this.#state.reassess(concerned));
   }
 
-  /** The ledger follows the main branch, but not to where it was rewritten: what was on it before stays known. */
-  async #followMain(head: Oid | undefined): Promise<void> {
+  /**
+   * What is to be done when the head of the main branch is taken in: the ledger follows it, but not to where it was rewritten, so that
+   * what was on it before stays known.
+   */
+  async #mainMove(head: Oid | undefined): Promise<(() => void) | undefined> {
     const before = this.#trust.mainHead;
     // Whether it comes back on the line would take a walk of the whole line at each publication.
-    if (head === undefined || head === before || this.#leftBehind === before) return;
+    if (head === undefined || head === before || this.#leftBehind === before) return undefined;
     const isOnLine = before === undefined || (await this.#lines.find(new Set([before]), head)).has(before);
-    if (isOnLine) this.#trust.noteMain(head);
-    else this.#leftBehind = before;
+    return () => {
+      if (isOnLine) this.#trust.noteMain(head);
+      else this.#leftBehind = before;
+    };
   }
 
   /** Records that are new and count raise the marks of the revisions at whose place they are. */
@@ -351,12 +378,16 @@ export class RevisionIndex {
     this.#trust.raise(marks, false);
   }
 
-  /** Whether publications that were not seen before are on the main branch. */
+  /** Whether publications that were not seen before are on the main branch. A walk, which is for what a trusted key signed alone. */
   async #lookForMain(unchecked: readonly Unchecked[], head: Oid | undefined): Promise<void> {
-    const tips = unchecked.flatMap((item) => ('tip' in item && item.tip.onMain === undefined ? item.tip : []));
+    const tips = unchecked.flatMap((item) => ('tip' in item && this.#awaitsMain(item.tip) ? item.tip : []));
     if (tips.length === 0) return;
     const found = await this.#lines.find(new Set(tips.map(({ oid }) => oid)), head, this.#trust.mainHead);
     for (const tip of tips) tip.onMain = found.has(tip.oid);
+  }
+
+  #awaitsMain({ onMain, signer }: TipFact): boolean {
+    return onMain === undefined && this.#trust.distrustOfSigner(signer) === undefined;
   }
 
   async #forgetUnused(): Promise<void> {
@@ -371,14 +402,15 @@ export class RevisionIndex {
 
   /** What `apply` would return; nothing is taken in. Not while a call of `apply` runs. */
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
-    const news = await this.#read(changes);
+    const { news } = await this.#read(changes);
     const back = this.#state.inverse(news);
     const changed = runAtOnce(this.#state.takeIn(news));
     runAtOnce(this.#state.takeIn(back));
     return changed;
   }
 
-  async #read(changes: readonly RefChange[]): Promise<News> {
+  /** What changes come to, and statements of them that are still to be checked. */
+  async #read(changes: readonly RefChange[]): Promise<{ readonly news: News; readonly late: readonly Unchecked[] }> {
     const candidates = new Map<string, Candidate | undefined>();
     const places: Shown[] = [];
     const known: [Shown, ShownFact][] = [];
@@ -431,9 +463,9 @@ export class RevisionIndex {
       await inSlices(main?.candidates.values() ?? [], addRecord);
     }
     await this.#reader.records([...records.keys()]);
-    await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
+    const late = await this.#checkFew(candidates, records, main?.tip?.oid ?? this.mainHead);
     const adoption = after.has(adopting) ? await this.#readAdoption(after.get(adopting), packages) : undefined;
-    return { refs: changes, candidates, main, packages, records, adoption };
+    return { news: { refs: changes, candidates, main, packages, records, adoption }, late };
   }
 
   /** Reads what was adopted; the packages that are concerned by it, before or now, are added to `packages`. */
@@ -449,17 +481,18 @@ export class RevisionIndex {
     return { present };
   }
 
-  /** Checks the statements that came, unless they are too many to wait for. */
+  /** Checks the statements that came; returns those that are too many to wait for. */
   async #checkFew(
     candidates: ReadonlyMap<string, Candidate | undefined>,
     records: ReadonlyMap<Oid, string>,
     head: Oid | undefined,
-  ): Promise<void> {
+  ): Promise<readonly Unchecked[]> {
     const unchecked: Unchecked[] = [];
     for (const candidate of candidates.values()) {
       if (candidate?.lifecycle !== 'Published' || candidate.outOfBand !== undefined) continue;
       const { tip, key } = candidate;
-      if (tip.signer === undefined) unchecked.push({ oid: tip.oid, package: key.package, tip, ref: candidate.ref });
+      if (tip.signer === undefined || this.#awaitsMain(tip))
+        unchecked.push({ oid: tip.oid, package: key.package, tip, ref: candidate.ref });
     }
     for (const [oid, packageName] of records) {
       const fact = this.#cache.records.get(oid);
@@ -469,7 +502,7 @@ export class RevisionIndex {
     const now = isFew ? unchecked : unchecked.filter(({ oid }) => this.#cache.ownSigners.has(oid));
     await checkSignatures(now, this.#trust, this.#cache.ownSigners);
     await this.#lookForMain(now, head);
-    if (!isFew) this.#backlog.push(...unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid)));
+    return isFew ? [] : unchecked.filter(({ oid }) => !this.#cache.ownSigners.has(oid));
   }
 
   /** The packages on the main branch that came, went or changed. */

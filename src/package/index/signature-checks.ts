@@ -1,4 +1,5 @@
 import type { Oid } from '../../git/git-repository.ts';
+import { pacer } from '../../git/in-slices.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';
@@ -22,9 +23,12 @@ export async function checkSignatures(
   ownSigners: ReadonlyMap<Oid, string>,
 ): Promise<void> {
   let next = 0;
+  // The payload of each statement is written again for its check.
+  const pause = pacer();
   const worker = async () => {
     for (let item = unchecked[next]; item !== undefined; item = unchecked[next]) {
       next += 1;
+      await pause();
       const fact = 'fact' in item ? item.fact : item.tip;
       const signed = 'fact' in item ? item.fact.signed : item.tip.text.value.facts.statement;
       if (fact.signer !== undefined || signed === undefined) continue;

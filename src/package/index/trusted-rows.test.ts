@@ -1,115 +1,13 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { scratchRepository } from '../../../test/support/scratch-repository.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
-import { openRepository } from '../../git/open-repository.ts';
-import { formatCommitMessage, type PublicationStatement } from '../commit-message.ts';
-import { recordRef, watchedPrefixes } from '../layout.ts';
-import { emptyRecord, formatRecord, type RecordStatement, type Verdict } from '../record.ts';
+import { layout, NAME, RECORD, server, setUp, T, verdict } from '../../../test/support/trusted-index.ts';
+import { MAX_MESSAGE_LENGTH } from '../commit-message.ts';
+import { recordRef } from '../layout.ts';
+import { emptyRecord } from '../record.ts';
 import { MemoryTrustLedger } from '../trust/memory-trust-ledger.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
-import { fakeKey, fakeSigned, fakeTrust } from '../trust/testing/fake-signatures.ts';
-import { FactCache } from './fact-cache.ts';
 import { loadFactCache, saveFactCache } from './fact-file.ts';
-import { RevisionIndex } from './revision-index.ts';
 import { MAX_CHECKED_AT_ONCE } from './signature-checks.ts';
-
-const layout = { branch: 'main', directory: '', recordPrefix: 'refs/sluice/records/' };
-const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: shop\n';
-const T = '2026-01-01T00:00:00Z';
-const NAME = 'r.shop.v1';
-const RECORD = recordRef(layout, 'shop', 'v1');
-const verdict: Verdict = {
-  type: 'G',
-  status: 'True',
-  inputs: { content: 'c' },
-  by: 'qa',
-  face: 'api',
-  at: T,
-  since: T,
-};
-
-async function setUp() {
-  const scratch = await scratchRepository();
-  const git = await openRepository(scratch.path);
-  const signature = { name: 'x', email: 'x@example.com', time: 0 };
-  const edits = (...paths: string[]) =>
-    new Map(paths.map((path) => [`${path}/Kptfile`, { data: Buffer.from(KPTFILE) }]));
-  const tree = await git.editTree(undefined, edits('shop'));
-  const empty = await git.editTree(undefined, new Map());
-  const commit = (message: string, parents: readonly Oid[] = [], of = tree) =>
-    git.writeCommit({ tree: of, parents, author: signature, committer: signature, message });
-  const set = async (ref: string, oid: Oid | undefined) => {
-    const old = await git.resolveRef(ref);
-    if (oid === undefined && old !== undefined) await git.transaction([{ type: 'delete', ref, old }]);
-    else if (oid !== undefined && old === undefined) await git.transaction([{ type: 'create', ref, new: oid }]);
-    else if (oid !== undefined && old !== undefined) await git.transaction([{ type: 'update', ref, old, new: oid }]);
-  };
-  const record = (sequence: number, key = 'own', overrides: Partial<RecordStatement> = {}) => {
-    const statement: RecordStatement = {
-      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: 'id', package: 'shop', workspace: 'v1' },
-      ...{ sequence, previous: null },
-      record: { ...emptyRecord('c'), verdicts: [verdict], labels: { sequence: `${sequence}` } },
-      ...overrides,
-    };
-    return commit(formatRecord('r', fakeSigned(statement, key)), [], empty);
-  };
-  /** The approval of a revision of the package. */
-  const approval = async (revision: number, parents: readonly Oid[], key = 'own') => {
-    const statement: PublicationStatement = {
-      ...{
-        statement: STATEMENT_VERSION,
-        kind: 'publication',
-        repository: 'id',
-        package: 'shop',
-        workspace: `w${revision}`,
-      },
-      ...{ sequence: 1, previous: null, revision, draft: 'd', record: { verdicts: [], steps: [], content: 'c' } },
-      tree: (await git.statObjects([`${tree}:shop`]))[0]?.oid ?? '',
-    };
-    const context = { actor: { name: 'ann' }, face: 'cli' } as const;
-    return commit(
-      formatCommitMessage('approve', { context, action: 'approve', statement: fakeSigned(statement, key) }),
-      parents,
-    );
-  };
-  await set('refs/heads/drafts/shop/v1', await commit('draft\n'));
-  return {
-    ...{ scratch, git, set, record, approval, commit },
-    [Symbol.asyncDispose]: async () => {
-      await git.close();
-      await scratch[Symbol.asyncDispose]();
-    },
-  };
-}
-
-/** A server with a ledger of its own. */
-function server(
-  git: GitRepository,
-  options: { isFirstLook?: boolean; cache?: FactCache; ledger?: MemoryTrustLedger } = {},
-) {
-  const { isFirstLook = false, cache = new FactCache(), ledger = new MemoryTrustLedger() } = options;
-  for (const key of ['own', 'old']) ledger.addKey(fakeKey(key));
-  const trust = fakeTrust(ledger, 'id');
-  let checks = 0;
-  const { signerOf } = trust;
-  trust.signerOf = (signed) => {
-    checks += 1;
-    return signerOf.call(trust, signed);
-  };
-  const origin = { repository: 'r', namespace: 'default', layout };
-  const index = new RevisionIndex({ ...origin, git, cache, trust, isFirstLook });
-  const refresh = async () => index.apply(index.diff(await git.listRefs(watchedPrefixes(layout))));
-  /** What the row of the draft says: its sequence and verdicts, or why its record does not count. */
-  const row = () => {
-    const { record, recordDistrust } = index.get(NAME) ?? {};
-    return (
-      recordDistrust?.reason ??
-      (record === undefined ? 'none' : `${record.labels?.sequence}, ${record.verdicts.length}`)
-    );
-  };
-  return { index, ledger, trust, refresh, row, origin: { ...origin, repositoryId: 'id' }, checks: () => checks };
-}
 
 test('a record is shown if it counts, and not what is put in its place', async () => {
   await using at = await setUp();
@@ -326,4 +224,32 @@ test('a statement that nobody could have signed fails nobody', async () => {
   await at.set(RECORD, await at.commit(`s\n\n${payload.replace('"x":0', `"x":${deep}`)}\n\nSluice-Signature: own x\n`));
   await refresh();
   expect(row()).toBe('Unsigned');
+});
+
+test('commits and records that are too large to be read are shown as such, and hide nothing', async () => {
+  await using at = await setUp();
+  const base = await at.scratch.git('rev-parse', 'main');
+  const { index, refresh } = server(at.git);
+  const sizes = [MAX_MESSAGE_LENGTH, 5 * 1024 * 1024];
+  for (const [number, size] of sizes.entries()) {
+    const oid = await at.commit(`s\n\nSluice-Action: edit\n${'\n'.repeat(size)}`, [base]);
+    await at.set(`refs/heads/drafts/shop/w${number}`, oid);
+    await at.set(`refs/tags/shop/v${number + 1}`, oid);
+  }
+  await at.set(RECORD, await at.commit(`s\n\n${'x'.repeat(5 * 1024 * 1024)}`));
+  await refresh();
+  for (const [number] of sizes.entries()) {
+    const draft = index.get(`r.shop.w${number}`);
+    expect(draft).toMatchObject({ lifecycle: 'Draft', kptfile: { metadata: { name: 'shop' } }, problem: undefined });
+    expect(draft?.tip.facts).toMatchObject({ annotations: [], unread: expect.stringMatching(/it.* has \d+/) });
+    const tag = index.ofPackage('shop').find(({ revision }) => revision === number + 1);
+    expect(tag?.outOfBand).toMatchObject({
+      reason: 'NotAnApproval',
+      message: expect.stringContaining('was not read: it'),
+    });
+  }
+  expect(index.get(NAME)?.recordDistrust).toMatchObject({
+    reason: 'Unsigned',
+    message: expect.stringContaining('larger than records'),
+  });
 });

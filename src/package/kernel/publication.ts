@@ -88,6 +88,9 @@ export function judgePublication(facts: PublicationFacts): PublicationJudgement 
 }
 
 function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgement {
+  const { unread } = facts.commit;
+  if (unread !== undefined)
+    return flawed('NotAnApproval', `the message of the commit of ${what} was not read: ${unread}`);
   if (isPorchApproval(facts)) {
     return flawed('PorchApproval', `${what} was approved by Porch, which does not evaluate gates`);
   }

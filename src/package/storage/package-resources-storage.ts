@@ -64,7 +64,9 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<Resources>> {
-    return this.#read(this.#existing(key));
+    const entry = await this.#revisions.table.evaluated(key);
+    if (entry === undefined) throw notFound(this.kind, key.name);
+    return this.#read(entry);
   }
 
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<Resources>> {
@@ -103,7 +105,11 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const stored = entry.object;
     if (metadata.resourceVersion === undefined || metadata.resourceVersion === '')
       throw new SluiceError('InvalidInput', 'resourceVersion must be specified for an update');
-    checkPreconditions(this.kind, stored, metadata);
+    const { resourceVersion } = metadata;
+    checkPreconditions(this.kind, stored, {
+      ...metadata,
+      resourceVersion: entry.settledVersion(resourceVersion) ?? resourceVersion,
+    });
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
     const texts = new Map(Object.entries(spec.resources ?? {}));

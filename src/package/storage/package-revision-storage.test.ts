@@ -111,7 +111,10 @@ test('a version that is not current is a conflict; conditions and gates can be w
     ...gated,
     status: { ...gated.status, conditions: [{ type: 'tested', status: 'True', reason: 'Ok' }] },
   });
-  expect(given.status?.conditions).toEqual([{ type: 'tested', status: 'True', reason: 'Ok' }]);
+  expect(given.status?.conditions).toEqual([
+    { type: 'tested', status: 'True', reason: 'Ok' },
+    { type: 'sluice.dev/Ready', status: 'True', reason: 'AllGatesOpen', message: 'the gate is open' },
+  ]);
   expect((await store.judge(created.metadata.name)).gates[0]?.state).toBe('Open');
   const label = { ...given, metadata: { ...given.metadata, labels: { 'kpt.dev/latest-revision': 'true' } } };
   expect(await outcomeOf(client.update(packageRevisionKind, label))).toContain('Forbidden');

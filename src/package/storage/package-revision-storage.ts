@@ -20,6 +20,7 @@ import type {
 } from '../../resource/storage.ts';
 import { DEFAULT_NAMESPACE, revisionName } from '../identity.ts';
 import { revisionId } from '../package-revision.ts';
+import { READY_TYPE } from '../ready-type.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { GivenCondition } from '../verdict.ts';
 import type { RevisionChange } from '../write/change.ts';
@@ -88,12 +89,14 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#log = log;
     this.#clock = options.clock ?? systemClock;
     this.#alert = options.alert ?? (async () => undefined);
-    this.table = new RevisionTable(store, log, options.owners ?? memoryFieldOwners(), options.versions);
+    this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
     this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<RevisionObject>> {
-    return this.#existing(key).object;
+    const entry = await this.table.evaluated(key);
+    if (entry === undefined) throw notFound(this.kind, key.name);
+    return entry.object;
   }
 
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<RevisionObject>> {
@@ -202,8 +205,9 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const affirmed = affirmedTypeOf(object);
     const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
-      conditions: (after as readonly GivenCondition[]).filter(isGiven),
-      withdraw: [...before.keys()].filter((type) => !kept.has(type)),
+      // What Sluice computes is not the client's to say.
+      conditions: (after as readonly GivenCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
+      withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
     };
     return this.#write(context, entry, object, { change });
   }
@@ -257,7 +261,9 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   /** The entry that a write is about, if its preconditions hold. */
   #current({ metadata }: RevisionObject): RevisionEntry {
     const entry = this.#existing(metadata);
-    checkPreconditions(this.kind, entry.object, metadata);
+    const { resourceVersion, ...rest } = metadata;
+    const version = entry.settledVersion(resourceVersion);
+    checkPreconditions(this.kind, entry.object, version === undefined ? rest : { ...rest, resourceVersion: version });
     return entry;
   }
 

@@ -122,9 +122,11 @@ function objectMetadata(revision: PackageRevision) {
   const { record } = revision;
   const { ownerReferences = [], finalizers = [] } = record ?? {};
   const labels = { ...record?.labels, ...(revision.latest ? { [LATEST_REVISION_LABEL]: 'true' } : {}) };
+  const { unread } = revision.tip.facts;
+  const problem = revision.problem ?? (unread && `the message of the commit was not read: ${unread}`);
   const annotations = {
     ...record?.annotations,
-    ...(revision.problem === undefined ? {} : { [PROBLEM_ANNOTATION]: revision.problem }),
+    ...(problem === undefined ? {} : { [PROBLEM_ANNOTATION]: problem }),
   };
   return {
     ...(Object.keys(labels).length === 0 ? {} : { labels }),

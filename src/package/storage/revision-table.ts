@@ -1,3 +1,4 @@
+import type { Clock } from '../../foundation/clock.ts';
 import type { EventLog } from '../../resource/event-log.ts';
 import type { IndexKey } from '../../resource/index-key.ts';
 import { packageRevisionKind, type PackageRevision as RevisionObject } from '../../resource/kinds/package-revision.ts';
@@ -12,7 +13,9 @@ import type { PackageRepository } from '../package-repository.ts';
 import { type PackageRevision, revisionId } from '../package-revision.ts';
 import type { RevisionStore } from '../revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
-import { RevisionEntry } from './revision-entry.ts';
+import { GateEvaluations } from './gate-evaluations.ts';
+import { isPending } from './ready-condition.ts';
+import { NOT_EVALUATED, type Readiness, RevisionEntry } from './revision-entry.ts';
 import type { RevisionVersions } from './revision-versions.ts';
 
 /** Under this name changes of package revisions are logged. */
@@ -33,12 +36,18 @@ export class RevisionTable {
   readonly #versions: RevisionVersions | undefined;
   /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
+  readonly #gates: GateEvaluations;
   /** Something became other than it was while nobody looked, and the watchers do not know yet. */
   #hasUntold = false;
 
   /** Without `versions` watches of earlier processes cannot go on: what others did to Git meanwhile is not told as events. */
-  constructor(store: RevisionStore, log: EventLog, owners: FieldOwners, versions?: RevisionVersions) {
+  constructor(store: RevisionStore, log: EventLog, clock: Clock, owners: FieldOwners, versions?: RevisionVersions) {
     this.#store = store;
+    this.#gates = new GateEvaluations({
+      ...{ store, clock },
+      find: (id) => this.#byId.get(id),
+      show: (id, ready) => this.#showReady(id, ready),
+    });
     this.#log = log;
     this.#owners = owners;
     this.#versions = versions;
@@ -76,6 +85,39 @@ export class RevisionTable {
     return this.#index.select(indexKey);
   }
 
+  /** Keeps the evaluation of gates up to date from here on; without it a gate is evaluated when a client reads one object. */
+  startEvaluations(): void {
+    this.#gates.start(this.#byId);
+  }
+
+  /** Evaluates all gates again, since policies changed. */
+  repeatEvaluations(): void {
+    this.#gates.repeat(this.#byId);
+  }
+
+  /** The entry of a key once its gates are evaluated. */
+  async evaluated(key: ObjectKey): Promise<RevisionEntry | undefined> {
+    const entry = this.get(key);
+    if (entry === undefined) return undefined;
+    await this.#gates.evaluate(revisionId(entry.revision));
+    return this.get(key);
+  }
+
+  /** Clients that have seen the object hear of it as a change; otherwise the object will be made with it. */
+  #showReady(id: string, ready: Readiness): void {
+    const known = this.#byId.get(id);
+    if (known === undefined) return;
+    if (!known.isSeen || sameValue(known.ready.condition, ready.condition)) {
+      known.noteReady(ready);
+      return;
+    }
+    this.#log.append<RevisionObject>(REVISION_TOPIC, (version) => {
+      const entry = known.withReady(ready, version);
+      this.#keep(id, entry);
+      return new Change(known, entry);
+    });
+  }
+
   /**
    * Runs a write that leaves a revision behind and returns its entry; undefined if it is gone. Of a dry run the entry stands in no
    * table. `managedFields` are set down with it; undefined leaves them as they are.
@@ -99,6 +141,7 @@ export class RevisionTable {
       if (first) this.#coming.delete(id);
     }
     this.#settle(id, managedFields);
+    await this.#gates.evaluate(id);
     return this.#byId.get(id);
   }
 
@@ -120,7 +163,7 @@ export class RevisionTable {
     const known = this.#byId.get(revisionId(revision));
     const fields = someOf(managedFields ?? this.#owners.get(revision.uid) ?? []);
     const repository = this.#store.repositoryOf(revision);
-    return new RevisionEntry(revision, repository, known?.resourceVersion ?? '', fields);
+    return new RevisionEntry(revision, repository, known?.resourceVersion ?? '', { managedFields: fields });
   }
 
   #take(changes: readonly IndexChange[]): void {
@@ -182,13 +225,21 @@ export class RevisionTable {
   }
 
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {
-    const entry = new RevisionEntry(revision, repository, resourceVersion, this.#owners.get(revision.uid));
     const id = revisionId(revision);
+    const managedFields = this.#owners.get(revision.uid);
+    const ready = readyAfter(this.#byId.get(id), revision);
+    const entry = new RevisionEntry(revision, repository, resourceVersion, { managedFields, ready });
+    this.#keep(id, entry);
+    this.#gates.noteChange(id, entry);
+    return entry;
+  }
+
+  #keep(id: string, entry: RevisionEntry): void {
+    const { revision, repository, resourceVersion } = entry;
     this.#versions?.set(id, { etag: revision.etag, resourceVersion });
     this.#byId.set(id, entry);
     this.#namespaces.add(revision.namespace);
     this.#index.set({ namespace: repository.namespace, name: revision.name }, entry);
-    return entry;
   }
 
   #drop(revision: PackageRevision): void {
@@ -197,11 +248,20 @@ export class RevisionTable {
     this.#owners.set(uid, undefined);
     const known = this.#byId.get(id);
     if (known === undefined) return;
+    this.#gates.forget(id);
     this.#versions?.delete(id);
     this.#byId.delete(id);
     this.#index.delete({ namespace: known.repository.namespace, name });
     this.#log.append<RevisionObject>(REVISION_TOPIC, () => new Change(known, undefined));
   }
+}
+
+/** What is shown of the gates until they are evaluated again: that they are closed, never that they are open. */
+function readyAfter(known: RevisionEntry | undefined, revision: PackageRevision): Readiness {
+  if (known === undefined || !isPending(revision)) return NOT_EVALUATED;
+  if (known.revision.etag === revision.etag && known.revision.uid === revision.uid) return known.ready;
+  const { condition } = known.ready;
+  return condition?.status === 'False' ? { condition, isCurrent: false } : NOT_EVALUATED;
 }
 
 function someOf(entries: readonly ManagedFieldsEntry[]): readonly ManagedFieldsEntry[] | undefined {

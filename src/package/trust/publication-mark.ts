@@ -11,6 +11,14 @@ export function publicationScope(path: string, version: string): Omit<StatementS
   return { package: path, workspace: `published/${version}` };
 }
 
+/**
+ * Scope of the mark of a publication that stays in band although the main branch was rewritten without it, since an operator accepted
+ * the rewrite. By branch: the same repository can be registered with another one, where it never counted.
+ */
+export function keptScope(branch: string, path: string, version: string): Omit<StatementScope, 'repository'> {
+  return { package: path, workspace: `kept/${branch}/${version}` };
+}
+
 /** A publication as a tag shows it. */
 export interface PublishedTag {
   readonly commit: Oid;

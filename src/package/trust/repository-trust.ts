@@ -182,7 +182,11 @@ export class RepositoryTrust {
 
   /** The mark that says which publication of a number counts, or that it was deleted; see publication-mark.ts. */
   markOfPublication(path: string, version: string, digest: string): NewMark {
-    const scope = publicationScope(path, version);
+    return this.markOf(publicationScope(path, version), digest);
+  }
+
+  /** The next mark of a scope whose marks this ledger makes by itself, without statements. */
+  markOf(scope: Omit<StatementScope, 'repository'>, digest: string): NewMark {
     const sequence = (this.mark(scope)?.sequence ?? 0) + 1;
     return { scope: { ...scope, repository: this.repository }, sequence, digest, proven: true };
   }

@@ -7,6 +7,11 @@ import type { StatementScope } from './trust-ledger.ts';
 /** Version of the statements that this code writes and understands; what names another one is not trusted. */
 export const STATEMENT_VERSION = 'sluice.dev/v1';
 
+/** Characters of the payload of a statement that is written or read. The record of a Kptfile with the most conditions fits. */
+export const MAX_STATEMENT_LENGTH = 1024 * 1024;
+/** JSON values in it. Parsing a statement, validating and writing it again takes some 50 ms for so many. */
+export const MAX_STATEMENT_VALUES = 20_000;
+
 /** Trailer of the base64 signature; the payload is in front of it, see docs/trust.md. */
 export const SIGNATURE_TRAILER = 'Sluice-Signature';
 
@@ -73,6 +78,8 @@ export function parseStatement<Statement extends StatementHead>(
   what: string,
 ): SignedStatement<Statement> {
   const { payload, signature } = splitMessage(message);
+  const excess = statementExcess(payload);
+  if (excess !== undefined) throw new SluiceError('Corrupt', `${what} is not readable: ${excess}`);
   try {
     const value: unknown = JSON.parse(payload);
     schema.parse(value);
@@ -89,6 +96,30 @@ export function parseStatement<Statement extends StatementHead>(
 /** Identifies a statement in a chain: SHA-256 of its payload, in hex. */
 export function statementDigest(payload: string): string {
   return hash('sha256', payload, 'hex');
+}
+
+/** Why a payload is too large to be written or read; undefined if it is not. Linear, and much faster than parsing it. */
+export function statementExcess(payload: string): string | undefined {
+  if (payload.length > MAX_STATEMENT_LENGTH)
+    return `it has ${payload.length} characters, at most ${MAX_STATEMENT_LENGTH} are allowed`;
+  if (hasMoreValues(payload, MAX_STATEMENT_VALUES))
+    return `it has more than ${MAX_STATEMENT_VALUES} values, which are too many`;
+  return undefined;
+}
+
+/** Counts what begins a value in a JSON text: commas and opening brackets outside of strings. */
+function hasMoreValues(json: string, max: number): boolean {
+  let values = 1;
+  for (let at = 0; at < json.length; at += 1) {
+    const character = json[at];
+    if (character === '"') {
+      for (at += 1; at < json.length && json[at] !== '"'; at += 1) if (json[at] === '\\') at += 1;
+    } else if (character === ',' || character === '{' || character === '[') {
+      values += 1;
+      if (values > max) return true;
+    }
+  }
+  return false;
 }
 
 export function scopeOf({ repository, package: packagePath, workspace }: StatementHead): StatementScope {

@@ -16,6 +16,7 @@ import { needsRenewal } from '../gates.ts';
 import { kptfileProblems } from '../kptfile-problems.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
 import { bindsContent, type EffectivePolicy } from '../policy.ts';
+import { READY_TYPE } from '../ready-type.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../record.ts';
 import { currentRecord } from '../record-at-tip.ts';
 import type { Rendering } from '../renderer.ts';
@@ -68,9 +69,10 @@ export interface RevisionChange {
 export async function planChange(
   bench: Workbench,
   revision: PackageRevision,
-  change: RevisionChange,
+  asked: RevisionChange,
   context: RequestContext,
 ): Promise<WritePlan | undefined> {
+  const change = withoutComputed(asked, context);
   const policy = bench.policyFor(revision);
   checkAllowed(revision, change, policy, context);
   const at = timestamp(bench.clock.now());
@@ -146,6 +148,20 @@ export async function planChange(
   return { updates, name: revision.name, marks: [mark], takesBack: takesBack(before, record) };
 }
 
+/** What Sluice computes cannot be given or withdrawn. */
+function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
+  const { conditions = [], withdraw = [] } = change;
+  if (!isGivenBy(change, READY_TYPE)) return change;
+  context.warn?.(
+    `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
+  );
+  return {
+    ...change,
+    conditions: conditions.filter(({ type }) => type !== READY_TYPE),
+    withdraw: withdraw.filter((type) => type !== READY_TYPE),
+  };
+}
+
 /** True if a verdict that opened a gate before does not any more. */
 function takesBack(before: RevisionRecord, after: RevisionRecord): boolean {
   const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
@@ -214,6 +230,10 @@ function fileEdits(
       `the Kptfile of ${revision.name} cannot be removed; delete the revision instead`,
     );
   }
+  const written = edits.get('Kptfile');
+  // A client that writes back what it read must not put it into Git.
+  if (written != null && Buffer.from(written).includes(READY_TYPE))
+    kptfileEdits.push({ op: 'removeCondition', type: READY_TYPE });
   if (kptfileEdits.length > 0) {
     const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
     if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);

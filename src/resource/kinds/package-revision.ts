@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineKind, type ObjectOf } from '../kind.ts';
-import { NAME_COLUMN } from './columns.ts';
+import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { packageConditionsSchema } from './condition-schema.ts';
 import { serverTimeSchema } from './time-schema.ts';
 
@@ -80,6 +80,49 @@ const flaw = z.object({
   reason: z.string().describe('One CamelCase word for programs.'),
   message: z.string().describe('One sentence for people.'),
 });
+
+interface Shown {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> | undefined };
+  readonly status?:
+    | {
+        readonly conditions?: readonly ShownCondition[] | undefined;
+        readonly outOfBand?: { readonly message: string } | undefined;
+      }
+    | undefined;
+}
+
+interface ShownCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+function readyOf({ status }: Shown) {
+  return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
+}
+
+/** `1/3`: open gates of all, as the message counts them. */
+function countOfGates(message = ''): string | undefined {
+  if (message === 'the gate is open') return '1/1';
+  const [, all] = /^all (\d+) gates are open$/.exec(message) ?? [];
+  if (all !== undefined) return `${all}/${all}`;
+  const [, closed, of] = /^(\d+) of (\d+) gates closed: /.exec(message) ?? [];
+  return closed === undefined ? undefined : `${Number(of) - Number(closed)}/${of}`;
+}
+
+/** Why a revision does not move on: closed gates, or what else is wrong with it. */
+function reasonOf(object: Shown): string | undefined {
+  const { metadata, status } = object;
+  const ready = readyOf(object);
+  if (ready !== undefined && ready.status !== 'True') return ready.message?.replace(/^\d+ of \d+ gates closed: /, '');
+  const problem = metadata.annotations?.['sluice.dev/problem'] ?? status?.outOfBand?.message;
+  if (problem !== undefined) return problem;
+  const failed = status?.conditions?.find(
+    ({ type, status: value }) => value === 'False' && ['Rendered', 'sluice.dev/Deliverable'].includes(type),
+  );
+  return failed === undefined ? undefined : `${failed.type}: ${failed.message ?? failed.reason ?? ''}`;
+}
 
 export const packageRevisionKind = defineKind({
   group: 'porch.kpt.dev',
@@ -178,6 +221,11 @@ export const packageRevisionKind = defineKind({
     },
     { name: 'Lifecycle', type: 'string', value: (object) => object.spec.lifecycle },
     { name: 'Repository', type: 'string', value: (object) => object.spec.repository },
+    // Wide only: scripts of Porch's users count the columns before.
+    { name: 'Ready', type: 'string', priority: 1, value: (object) => readyOf(object)?.status },
+    { name: 'Gates', type: 'string', priority: 1, value: (object) => countOfGates(readyOf(object)?.message) },
+    { ...AGE_COLUMN, priority: 1 },
+    { name: 'Reason', type: 'string', priority: 1, value: reasonOf },
   ],
 });
 

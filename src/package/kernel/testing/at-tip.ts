@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
 import { emptyRecord, type RevisionRecord, withContributor, withStep } from '../../record.ts';
-import { PUSH_ACTOR, recordAtTip, syncVerdicts } from '../../verdict.ts';
+import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../../verdict.ts';
 import { inputsOf, type PackageData, treeOf } from './package-data.ts';
 import { type Listed, recordOf } from './places.ts';
 import type { Records } from './records.ts';
@@ -55,7 +55,7 @@ function published(world: Surroundings, commit: Oid, tag: string | undefined): R
   }
   const data = world.data(commit);
   const tip = { commit, madeBySluice: facts.action !== undefined, time: world.at };
-  return recordAtTip(undefined, tip, conditionsOf(data), inputsOf(data));
+  return recordAfterPush(undefined, tip, conditionsOf(data), inputsOf(data));
 }
 
 interface Pushes {

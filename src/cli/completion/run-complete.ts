@@ -1,0 +1,21 @@
+import { completeNames } from './complete-names.ts';
+
+/** A shell waits for it: what takes longer, in milliseconds, is given up. */
+const PATIENCE_MS = 2000;
+
+/** `sluice __complete <kind> <current> <words of the line…>`, which completion scripts run. It says nothing but names, whatever fails. */
+export async function runComplete(words: readonly string[], environment: NodeJS.ProcessEnv): Promise<void> {
+  const timer = setTimeout(() => process.exit(0), PATIENCE_MS);
+  const [kind = '', current = '', ...line] = words;
+  try {
+    const names = await completeNames(kind, current, line, environment);
+    await new Promise<void>((resolve) => {
+      process.stdout.write(names.map((name) => `${name}\n`).join(''), () => resolve());
+    });
+  } catch (error) {
+    // A line that is being typed is no place for errors; SLUICE_DEBUG shows them to who looks for them.
+    if (environment.SLUICE_DEBUG === '1') process.stderr.write(`${String(error)}\n`);
+  }
+  clearTimeout(timer);
+  process.exit(0);
+}

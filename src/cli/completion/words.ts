@@ -1,0 +1,77 @@
+import type { Command } from 'commander';
+import { builtIns } from '../../function/built-in/index.ts';
+
+/** Names that are looked up while a line is completed. */
+export type NameKind = 'revisions' | 'repositories';
+
+export interface Word {
+  readonly word: string;
+  readonly help: string;
+  /** What an option takes: one of these, or anything if there are none; undefined for what takes nothing. */
+  readonly values?: readonly string[];
+  /** What an option takes, where that has to be looked up. */
+  readonly names?: NameKind;
+  readonly short?: string;
+}
+
+/** What may follow the words of a command. */
+export interface Place {
+  readonly words: readonly Word[];
+  /** What its arguments name, where that has to be looked up. */
+  readonly names?: NameKind;
+  /** Arguments that are known. */
+  readonly values?: readonly string[];
+}
+
+/** By the words before: `rpkg get` to what may follow. */
+export type Places = ReadonlyMap<string, Place>;
+
+const REVISIONS: ReadonlySet<string> = new Set([
+  'why',
+  ...['get', 'pull', 'history', 'diff', 'clone', 'copy', 'upgrade', 'push'].map((verb) => `rpkg ${verb}`),
+  ...['propose', 'approve', 'reject', 'propose-delete', 'del', 'condition set', 'condition rm'].map(
+    (verb) => `rpkg ${verb}`,
+  ),
+]);
+const REPOSITORIES: ReadonlySet<string> = new Set(
+  ['get', 'sync', 'unreg', 'edit', 'adopt'].map((verb) => `repo ${verb}`),
+);
+
+/** What may follow each command of a program. */
+export function placesOf(program: Command): Places {
+  const places = new Map<string, Place>();
+  collect(program, '', '', places);
+  return places;
+}
+
+/** `path` is as it is written, with aliases; `name` with the names of the commands. */
+function collect(command: Command, path: string, name: string, places: Map<string, Place>): void {
+  const help = command.createHelp();
+  const words: Word[] = help.visibleCommands(command).map((sub) => ({ word: sub.name(), help: sub.description() }));
+  for (const option of help.visibleOptions(command)) {
+    const word = option.long ?? option.short;
+    if (word === undefined) continue;
+    const takes = option.required || option.optional;
+    const choices = word === '--image' ? functionNames() : (option.argChoices ?? []);
+    words.push({
+      ...{ word, help: option.description },
+      ...(takes ? { values: choices } : {}),
+      ...(word === '--repository' ? { names: 'repositories' as const } : {}),
+      ...(option.short === undefined ? {} : { short: option.short }),
+    });
+  }
+  const names = REVISIONS.has(name) ? 'revisions' : REPOSITORIES.has(name) ? 'repositories' : undefined;
+  places.set(path, {
+    words,
+    ...(names === undefined ? {} : { names }),
+    ...(name === 'fn doc' ? { values: functionNames() } : {}),
+  });
+  for (const sub of command.commands) {
+    for (const word of [sub.name(), ...sub.aliases()])
+      collect(sub, `${path} ${word}`.trim(), `${name} ${sub.name()}`.trim(), places);
+  }
+}
+
+function functionNames(): string[] {
+  return builtIns.functions.map((each) => each.name).sort();
+}

@@ -1,0 +1,49 @@
+import { type Launch, quote } from './shell-text.ts';
+import type { Places } from './words.ts';
+
+export function zsh(places: Places, { words: launch, isCheckout }: Launch): string {
+  const cases = [...places].map(([path, { words, names = '', values = [] }]) => {
+    const items = words.map(({ word, help }) => quote(`${word.replaceAll(':', '\\:')}:${help}`));
+    return `    ${quote(path)}) items=(${[...items, ...values.map(quote)].join(' ')}) kind=${quote(names)} ;;`;
+  });
+  const options = [...places].flatMap(([path, { words }]) =>
+    words.flatMap(({ word, short, values, names = '' }) => {
+      if (values === undefined) return [];
+      const patterns = [word, short ?? word].map((name) => quote(`${path} ${name}`)).join('|');
+      return `    ${patterns}) items=(${values.map(quote).join(' ')}) kind=${quote(names)} value=1 ;;`;
+    }),
+  );
+  const functions = isCheckout ? 'sluice npx' : 'sluice';
+  return `#compdef ${functions}
+# Completion of sluice for zsh: sluice completion zsh > "\${fpath[1]}/_sluice", or source <(sluice completion zsh)
+_sluice() {
+  if [[ "\${words[1]}" == npx ]]; then
+    if [[ "\${words[2]}" != sluice || $CURRENT -lt 3 ]]; then compadd sluice; _files; return; fi
+    shift words
+    (( CURRENT -= 1 ))
+  fi
+  local place="" word longer kind="" value=""
+  local -a items paths found
+  paths=(${[...places.keys()].map(quote).join(' ')})
+  for word in "\${(@)words[2,CURRENT-1]}"; do
+    longer="\${place:+$place }$word"
+    if (( \${paths[(Ie)$longer]} )); then place="$longer"; fi
+  done
+  case "$place" in
+${cases.join('\n')}
+  esac
+  case "$place \${words[CURRENT-1]}" in
+${options.join('\n')}
+  esac
+  if [[ -n "$kind" && "\${words[CURRENT]}" != -* ]]; then
+    found=("\${(@f)$(${launch.map(quote).join(' ')} __complete "$kind" "\${words[CURRENT]}" "\${(@)words[2,-1]}" 2>/dev/null </dev/null)}")
+    found=(\${found:#})
+    if (( \${#found} )); then compadd -- "\${found[@]}"; fi
+  fi
+  if (( \${#items} )); then _describe 'sluice' items; fi
+  if [[ -n "$value" ]] && (( \${#items} + \${#found} )); then return; fi
+  if [[ "\${words[CURRENT]}" != -* ]] && (( ! \${#found} )); then _files; fi
+}
+if [[ "\${funcstack[1]}" == "_sluice" ]]; then _sluice "$@"; else compdef _sluice ${functions}; fi
+`;
+}
