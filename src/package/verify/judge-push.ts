@@ -315,7 +315,7 @@ class PushJudge {
     }
     const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
     const judgement = judgePublication({
-      ...{ parents: parents.length, subject: message.split('\n', 1)[0] ?? '', commit: facts },
+      ...{ parents, branch: this.#layout.branch, subject: message.split('\n', 1)[0] ?? '', commit: facts },
       ...{ repository: this.#trust.repository, path: statement.package, version: `v${statement.revision}` },
       tree: folder?.oid,
     });

@@ -298,7 +298,7 @@ async function commitFor(
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
     ...bench.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit },
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: bench.layout.branch, onto: head },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
@@ -393,7 +393,9 @@ async function recordUpdates(
     marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
-    const kept = published ? { ...rest, commit, verdicts: [], steps: [] } : { ...record, commit };
+    const kept = published
+      ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
+      : { ...record, commit };
     const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
     marks.push(mark);
     return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };
