@@ -32,7 +32,8 @@ async function withoutLedger(step: () => Promise<unknown>): Promise<void> {
   const { ledger } = trust;
   const { raise } = ledger;
   ledger.raise = (entries, options) => {
-    if (entries.every(({ scope }) => scope.workspace.startsWith('signed/'))) return raise.call(ledger, entries, options);
+    if (entries.every(({ scope }) => scope.workspace.startsWith('signed/')))
+      return raise.call(ledger, entries, options);
     throw new SluiceError('Busy', 'cannot write the trust ledger');
   };
   try {

@@ -15,8 +15,8 @@ import { CertificateAuthenticator } from '../../server/authentication/certificat
 import { selfSubjectReview, tokenReview } from '../../server/authentication/identity-reviews.ts';
 import { TokenAuthenticator } from '../../server/authentication/token-authenticator.ts';
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
-import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkDeliveryTarget } from '../../server/authorization/check-delivery-target.ts';
+import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
 import { checkPeopleKeys } from '../../server/authorization/check-people-keys.ts';
 import { followRbacObjects } from '../../server/authorization/follow-rbac-objects.ts';
