@@ -39,7 +39,7 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
   }
   const known = lookUp(rows, layout);
   const knowledge: Knowledge = {
-    publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`), trust.repository),
+    publication: (ref, oid) => publicationOf(known.atRef.get(`${ref} ${oid}`), trust.repository, layout.branch),
     distrust: (ref, oid) => distrustOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
     trustedRecord: (ref, oid) => known.trustedRecords.has(`${ref} ${oid}`),
@@ -185,11 +185,15 @@ function refsOf(row: PackageRevision | undefined, layout: RepositoryLayout): [st
   return refs;
 }
 
-function publicationOf(row: PackageRevision | undefined, repository: string): PublicationFacts | undefined {
+function publicationOf(
+  row: PackageRevision | undefined,
+  repository: string,
+  branch: string,
+): PublicationFacts | undefined {
   if (row === undefined) return undefined;
   return {
-    repository,
-    parents: row.tip.parents.length,
+    ...{ repository, branch },
+    parents: row.tip.parents,
     subject: row.tip.subject,
     commit: row.tip.facts,
     path: row.path,

@@ -3,6 +3,7 @@ import type { Oid } from '../git/git-repository.ts';
 import { publishedRecordOf } from './commit-message.ts';
 import { isPublished, type PackageRevision } from './package-revision.ts';
 import type { Contributor, LifecycleStep } from './record.ts';
+import { PUSH_ACTOR } from './verdict.ts';
 
 /*
  * Who did something, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an
@@ -14,14 +15,14 @@ export function claimed(name: string): string {
   return `says: ${name}`;
 }
 
-/** Who made the commit that a revision points to. A plain push shows its Git author. */
+/** Who made the commit that a revision points to. The Git author of a plain push is a claim. */
 export function authorOf(revision: PackageRevision): string {
   const { commit, record, tip } = revision;
   const approval = approvalOf(revision);
   if (approval !== undefined) return approval.by;
   if (record?.last?.made === commit) return record.last.by;
   const { actor } = tip.facts;
-  if (actor === undefined) return tip.author;
+  if (actor === undefined) return claimed(tip.author);
   const isVouched = record?.commit === commit && areAllKnown(record.contributors);
   return isVouched || isAdopted(revision) ? actor : claimed(actor);
 }
@@ -41,6 +42,7 @@ export function lastRequestOf(revision: PackageRevision): {
   readonly reason?: string;
 } {
   const { commit, record, tip } = revision;
+  if (isMarkedByPush(revision)) return { by: PUSH_ACTOR, at: timestamp(tip.time), action: 'push' };
   const last = record?.commit === commit ? record.last : undefined;
   const step = last ?? record?.steps.findLast(({ commit: of }) => of === commit) ?? approvalOf(revision);
   if (step !== undefined) {
@@ -51,6 +53,15 @@ export function lastRequestOf(revision: PackageRevision): {
   const common = { by: authorOf(revision), at: timestamp(tip.time), action };
   return reason === undefined ? common : { ...common, reason };
 }
+
+/** Whether a push proposed a deletion, or took that back: the last request about it asked for something else. */
+function isMarkedByPush({ lifecycle, record }: PackageRevision): boolean {
+  if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return false;
+  const last = record?.steps.findLast(({ action }) => DELETION_STEPS.has(action));
+  return (lifecycle === 'DeletionProposed') !== (last?.action === 'propose-deletion');
+}
+
+const DELETION_STEPS: ReadonlySet<string> = new Set(['propose-deletion', 'undo-deletion', 'reject']);
 
 /** The approval of a publication that counts, as its signed statement has it. */
 export function approvalOf(revision: PackageRevision): LifecycleStep | undefined {

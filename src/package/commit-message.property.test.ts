@@ -37,7 +37,7 @@ const record: FoldedRecord = {
 function signed(overrides: object = {}) {
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: 'dir/upf', workspace: 'w1' },
-    ...{ sequence: 3, previous: 'd2', revision: 3, tree: 't', draft: 'c', record },
+    ...{ sequence: 3, previous: 'd2', revision: 3, tree: 't', draft: 'c', branch: 'main', onto: 'm', record },
     ...overrides,
   };
   return fakeSigned(statement, 'own');

@@ -75,6 +75,13 @@ export interface PublicationStatement extends StatementHead {
   readonly tree: string;
   /** The commit of the draft that was approved. */
   readonly draft: string;
+  /** The branch that it was approved onto; a repository can be registered with several. */
+  readonly branch: string;
+  /**
+   * First parent of the approval commit: where the publication lies on the branch. Anyone can copy a statement into another commit or
+   * tag, and on one line no other commit has this parent.
+   */
+  readonly onto: string;
   readonly record: FoldedRecord;
 }
 
@@ -118,6 +125,8 @@ const publicationSchema = statementHeadSchema.extend({
   revision: z.int().min(1),
   tree: z.string(),
   draft: z.string(),
+  branch: z.string(),
+  onto: z.string(),
   record: foldedSchema,
 });
 

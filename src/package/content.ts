@@ -7,6 +7,7 @@ import { formatConditionType, parseConditionType } from './condition-type.ts';
 import type { PackageInputs } from './inputs.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from './krm.ts';
 import { prepareKrmFiles } from './krm-reader.ts';
+import { readsAlike } from './line-breaks.ts';
 import { ObjectDigests } from './object-digest.ts';
 
 /** Bounds for one package: what a person would call a package stays far below. */
@@ -26,11 +27,18 @@ export interface PackageContent extends PackageInputs {
 
 /**
  * The content digest: the identity of a package without Kptfile status and readiness gates. It is made of the top-level entries
- * (subfolders count by their tree id), so it costs one tree read whatever the size of the package.
+ * (subfolders count by their tree id), so it costs one tree read whatever the size of the package. `text` is that of the Kptfile; where
+ * readers of YAML may take it for different values, it counts as it is, status and gates included.
  */
-export function contentDigest(entries: readonly TreeEntry[], kptfile: Kptfile | undefined): string {
+export function contentDigest(
+  entries: readonly TreeEntry[],
+  kptfile: Kptfile | undefined,
+  text: Uint8Array | undefined,
+): string {
+  const isReadAlike = text !== undefined && readsAlike(text);
   const parts = entries.flatMap((entry) => {
-    if (entry.name === 'Kptfile' && kptfile !== undefined) return [`Kptfile=${canonicalJson(contentOf(kptfile))}`];
+    if (entry.name === 'Kptfile' && kptfile !== undefined && isReadAlike)
+      return [`Kptfile=${canonicalJson(contentOf(kptfile))}`];
     return [`${entry.mode} ${JSON.stringify(entry.name)} ${entry.oid}`];
   });
   return digest(parts.join('\n'));
@@ -53,7 +61,8 @@ export async function readPackage(
   const regular = listed.filter((entry) => entry.mode === '100644' || entry.mode === '100755');
   const files = await readFiles(git, regular, specification);
   await prepareKrmFiles(files);
-  return new Content(stat.oid, files, describeSkipped(listed), contentDigest(entries, kptfile));
+  const content = contentDigest(entries, kptfile, files.get('Kptfile'));
+  return new Content(stat.oid, files, describeSkipped(listed), content);
 }
 
 /** The package as it is after some files changed, without reading the others again. `specification` names its new tree. */
@@ -79,7 +88,7 @@ export async function derivePackage(
   }
   await prepareKrmFiles(files);
   const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
-  return new Content(stat.oid, sorted, before.skipped, contentDigest(entries, kptfile));
+  return new Content(stat.oid, sorted, before.skipped, contentDigest(entries, kptfile, files.get('Kptfile')));
 }
 
 async function readFiles(

@@ -201,7 +201,7 @@ export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promi
 /** `actor` is whom a trusted statement names; without one the trailers of the commit are claims. */
 function entryOf(commit: Commit, actor: string | undefined, face?: string): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
-  const claim = facts.actor === undefined ? commit.author.name : claimed(facts.actor);
+  const claim = claimed(facts.actor ?? commit.author.name);
   return {
     at: timestamp(commit.committer.time),
     by: actor ?? claim,

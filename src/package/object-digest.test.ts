@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { readKptfile } from '../../kptfile-schema/index.ts';
+import { contentDigest } from './content.ts';
 import { readKrmFile } from './krm.ts';
 import { ObjectDigests } from './object-digest.ts';
 
@@ -60,4 +63,44 @@ test('aliases count as what they stand for; one that expands without end, and a 
   expect(digestOf(`${HEAD}${bomb}\n`)).not.toBe(digestOf(`${HEAD}${bomb}\n# a comment\n`));
   const long = `text: ${'x'.repeat(70_000)}\n`;
   expect(digestOf(`${HEAD}${long}`)).not.toBe(digestOf(`${HEAD}${long}# a comment\n`));
+});
+
+describe('what is a comment to one reader of YAML and a field to another counts with each byte', () => {
+  const CHARACTERS = [
+    ['CR', '\r'],
+    ['NEL', '\u0085'],
+    ['LS', '\u2028'],
+    ['PS', '\u2029'],
+  ] as const;
+
+  test.each(CHARACTERS)('behind %s, which ends a line for some', (_, character) => {
+    const plain = digestOf(`${HEAD}spec: {a: 1}\n`);
+    const hidden = digestOf(`${HEAD}spec: {a: 1}\n# note${character}evil: x\n`);
+    expect(hidden).not.toBe(plain);
+    expect(hidden).not.toBe(digestOf(`${HEAD}spec: {a: 1}\n# note${character}evil: y\n`));
+    expect(digestOf(`${HEAD}spec: {a: 1}\n`.replaceAll('\n', '\r\n'))).toBe(plain);
+  });
+
+  test('under a directive, which chooses the rules', () => {
+    expect(digestOf(`%YAML 1.1\n---\n${HEAD}spec: {a: 1}\n`)).not.toBe(digestOf(`${HEAD}spec: {a: 1}\n`));
+  });
+
+  const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: x\n';
+  const contentOfKptfile = (text: string) => {
+    const result = readKptfile(text);
+    const oid = createHash('sha1').update(text).digest('hex');
+    const entries = [{ name: 'Kptfile', mode: '100644', oid, type: 'blob' } as const];
+    return contentDigest(entries, result.ok ? result.kptfile : undefined, Buffer.from(text));
+  };
+
+  test.each(CHARACTERS)('in the Kptfile: %s', (_, character) => {
+    const hidden = (image: string) => `${KPTFILE}# note${character}pipeline: {mutators: [{image: ${image}}]}\n`;
+    expect(contentOfKptfile(hidden('evil'))).not.toBe(contentOfKptfile(KPTFILE));
+    expect(contentOfKptfile(hidden('evil'))).not.toBe(contentOfKptfile(hidden('other')));
+  });
+
+  test('in the Kptfile: a directive; a comment is none of the content', () => {
+    expect(contentOfKptfile(`%YAML 1.1\n---\n${KPTFILE}`)).not.toBe(contentOfKptfile(KPTFILE));
+    expect(contentOfKptfile(`${KPTFILE}# a comment\n`)).toBe(contentOfKptfile(KPTFILE));
+  });
 });

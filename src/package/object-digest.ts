@@ -2,6 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, type Node, parseAllDocuments, type Doc
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { digest } from './canonical-json.ts';
 import { isYamlPath, type KrmObject } from './krm.ts';
+import { readsAlike } from './line-breaks.ts';
 
 /** Digests of this form know how plain scalars are written. Those without it are of an earlier version, made of parsed values. */
 export const OBJECT_DIGEST_PREFIX = 'o2:';
@@ -71,7 +72,7 @@ export class ObjectDigests {
 
   #parse(file: string): readonly YamlDocument[] {
     const data = this.#files.get(file);
-    if (data === undefined || this.#isLarge || data.byteLength > MAX_FILE_BYTES) return [];
+    if (data === undefined || this.#isLarge || data.byteLength > MAX_FILE_BYTES || !readsAlike(data)) return [];
     const parsed = parseAllDocuments(Buffer.from(data).toString('utf8'), { logLevel: 'silent' });
     return Array.isArray(parsed) && parsed.every(({ errors }) => errors.length === 0) ? parsed : [];
   }

@@ -128,6 +128,8 @@ const recordSchema = z.object({
   createdAt: z.string().optional(),
   /** Of the last record of a published revision that was deleted: its version, `v<N>`. */
   deleted: z.string().optional(),
+  /** Of a record that was written for a publication: its version, `v<N>`. Such a record is none of a draft with this workspace. */
+  published: z.string().optional(),
   /** When the first record of the draft was written, by the server's clock, RFC 3339. */
   recordedAt: z.string().optional(),
 });

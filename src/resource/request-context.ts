@@ -22,6 +22,8 @@ export interface RequestContext {
   readonly mayWriteStatus?: () => boolean;
   /** Whether the caller may approve the object at hand; undefined where nobody is kept from it. */
   readonly mayApprove?: () => boolean;
+  /** The caller changes the object whatever it is by now: the request names no version that they read. */
+  readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */
   readonly signal?: AbortSignal;
   /** Told what was taken otherwise than it was asked for, as a sentence for a person. */

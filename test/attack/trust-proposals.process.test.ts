@@ -67,3 +67,17 @@ test('a draft that is pushed as a proposal was asked for no gate, and is asked f
   expect(await world.refused('rpkg', 'approve', 'apps.direct.v1', '--as', 'bob')).toContain('tested');
   expect((await world.revision('apps.direct.v1')).spec.lifecycle).toBe('Proposed');
 });
+
+test('an approval that does not name what was pushed is meant for what was proposed', async () => {
+  await world.ok('rpkg', 'init', 'plain', '--repository', 'apps', '--workspace', 'v1');
+  await world.ok('rpkg', 'propose', 'apps.plain.v1');
+  world.fetch('apps');
+  const tip = world.edit('apps', 'refs/all/heads/proposed/plain/v1', { 'plain/evil.yaml': '# evil\n' });
+  await world.push('apps', `${tip}:refs/heads/proposed/plain/v1`);
+  const text = await world.refused('rpkg', 'approve', 'apps.plain.v1', '--as', 'bob');
+  expect(text).toContain('a push changed it after it was proposed');
+  expect(text).toContain('(evil.yaml)');
+  expect((await world.revision('apps.plain.v1')).spec.lifecycle).toBe('Proposed');
+  expect(await world.why('apps.plain.v1')).toContain(`rpkg approve apps.plain.v1 --commit ${tip}`);
+  await world.ok('rpkg', 'approve', 'apps.plain.v1', '--as', 'bob', '--commit', tip);
+});

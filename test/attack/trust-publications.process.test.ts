@@ -42,7 +42,10 @@ async function publishAs(
   const real = JSON.parse(/^Sluice-Statement: (.*)$/m.exec(message)?.[1] ?? '');
   const edited = world.edit('apps', 'origin/main', { [`${name}/Kptfile`]: kptfile(name) });
   const tree = world.git('apps', 'rev-parse', `${edited}:${name}`);
-  const statement = change({ ...real, package: name, tree, draft: edited });
+  const statement = change({
+    ...{ ...real, package: name, tree, draft: edited },
+    onto: world.git('apps', 'rev-parse', 'origin/main'),
+  });
   const payload = payloadOf(statement as typeof real);
   const signature = await signer.sign(payload);
   const text = `Approving package revision ${name}/1\n\nSluice-Action: approve\nSluice-Statement: ${payload}\nSluice-Signature: ${signature}`;

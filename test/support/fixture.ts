@@ -49,7 +49,10 @@ export interface Fixture extends AsyncDisposable {
    * Registers a bare repository under its name and opens it in the store, as the repository controller would. It is created unless
    * `repo` names one that is there.
    */
-  register(name: string, spec?: { readonly deployment?: boolean; readonly repo?: string }): Promise<string>;
+  register(
+    name: string,
+    spec?: { readonly deployment?: boolean; readonly repo?: string; readonly branch?: string },
+  ): Promise<string>;
   /** Pushes to a bare repository as somebody who knows nothing of Sluice; see commitFiles. */
   push(path: string, files: Readonly<Record<string, string | null>>, branch?: string, from?: string): Promise<string>;
   /** Creates a draft from files; a Kptfile without gates is added if there is none. */
@@ -107,9 +110,12 @@ export async function fixture(clock: Clock = systemClock, trust: ServerTrust = s
       return recorder;
     },
     bare,
-    register: async (name, { repo: present, ...spec } = {}) => {
+    register: async (name, { repo: present, branch, ...spec } = {}) => {
       const repo = present ?? (await bare(name));
-      const object = await client.create(repositoryKind, { metadata: { name }, spec: { ...spec, git: { repo } } });
+      const object = await client.create(repositoryKind, {
+        metadata: { name },
+        spec: { ...spec, git: { repo, branch } },
+      });
       let live = false;
       const repository = await openPackageRepository(object, {
         trust,

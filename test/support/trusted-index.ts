@@ -62,6 +62,7 @@ export async function setUp() {
         workspace: `w${revision}`,
       },
       ...{ sequence: 1, previous: null, revision, draft: 'd', record: { verdicts: [], steps: [], content: 'c' } },
+      ...{ branch: layout.branch, onto: parents[0] ?? '' },
       tree: (await git.statObjects([`${tree}:shop`]))[0]?.oid ?? '',
     };
     const context = { actor: { name: 'ann' }, face: 'cli' } as const;
@@ -86,7 +87,8 @@ export function server(
   options: { branch?: string; isFirstLook?: boolean; cache?: FactCache; ledger?: MemoryTrustLedger } = {},
 ) {
   const { isFirstLook = false, cache = new FactCache(), ledger = new MemoryTrustLedger() } = options;
-  for (const key of ['own', 'old']) ledger.addKey(fakeKey(key));
+  // Records of these tests were made elsewhere.
+  for (const key of ['own', 'old']) ledger.addKey(fakeKey(key, 'added'));
   const trust = fakeTrust(ledger, 'id');
   let checks = 0;
   const { signerOf } = trust;

@@ -70,6 +70,14 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
   if (verb === 'propose-delete' && lifecycle === 'DeletionProposed') return 'is already proposed for deletion';
   if (options.commit !== undefined) expectCommit(revision, options.commit);
   const to = (next: Lifecycle) => ({ ...revision, spec: { ...revision.spec, lifecycle: next } });
+  // The version names what the user has seen, which is known only of a commit that they name.
+  const approved = {
+    ...to('Published'),
+    metadata:
+      options.commit === undefined && access.judgesGates
+        ? { ...revision.metadata, resourceVersion: undefined }
+        : revision.metadata,
+  };
   const decide = (next: Lifecycle) => client.subResource('approval').update(packageRevisionKind, to(next), reason);
   switch (verb) {
     case 'propose':
@@ -83,9 +91,9 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
           `cannot approve package with ${lifecycle} lifecycle value; only Proposed packages can be approved${publication(revision)}`,
         );
       }
-      if (options.breakGlass === true) return breakGlass(access, to('Published'), options.reason ?? '');
+      if (options.breakGlass === true) return breakGlass(access, approved, options.reason ?? '');
       expectGates(access, revision);
-      return approval(await decide('Published'));
+      return approval(await client.subResource('approval').update(packageRevisionKind, approved, reason));
     case 'reject':
       if (lifecycle === 'DeletionProposed') {
         await decide('Published');
@@ -116,7 +124,7 @@ function approval({ spec, status }: Revision): string {
 }
 
 /** Publishes with closed gates, which a policy lets some people do. */
-async function breakGlass(access: Access, wanted: Revision, reason: string): Promise<string> {
+async function breakGlass(access: Access, wanted: PackageRevision, reason: string): Promise<string> {
   const { client, server, judgesGates } = access;
   if (!judgesGates)
     throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);

@@ -15,6 +15,7 @@ import { CertificateAuthenticator } from '../../server/authentication/certificat
 import { selfSubjectReview, tokenReview } from '../../server/authentication/identity-reviews.ts';
 import { TokenAuthenticator } from '../../server/authentication/token-authenticator.ts';
 import { accessReviews } from '../../server/authorization/access-reviews.ts';
+import { checkDeliveryTarget } from '../../server/authorization/check-delivery-target.ts';
 import { checkEscalation, isRbacKind, type RbacWrite } from '../../server/authorization/check-escalation.ts';
 import { checkGitLocation } from '../../server/authorization/check-git-location.ts';
 import { checkPeopleKeys } from '../../server/authorization/check-people-keys.ts';
@@ -206,6 +207,7 @@ function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission 
   return (planned) => {
     const { user, operation, kind, object, old } = planned;
     checkPeopleKeys(planned, authorizer);
+    checkDeliveryTarget(planned, authorizer);
     if (operation === 'delete') return;
     checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;

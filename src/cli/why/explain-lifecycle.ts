@@ -4,6 +4,7 @@ import { DELIVERABLE_TYPE } from '../../../controllers/revision/resolvers/delive
 import { isMarked, OWN_TYPES } from '../../../controllers/revision/settlement.ts';
 import { conditionsOf } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
+import { claimed } from '../../package/attribution.ts';
 import { publishedRecordOf } from '../../package/commit-message.ts';
 import type { Refusal } from '../../package/kernel/types.ts';
 import { AUTO_LIFECYCLE_ANNOTATION } from '../../package/lifecycle-annotations.ts';
@@ -220,19 +221,24 @@ function explainProposed(facts: LifecycleFacts, { reasons, next }: Account, arou
   } else {
     // Who proposed or changed it, or has approved it, has to find another person.
     const as = others.includes(around.actor) ? ['--as', 'somebody-else'] : [];
-    next.push(around.command('rpkg', 'approve', revision.name, ...as));
+    const commit = isPushedSince(judgement) ? ['--commit', revision.commit] : [];
+    next.push(around.command('rpkg', 'approve', revision.name, ...commit, ...as));
   }
   next.push(around.command('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));
 }
 
 /** What is on a proposed branch need not be what was proposed. */
-function explainPush({ revision, record }: Judgement, reasons: Reason[]): void {
-  const { tip, commit } = revision;
-  const proposed = record.steps.findLast((step) => step.action === 'propose');
-  if (tip.facts.action !== undefined || proposed === undefined || proposed.commit === commit) return;
+function isPushedSince({ record }: Judgement): boolean {
+  return record.steps.at(-1)?.action === 'push' && record.steps.some(({ action }) => action === 'propose');
+}
+
+function explainPush(judgement: Judgement, reasons: Reason[]): void {
+  if (!isPushedSince(judgement)) return;
+  const { tip, commit } = judgement.revision;
+  const proposed = judgement.record.steps.findLast((step) => step.action === 'propose');
   reasons.push({
     reason: 'PushedAfterProposal',
-    message: `${tip.author} pushed commit ${commit.slice(0, 12)} at ${timestamp(tip.time)}; what was proposed is ${proposed.commit?.slice(0, 12) ?? 'another commit'}, so look at the difference before you approve it`,
+    message: `a push brought commit ${commit.slice(0, 12)} at ${timestamp(tip.time)} (${claimed(tip.author)}); what was proposed is ${proposed?.commit?.slice(0, 12) ?? 'another commit'}, so look at the difference before you approve it`,
   });
 }
 

@@ -34,7 +34,7 @@ test('a commit that was pushed after the proposal is told', async () => {
   cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', commit);
   expect(await reasons(name)).toContainEqual({
     reason: 'PushedAfterProposal',
-    message: expect.stringContaining(`bob pushed commit ${commit.slice(0, 12)}`),
+    message: expect.stringContaining(`a push brought commit ${commit.slice(0, 12)}`),
   });
 });
 

@@ -142,15 +142,15 @@ export function placeholderCandidate(
 
 /** Why a tag did not come through the kernel; undefined if it did. */
 function judgeTag(
-  { repositoryId }: Origin,
+  { repositoryId, layout }: Origin,
   { path, tip }: Candidate,
   { parents, facts, subject }: CommitText,
   version: string,
 ): OutOfBand | undefined {
   const { tree } = tip;
   const judgement = judgePublication({
-    ...{ parents: parents.length, commit: facts, subject, path, version, tree },
-    repository: repositoryId,
+    ...{ parents, commit: facts, subject, path, version, tree },
+    ...{ repository: repositoryId, branch: layout.branch },
   });
   return judgement.inBand ? undefined : { reason: judgement.reason, message: judgement.message };
 }

@@ -275,11 +275,10 @@ export class IndexState {
     const fault = isPlaceholder(candidate)
       ? judgePlaceholder(candidate, newest, deletedTree)
       : this.#distrustOfTag(candidate);
-    const outOfBand = this.#isAdopted(candidate)
-      ? undefined
-      : fault === undefined
-        ? candidate.outOfBand
-        : LazyJson.of(fault);
+    // Adoption makes up for what is wrong with a statement. What was deleted or replaced since does not count by it.
+    const isListed = candidate.lifecycle === 'Published' && this.#adopted.get(candidate.ref) === candidate.refOid;
+    const flaw = isListed ? this.#replacementOf(candidate) : fault;
+    const outOfBand = flaw !== undefined ? LazyJson.of(flaw) : isListed ? undefined : candidate.outOfBand;
     const claims = this.#byUid.get(candidate.uid) ?? [];
     const hides = claims.length < 2 ? NONE : claims.flatMap((other) => (other === candidate ? [] : other.ref)).sort();
     return new IndexedRevision(candidate, { lifecycle, latest, recordOid, outOfBand, hides, ...trusted });
@@ -322,6 +321,11 @@ export class IndexState {
     const { statement } = fact;
     const recordDistrust = trust.distrustOfRecord(statement, scope);
     if (recordDistrust !== undefined || statement === undefined) return { ...NO_RECORD, recordDistrust };
+    const forPublication = fact.record.deleted ?? fact.record.published;
+    if (lifecycle !== 'Published' && forPublication !== undefined) {
+      const message = `its record was written for the publication ${path}/${forPublication}`;
+      return { ...NO_RECORD, recordDistrust: { reason: 'OtherRevision', message } };
+    }
     const record = trust.isProven(scope, statement, fact.isOwn) ? fact.record : unproven(fact.record);
     return { record, statement, recordDistrust };
   }

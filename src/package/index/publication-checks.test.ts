@@ -234,5 +234,5 @@ test('publications of a main branch whose rewrite was accepted stay in band with
   const other = server(at.git, { ledger: one.ledger, branch: 'other' });
   await at.set('refs/tags/shop/v1', first);
   await other.refresh();
-  expect(reasonsOf(other.index)).toEqual([[1, 'NotOnMain']]);
+  expect(reasonsOf(other.index)).toEqual([[1, 'OtherBranch']]);
 });

@@ -209,10 +209,12 @@ async function fill(): Promise<Pool> {
       const tree = await git.editTree(undefined, new Map([[`${path}/Kptfile`, { data: Buffer.from(kptfile(kind)) }]]));
       const annotation = { package: path, workspaceName: WORKSPACES[number % WORKSPACES.length] ?? 'x' };
       const context = { actor: { name: 'anna' }, face: 'cli' } as const;
+      const base = commits.slice(-2);
       const record = { verdicts: [], steps: [], content: '' };
       const statement: PublicationStatement = {
         ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: path, sequence: 1 },
         ...{ workspace: annotation.workspaceName, previous: null, revision: 1, record, draft: '' },
+        ...{ branch: 'main', onto: base[0] ?? '' },
         tree: (await git.statObjects([`${tree}:${path}`]))[0]?.oid ?? '',
       };
       const revision = { ...annotation, revision: '1' };
@@ -225,7 +227,7 @@ async function fill(): Promise<Pool> {
         formatCommitMessage('approve', { ...approve, statement: fakeSigned(statement, 'foreign') }),
         `Approving package revision ${path}/2\n\nkpt:${JSON.stringify({ ...annotation, revision: '2' })}\n`,
       ];
-      for (const message of messages) commits.push(await commit(tree, message, commits.slice(-2)));
+      for (const message of messages) commits.push(await commit(tree, message, base));
     }
   }
   const mains: Oid[] = [await commit(await git.editTree(undefined, new Map()), 'empty\n', [])];

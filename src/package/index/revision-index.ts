@@ -14,6 +14,7 @@ import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.t
 import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';
 import type { Distrust, RepositoryTrust } from '../trust/repository-trust.ts';
+import type { StatementHead } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import {
   type Candidate,
@@ -31,6 +32,7 @@ import { type IndexChange, IndexState, type MainNews, type News, publishedTagOf 
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
 import { PublicationMarks } from './publication-marks.ts';
+import type { RecordFact } from './record-fact.ts';
 import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
 import type { TipFact } from './tip-fact.ts';
@@ -43,6 +45,9 @@ const MOST_AT_ONCE = 512;
 const SPARE_FACTS = 2048;
 /** Signatures that are checked before their revisions are shown again: some 30 ms of work in the thread pool. */
 const CHECKED_TOGETHER = 512;
+
+const OLD_LEDGER =
+  'the trust ledger is older than the repository: it does not know statements that this server signed. Verdicts on drafts count once they are affirmed, and a copy of a lost key may have signed too: see docs/trust.md';
 
 /**
  * The revisions of one repository, derived from its refs. It is brought up to date with ref changes, and the work follows the
@@ -60,8 +65,11 @@ export class RevisionIndex {
   readonly #git: GitRepository;
   /** Nothing is known of this repository: its records may be older than the last ones. */
   #isFirstLook: boolean;
+  readonly #beganWithFirstLook: boolean;
   /** Version of the trusted keys at which the adoption was read. */
   #adoptionReadAt = -1;
+  /** A statement showed it since this process started. */
+  #isLedgerOld = false;
   /** What the ref with the id of the repository holds; undefined if there was never one. */
   #id: { readonly isThere: boolean; readonly written: string | undefined } | undefined;
   /** Lines of revoked keys wait to be read by `checkBacklog`. */
@@ -95,6 +103,7 @@ export class RevisionIndex {
     };
     this.#trust = options.trust;
     this.#isFirstLook = options.isFirstLook;
+    this.#beganWithFirstLook = options.isFirstLook;
     this.#git = options.git;
     this.#lines = new MainLines(options.git);
     this.#publications = new PublicationMarks({ git: options.git, layout, trust, lines: this.#lines });
@@ -173,7 +182,7 @@ export class RevisionIndex {
     const adoption = this.adoptionDistrust;
     const adopted =
       adoption && `nothing is adopted: what ${adoptionRef(this.#layout)} holds does not count, ${adoption.message}`;
-    return [adopted, this.#idFlaw()].filter((flaw) => flaw !== undefined);
+    return [adopted, this.#idFlaw(), this.#isLedgerOld ? OLD_LEDGER : undefined].filter((flaw) => flaw !== undefined);
   }
 
   /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
@@ -224,6 +233,7 @@ export class RevisionIndex {
       else for (const head of this.#unreadHeads()) await this.#lines.read(head);
     }
     await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
+    const isOutdated = this.#noteOldLedger(news);
     this.#raiseMarks(news);
     await this.#notePublications(news);
     await this.#publications.noteDeleted(this.#state, news, this.#isFirstLook);
@@ -231,10 +241,12 @@ export class RevisionIndex {
     this.#isFirstLook = false;
     for (const item of late) this.#backlog.push(item);
     let changed: IndexChange[];
-    if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(news));
+    const packages = isOutdated ? new Set([...news.packages, ...this.#state.namesByPackage.keys()]) : news.packages;
+    const taken = { ...news, packages };
+    if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(taken));
     else {
       const next = await this.#state.copy();
-      changed = await runInSlices(next.takeIn(news));
+      changed = await runInSlices(next.takeIn(taken));
       this.#state = next;
     }
     this.#cache.forgetEarlier();
@@ -260,6 +272,7 @@ export class RevisionIndex {
       const slice = this.#backlog.slice(0, CHECKED_TOGETHER);
       await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
       await this.#lookForMain(slice, this.mainHead);
+      const isOld = this.#noteOldLedgerBy(slice);
       this.#raiseMarksOf(slice);
       const tags = slice.flatMap((item) => ('tip' in item ? item : []));
       const present = tags.map(({ ref, tip }) => ({ tip, candidate: this.#state.candidates.get(ref) }));
@@ -269,7 +282,7 @@ export class RevisionIndex {
       );
       // Only now: after an error the next call goes on with the same ones. `apply` may have added others behind them.
       this.#backlog.splice(0, slice.length);
-      yield new Set(slice.map((item) => item.package));
+      yield new Set(isOld ? this.#state.namesByPackage.keys() : slice.map((item) => item.package));
     }
     if (!this.#awaitsLines) return;
     for (const head of this.#unreadHeads()) await this.#lines.read(head);
@@ -333,6 +346,46 @@ export class RevisionIndex {
       if (isOnLine) this.#trust.noteMain(head);
       else this.#leftBehind = before;
     };
+  }
+
+  /** Whether a record shows that the ledger is older than the repository; noted so that no verdict counts until it is affirmed. */
+  #noteOldLedger({ refs }: News): boolean {
+    if (this.#isFirstLook) return false;
+    return this.#noteOldLedgerAt(
+      refs.some(({ name, after }) => {
+        const meaning = after === undefined ? undefined : parseRef(this.#layout, name);
+        if (after === undefined || meaning?.kind !== 'record') return false;
+        const scope = { package: meaning.path, workspace: meaning.workspace };
+        return this.#isBeyondLedger(this.#cache.records.get(after), scope);
+      }),
+    );
+  }
+
+  /** The same for records that were checked later. Those of a first look are all beyond the ledger. */
+  #noteOldLedgerBy(checked: readonly Unchecked[]): boolean {
+    if (this.#beganWithFirstLook) return false;
+    return this.#noteOldLedgerAt(
+      checked.some((item) => {
+        const head = 'fact' in item ? item.fact.statement?.head : undefined;
+        if (head === undefined || !('fact' in item)) return false;
+        const isThere = this.#state.refs.get(recordRef(this.#layout, head.package, head.workspace)) === item.oid;
+        return isThere && this.#isBeyondLedger(item.fact, head);
+      }),
+    );
+  }
+
+  #isBeyondLedger(fact: RecordFact | null | undefined, scope: Pick<StatementHead, 'package' | 'workspace'>): boolean {
+    const statement = fact?.statement;
+    if (statement === undefined || this.#trust.distrustOfRecord(statement, scope) !== undefined) return false;
+    return this.#trust.isBeyondLedger(statement, fact?.isOwn);
+  }
+
+  #noteOldLedgerAt(isBeyond: boolean): boolean {
+    if (isBeyond) {
+      this.#trust.noteFirstLook();
+      this.#isLedgerOld = true;
+    }
+    return isBeyond;
   }
 
   /** Records that are new and count raise the marks of the revisions at whose place they are. */

@@ -33,7 +33,7 @@ function approval(signed = true, overrides: Partial<PublicationStatement> = {}):
   const record = { verdicts: [], steps: [], content: 'c' };
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: 'upf', workspace: 'w1' },
-    ...{ sequence: 2, previous: 'p', revision: 1, tree: 't1', draft: 'd', record },
+    ...{ sequence: 2, previous: 'p', revision: 1, tree: 't1', draft: 'd', branch: 'main', onto: 'm', record },
     ...overrides,
   };
   const message = formatCommitMessage('Approving package revision upf/1', {
@@ -44,10 +44,10 @@ function approval(signed = true, overrides: Partial<PublicationStatement> = {}):
   });
   const claim = signed ? '' : `Sluice-Record: ${JSON.stringify(record)}\n`;
   return {
-    parents: 2,
+    parents: ['m', 'd'],
     subject: '',
     commit: parseCommitMessage(message + claim),
-    ...{ repository: 'id', path: 'upf', version: 'v1', tree: 't1' },
+    ...{ repository: 'id', branch: 'main', path: 'upf', version: 'v1', tree: 't1' },
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type Allowed,
   type Decision,
   type Lifecycle,
+  type PushedSince,
   type RefStep,
   type Refusal,
   type Refused,
@@ -113,6 +114,8 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
       message: `the record of the proposal of ${state.name} was removed or replaced, so that it is not known which gates were required; reject it, then propose it again`,
     });
   }
+  if (request.isUnseen === true && state.pushedSince !== undefined)
+    refusals.push(refuseUnseen(state, state.pushedSince));
   const refused = refuseApprover(state, request, policy);
   if (refused !== undefined) refusals.push(refused);
   const unmet = unmetGates(state, policy, now, () => true);
@@ -141,6 +144,19 @@ function approve(state: RevisionState, request: TransitionRequest, policy: Effec
     { ref: state.refs.proposed, expect: state.commit, become: { kind: 'absent' } },
   ];
   return { ...allow(plan, { lifecycle: 'Published', revision }, unmet), ...(brokeGlass ? { brokeGlass } : {}) };
+}
+
+const MAX_SHOWN_FILES = 5;
+
+/** An approval that names no commit is meant for what was proposed. */
+function refuseUnseen({ name, commit }: RevisionState, { proposed, files }: PushedSince): Refusal {
+  const shown = files?.slice(0, MAX_SHOWN_FILES).join(', ');
+  const more = (files?.length ?? 0) > MAX_SHOWN_FILES ? ` and ${(files?.length ?? 0) - MAX_SHOWN_FILES} more` : '';
+  const what = shown === undefined || shown === '' ? '' : ` (${shown}${more})`;
+  return {
+    code: 'WrongState',
+    message: `cannot approve ${name}: a push changed it after it was proposed, from ${proposed} to ${commit}${what}; look at the difference, then approve that commit: sluice rpkg approve --commit ${commit}, or a request with metadata.resourceVersion`,
+  };
 }
 
 /** Closed gates are passed only by an actor whom a policy names, and with a reason that stays in the statement. */

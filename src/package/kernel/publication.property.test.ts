@@ -32,7 +32,7 @@ function closed(overrides: Partial<FoldedRecord> = {}, ...states: string[]): Par
 function statement(overrides: Partial<PublicationStatement> = {}): PublicationStatement {
   return {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: 'id', package: 'dir/upf', workspace: 'w1' },
-    ...{ sequence: 4, previous: 'p', revision: 3, tree: 't1', draft: 'd1', record },
+    ...{ sequence: 4, previous: 'p', revision: 3, tree: 't1', draft: 'd1', branch: 'main', onto: 'm', record },
     ...overrides,
   };
 }
@@ -59,7 +59,8 @@ function unsigned(action = 'approve', folded = JSON.stringify(record)): string {
 
 function facts(text: string, overrides: Partial<PublicationFacts> = {}): PublicationFacts {
   return {
-    parents: 2,
+    parents: ['m', 'd1'],
+    branch: 'main',
     subject: text.split('\n')[0] ?? '',
     commit: parseCommitMessage(text),
     repository: 'id',
@@ -80,7 +81,7 @@ describe('judgePublication', () => {
       inBand: true,
     });
     // A host made the merge, and the statement stands in an annotated tag.
-    for (const parents of [0, 1, 3]) {
+    for (const parents of [['m'], ['m', 'd1', 'd2']]) {
       expect(judgePublication(facts(message(), { parents, subject: 'Merge pull request #1' }))).toEqual({
         inBand: true,
       });
@@ -88,12 +89,12 @@ describe('judgePublication', () => {
   });
 
   test.each<[string, PublicationFacts, string]>([
-    ['a plain commit', facts('hello\n', { parents: 1 }), 'NotAnApproval'],
-    ['the first commit', facts('hello\n', { parents: 0 }), 'NotAnApproval'],
+    ['a plain commit', facts('hello\n', { parents: ['m'] }), 'NotAnApproval'],
+    ['the first commit', facts('hello\n', { parents: [] }), 'NotAnApproval'],
     ['a merge', facts('Merge pull request #1\n'), 'NotAnApproval'],
     ['another commit of Sluice', facts(unsigned('edit')), 'NotAnApproval'],
     ['an unsigned approval', facts(unsigned()), 'UnsignedApproval'],
-    ['an unsigned approval that was squashed or picked', facts(unsigned(), { parents: 1 }), 'NotAnApproval'],
+    ['an unsigned approval that was squashed or picked', facts(unsigned(), { parents: ['m'] }), 'NotAnApproval'],
     ['an unsigned approval that cannot be read', facts(unsigned('approve', '{')), 'NotAnApproval'],
     ['a statement that cannot be read', facts(message().replace('"sequence":4', '"sequence":"4"')), 'NotAnApproval'],
     ['a statement of a later version', facts(message().replace('sluice.dev/v1', 'sluice.dev/v9')), 'NotAnApproval'],
@@ -101,8 +102,11 @@ describe('judgePublication', () => {
     ['an old Porch', facts(porch.replace('"3"', '"v3"')), 'PorchApproval'],
     ['Porch, another revision', facts(porch, { version: 'v4' }), 'NotAnApproval'],
     ['Porch, another package', facts(porch, { path: 'upf' }), 'NotAnApproval'],
-    ['Porch, one parent', facts(porch, { parents: 1 }), 'NotAnApproval'],
+    ['Porch, one parent', facts(porch, { parents: ['m'] }), 'NotAnApproval'],
     ['another repository', facts(message({ repository: 'other' })), 'OtherRepository'],
+    ['another branch', facts(message({ branch: 'dev' })), 'OtherBranch'],
+    ['a copy of the statement in another commit', facts(message(), { parents: ['n', 'd1'] }), 'OtherCommit'],
+    ['a copy in a first commit', facts(message(), { parents: [] }), 'OtherCommit'],
     ['another package', facts(message(), { path: 'dir/smf' }), 'OtherRevision'],
     ['a package of another directory', facts(message(), { path: 'upf' }), 'OtherRevision'],
     ['another number', facts(message(), { version: 'v4' }), 'OtherRevision'],
@@ -161,7 +165,7 @@ describe('judgePublication', () => {
       '\n',
       'x',
     );
-    const arbitrary = fc.tuple(fc.array(piece, { maxLength: 10 }), fc.integer({ min: 0, max: 3 }), fc.boolean());
+    const arbitrary = fc.tuple(fc.array(piece, { maxLength: 10 }), fc.subarray(['m', 'd1', 'd2']), fc.boolean());
     fc.assert(
       fc.property(arbitrary, ([pieces, parents, same]) => {
         const input = facts(pieces.join(''), { parents, ...(same ? {} : { tree: 't2' }) });

@@ -4,14 +4,16 @@ import type { TrustFlaw } from '../trust/repository-trust.ts';
 
 /** What a published tag and the commit it points to say. */
 export interface PublicationFacts {
-  /** Number of parents of the commit. */
-  readonly parents: number;
+  /** Parents of the commit. */
+  readonly parents: readonly Oid[];
   /** First line of its message. */
   readonly subject: string;
   /** Of the message of an annotated tag where that carries a statement, otherwise of the commit. */
   readonly commit: CommitFacts;
   /** Id of the repository that holds the tag. */
   readonly repository: string;
+  /** The branch that publications are on, as it was registered. */
+  readonly branch: string;
   /** Folder of the package in the tree, the repository's directory included, as the tag names it. */
   readonly path: string;
   /** Last segment of the tag, `v<N>` for what the kernel publishes. */
@@ -27,6 +29,8 @@ export interface PublicationFacts {
  * - `UnsignedApproval`: an approval without a statement, as earlier versions of Sluice wrote it;
  * - `OtherRevision`: a statement for another package or number than the tag names;
  * - `OtherRepository`: a statement for another repository;
+ * - `OtherBranch`: approved onto another branch, under the policies of another registration;
+ * - `OtherCommit`: a copy of the statement of another commit;
  * - `ContentChanged`: the package is not the one that was approved;
  * - `GateUnmet`: a gate that the statement lists as required was not open.
  *
@@ -38,6 +42,8 @@ export type PublicationFlaw =
   | 'UnsignedApproval'
   | 'OtherRevision'
   | 'OtherRepository'
+  | 'OtherBranch'
+  | 'OtherCommit'
   | 'ContentChanged'
   | 'GateUnmet'
   | 'NotOnMain'
@@ -65,8 +71,17 @@ export function judgePublication(facts: PublicationFacts): PublicationJudgement 
   if (statement.package !== facts.path || `v${statement.revision}` !== facts.version) {
     return flawed('OtherRevision', `${what} carries a statement for ${statement.package}/v${statement.revision}`);
   }
+  if (statement.branch !== facts.branch) {
+    return flawed('OtherBranch', `${what} was approved onto the branch ${statement.branch}, not onto ${facts.branch}`);
+  }
   if (statement.tree !== facts.tree) {
     return flawed('ContentChanged', `the content of ${what} is not the content that was approved`);
+  }
+  if (statement.onto !== facts.parents[0]) {
+    return flawed(
+      'OtherCommit',
+      `${what} carries a copy of a statement that was made for a commit on top of ${statement.onto}`,
+    );
   }
   const { gates = [], gatesBypassed, breakGlass } = statement.record;
   const closed = gates.flatMap(({ type, state }) => (state === 'Open' ? [] : type));
@@ -94,7 +109,7 @@ function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgem
   if (isPorchApproval(facts)) {
     return flawed('PorchApproval', `${what} was approved by Porch, which does not evaluate gates`);
   }
-  if (facts.parents === 2 && facts.commit.action === 'approve' && facts.commit.record !== undefined) {
+  if (facts.parents.length === 2 && facts.commit.action === 'approve' && facts.commit.record !== undefined) {
     return flawed(
       'UnsignedApproval',
       `the approval of ${what} is not signed; "sluice repo adopt" lists it for adoption`,
@@ -105,7 +120,7 @@ function judgeUnsigned(facts: PublicationFacts, what: string): PublicationJudgem
 
 function isPorchApproval(facts: PublicationFacts): boolean {
   return (
-    facts.parents === 2 &&
+    facts.parents.length === 2 &&
     facts.commit.action === undefined &&
     facts.commit.record === undefined &&
     facts.subject.startsWith('Approving package revision ') &&

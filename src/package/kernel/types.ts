@@ -16,6 +16,8 @@ export interface TransitionRequest {
   readonly face: Face;
   /** The commit that the actor judged. Anything else at that place is a conflict. */
   readonly expectedCommit?: Oid;
+  /** The actor named no version of the revision that they read: what is there may not be what they mean. */
+  readonly isUnseen?: boolean;
   /** Why; a rejection should have one, and breaking the glass must. */
   readonly reason?: string;
   /** The actor wants to publish with closed gates; a policy names who may. */
@@ -37,6 +39,8 @@ export interface RevisionState {
   readonly facts: GateFacts;
   /** Who last proposed it; undefined if that is not known, as after a plain push. */
   readonly proposedBy: string | undefined;
+  /** Set where the content was pushed after the proposal. */
+  readonly pushedSince?: PushedSince | undefined;
   /** Who published it, where that is known from a trusted statement. */
   readonly publishedBy?: string | undefined;
   /** Who changed the content since the last published revision. */
@@ -55,6 +59,14 @@ export interface RevisionState {
   readonly mainHead: Oid | undefined;
   /** What `refs.deletionProposed` points to. */
   readonly deletionProposed: Oid | undefined;
+}
+
+/** A push brought content that no request proposed. */
+export interface PushedSince {
+  /** The commit that was proposed. */
+  readonly proposed: Oid;
+  /** Files of the package that differ from it; undefined where that commit cannot be read. */
+  readonly files: readonly string[] | undefined;
 }
 
 export interface Sibling {

@@ -1,5 +1,5 @@
 import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
-import type { SluiceError } from '../../foundation/sluice-error.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { forbidden, invalidObject, invalidValue } from '../../resource/invalid-object.ts';
 import {
   LATEST_REVISION_LABEL,
@@ -169,6 +169,30 @@ export function withApprovalRights<T extends RevisionObject>(
     else annotations[key] = old;
   }
   return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/**
+ * Targets select by labels what clusters get, so that labels of a publication are changed by who may publish. Porch lets every editor
+ * change them.
+ */
+export function refuseRelabelling(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
+  if (sameValue(ownMetadata(stored).labels, ownMetadata(object).labels)) return;
+  refusePublished(context, stored, 'its labels say where it is delivered');
+}
+
+/** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */
+export function refuseDeletion(context: RequestContext, stored: RevisionObject): void {
+  refusePublished(context, stored, 'it is published, and its deletion takes it off the clusters that have it');
+}
+
+function refusePublished(context: RequestContext, { metadata, spec }: RevisionObject, why: string): void {
+  if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return;
+  if (context.mayApprove?.() !== false) return;
+  throw new SluiceError(
+    'Refused',
+    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that takes the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
+    { details: { name: metadata.name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
+  );
 }
 
 /** Metadata without what the server itself puts there. */

@@ -32,9 +32,11 @@ import {
   invalid,
   kptfileOf,
   ownMetadata,
+  refuseDeletion,
   refuseLateFinalizer,
   refuseManagedLabel,
   refuseOtherIdentity,
+  refuseRelabelling,
   stepByApproval,
   stepByUpdate,
   warnOfIgnored,
@@ -162,6 +164,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     refuseOtherIdentity(stored, object);
     refuseManagedLabel(stored, object);
     refuseLateFinalizer(stored, object);
+    refuseRelabelling(context, stored, object);
     warnOfIgnored(context, stored, object);
     const action = stepByUpdate(stored, object);
     const change = changeOf(stored, object, entry.revision);
@@ -190,6 +193,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       const update: RevisionUpdate = {
         ...(action === undefined ? {} : { action }),
         ...(breakGlass === undefined ? {} : { breakGlass: true }),
+        isUnseen: context.namesNoVersion === true || object.metadata.resourceVersion === undefined,
       };
       if (breakGlass !== undefined && action === 'approve' && context.dryRun !== true) {
         // A process that ends between the publication and its event must not leave the publication unnoticed.
@@ -216,6 +220,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const entry = this.#existing(key);
     const stored = entry.object;
     checkPreconditions(this.kind, stored, options);
+    if (stored.spec.lifecycle === 'DeletionProposed') refuseDeletion(context, stored);
     const marked = markedForDeletion(stored, options, this.#clock.now());
     if (!isHeld(this.kind, marked)) return this.#remove(context, entry);
     if (sameValue(stored, marked)) return stored;

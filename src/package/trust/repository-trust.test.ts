@@ -99,11 +99,28 @@ describe('which statement is known to be the last', () => {
   const isProven = (trust: RepositoryTrust, fact: StatementFact, isOwn?: boolean) => trust.isProven(SCOPE, fact, isOwn);
 
   test('one on a chain that this ledger knows', () => {
-    const { trust, raise } = setUp();
+    const { trust, ledger, raise } = setUp();
+    ledger.addKey(fakeKey('other', 'added'));
     expect(isProven(trust, factOf(1))).toBe(false);
     expect(isProven(trust, factOf(1), true)).toBe(true);
     raise(markOf(factOf(5)));
-    expect([4, 5, 6].map((sequence) => isProven(trust, factOf(sequence)))).toEqual([false, true, true]);
+    expect([4, 5, 6].map((sequence) => isProven(trust, factOf(sequence, 'other')))).toEqual([false, true, true]);
+    expect(isProven(trust, factOf(5))).toBe(true);
+  });
+
+  test('none that this server signed later than its ledger knows, unless it noted that it signed it', async () => {
+    const { trust, raise } = setUp();
+    raise(markOf(factOf(5)));
+    expect(isProven(trust, factOf(6))).toBe(false);
+    expect(trust.isBeyondLedger(factOf(6))).toBe(true);
+    const { fact } = await trust.sign(factOf(6).head);
+    expect(trust.isBeyondLedger(fact)).toBe(false);
+    expect(isProven(trust, fact)).toBe(true);
+    // From here on nothing is known that was before.
+    trust.noteFirstLook();
+    expect(isProven(trust, factOf(5))).toBe(false);
+    raise(markOf(factOf(7)));
+    expect(isProven(trust, factOf(7))).toBe(true);
   });
 
   test('none on top of what was there at a first look, but what this process signs', () => {
@@ -118,7 +135,8 @@ describe('which statement is known to be the last', () => {
   test.each<[string, StatementFact, readonly NewMark[], boolean, boolean | undefined]>([
     ['at a first look', factOf(3), [], true, false],
     ['later, of an unknown chain', factOf(3), [], false, false],
-    ['on top of what is known', factOf(6), [markOf(factOf(5))], false, true],
+    ['on top of what is known', factOf(6), [markOf(factOf(5))], false, false],
+    ['of another server, on top of what is known', factOf(6, 'other'), [markOf(factOf(5))], false, true],
     ['on top of what may be old', factOf(6), [markOf(factOf(5), false)], false, false],
     ['what is known', factOf(5), [markOf(factOf(5))], false, undefined],
     ['what is older', factOf(4), [markOf(factOf(5))], false, undefined],
@@ -128,7 +146,8 @@ describe('which statement is known to be the last', () => {
     ['one about another revision', factOf(6, 'own', { workspace: 'v2' }), [], true, undefined],
     ['one about another repository', factOf(6, 'own', { repository: 'x' }), [], true, undefined],
   ])('the mark of a record that is found: %s', (_, fact, marks, isFirstLook, proven) => {
-    const { trust, raise } = setUp();
+    const { trust, ledger, raise } = setUp();
+    ledger.addKey(fakeKey('other', 'added'));
     raise(...marks);
     expect(trust.markOfFound(fact, SCOPE, isFirstLook)).toEqual(
       proven === undefined ? undefined : markOf(fact, proven),
@@ -141,7 +160,11 @@ describe('two servers that trust each other', () => {
   function servers(firstLook: number) {
     let now = firstLook;
     const [a, b] = [new MemoryTrustLedger(), new MemoryTrustLedger()];
-    for (const ledger of [a, b]) for (const name of ['a', 'b']) ledger.addKey(fakeKey(name));
+    for (const [ledger, own] of [
+      [a, 'a'],
+      [b, 'b'],
+    ] as const)
+      for (const name of ['a', 'b']) ledger.addKey(fakeKey(name, name === own ? 'own' : 'added'));
     const trusts = [a, b].map((ledger, index) =>
       fakeTrust(ledger, 'id', { key: index === 0 ? 'a' : 'b', firstSequence: () => now }),
     );

@@ -68,6 +68,8 @@ export interface RepositoryTrustOptions {
 
 /** Scope of the mark whose sequence is the time of the first look; no statement has it. */
 const FIRST_LOOK = { package: '', workspace: 'first/look' } as const;
+/** Statements of a revision that are remembered when they are signed: a write whose outcome is not known is planned again. */
+const MAX_ANNOUNCED = 4;
 
 /** What one repository trusts: signs statements, and evaluates those that are found in Git. Evaluation reads no Git objects. */
 export class RepositoryTrust {
@@ -149,10 +151,28 @@ export class RepositoryTrust {
     this.readVersion();
     const signer = this.#options.signer();
     const signature = await signer.sign(payload);
-    return {
-      signed: { statement: parsed, signature },
-      fact: { head: parsed, digest: statementDigest(payload), signer: signer.fingerprint },
-    };
+    const digest = statementDigest(payload);
+    if (parsed.kind === 'record') this.#announce(parsed, digest);
+    return { signed: { statement: parsed, signature }, fact: { head: parsed, digest, signer: signer.fingerprint } };
+  }
+
+  /** A process may end between a write and its mark: then the ledger knows all the same that a statement is its own. */
+  #announce(scope: Pick<StatementHead, 'package' | 'workspace'>, digest: string): void {
+    const announced = announcedScope(scope);
+    const before = this.mark(announced);
+    const digests = [digest, ...(before?.digest.split(' ') ?? [])].slice(0, MAX_ANNOUNCED);
+    const entry = { sequence: (before?.sequence ?? 0) + 1, digest: digests.join(' '), proven: true };
+    this.raise([{ scope: { ...announced, repository: this.repository }, ...entry }], false);
+  }
+
+  /**
+   * True for a statement that this server signed and its ledger knows nothing of: the ledger is older than the statement, as after a
+   * copy of its file was put back. Then nothing that it calls the last one need be that.
+   */
+  isBeyondLedger({ head, digest, signer }: StatementFact, isOwn = false): boolean {
+    if (isOwn || this.#trustedKeys().get(signer ?? '')?.origin !== 'own') return false;
+    if (head.sequence <= (this.mark(head)?.sequence ?? 0)) return false;
+    return this.mark(announcedScope(head))?.digest.split(' ').includes(digest) !== true;
   }
 
   /** Checks a signature; null if it is not valid. */
@@ -276,11 +296,13 @@ export class RepositoryTrust {
     const mark = this.mark(scope);
     const { sequence } = fact.head;
     if (isOwn && sequence > (mark?.sequence ?? 0)) return true;
+    if (this.isBeyondLedger(fact)) return false;
     if (mark === undefined) return sequence > (this.#firstLook()?.sequence ?? Number.POSITIVE_INFINITY);
-    return mark.proven && mark.sequence <= sequence;
+    // What was known before the ledger turned out to be an old one may have changed since.
+    return mark.proven && mark.sequence <= sequence && mark.order > (this.#firstLook()?.order ?? -1);
   }
 
-  /** Notes that a look at the repository is the first one that the ledger knows of. */
+  /** Notes that a look at the repository is the first one that the ledger knows of, or that it is older than what is there. */
   noteFirstLook(): void {
     const sequence = this.#options.firstSequence?.();
     if (sequence === undefined) return;
@@ -314,6 +336,11 @@ export class RepositoryTrust {
     if (this.#keys?.version !== version) this.#keys = { version, keys: this.#options.trustedKeys() };
     return this.#keys.keys;
   }
+}
+
+/** Workspaces have no slash, so that no statement has this scope. */
+function announcedScope({ package: path, workspace }: Pick<StatementHead, 'package' | 'workspace'>) {
+  return { package: path, workspace: `signed/${workspace}` };
 }
 
 export function revoked(key: TrustedKey): Distrust {

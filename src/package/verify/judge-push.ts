@@ -18,6 +18,7 @@ import {
   tombstoneRef,
   unsignedRecordUid,
 } from '../layout.ts';
+import type { PackageRevision } from '../package-revision.ts';
 import type { RecordStatement } from '../record.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
@@ -68,6 +69,13 @@ export async function judgePush(options: {
 
 type Options = Parameters<typeof judgePush>[0];
 
+/** What the pushed tags come to; a push may bring thousands, each of which is looked up. */
+interface ShownRows {
+  readonly byRef: ReadonlyMap<string, PackageRevision>;
+  /** Refs that are not shown, and the one that is shown in their place. */
+  readonly hiddenBy: ReadonlyMap<string, string>;
+}
+
 class PushJudge {
   readonly #git: GitRepository;
   readonly #layout: RepositoryLayout;
@@ -77,8 +85,8 @@ class PushJudge {
   /** Refs as they are once the push is accepted. */
   readonly #after: ReadonlyMap<string, Oid>;
   readonly #trust: RepositoryTrust;
-  #indexBefore: Promise<RevisionIndex> | undefined;
-  #indexAfter: Promise<RevisionIndex> | undefined;
+  #rowsBefore: Promise<ShownRows> | undefined;
+  #rowsAfter: Promise<ShownRows> | undefined;
   #mainLine: Promise<readonly Oid[] | string> | undefined;
 
   private constructor({ git, layout, refs, ledger, pushed }: Options, trust: RepositoryTrust) {
@@ -218,15 +226,16 @@ class PushJudge {
   ): Promise<string | undefined> {
     if (this.#before.has(tombstoneRef(this.#layout, meaning.package, meaning.version)) && !(await this.#isNew(oid)))
       return 'it was deleted; its number can only be given to a new publication';
-    this.#indexAfter ??= this.#readIndex(this.#after);
-    for (const row of (await this.#indexAfter).all()) {
-      if (row.hides.includes(ref)) return `it claims the same revision as ${row.ref}`;
-      if (row.ref === ref && row.outOfBand !== undefined) return `it is no publication: ${row.outOfBand.message}`;
-    }
+    this.#rowsAfter ??= this.#readRows(this.#after);
+    const { hiddenBy, byRef } = await this.#rowsAfter;
+    const hiding = hiddenBy.get(ref);
+    if (hiding !== undefined) return `it claims the same revision as ${hiding}`;
+    const flaw = byRef.get(ref)?.outOfBand;
+    if (flaw !== undefined) return `it is no publication: ${flaw.message}`;
     // A tag on a commit without such a package is free, unless it was a publication.
     if (old === ZERO_OID || old === oid) return undefined;
-    this.#indexBefore ??= this.#readIndex(this.#before);
-    const before = [...(await this.#indexBefore).all()].find((row) => row.ref === ref);
+    this.#rowsBefore ??= this.#readRows(this.#before);
+    const before = (await this.#rowsBefore).byRef.get(ref);
     if (before === undefined || before.outOfBand !== undefined) return undefined;
     return 'a publication does not move; publish the next revision, or delete it through Sluice';
   }
@@ -251,7 +260,7 @@ class PushJudge {
   }
 
   /** What the pushed tags come to with these refs, as the server would show them. */
-  async #readIndex(values: ReadonlyMap<string, Oid>): Promise<RevisionIndex> {
+  async #readRows(values: ReadonlyMap<string, Oid>): Promise<ShownRows> {
     const layout = this.#layout;
     const wanted = [mainRef(layout), adoptionRef(layout), ...this.#pushed.map(({ ref }) => ref)];
     const isTag = (ref: string) =>
@@ -268,7 +277,13 @@ class PushJudge {
     const late = new Set<string>();
     for await (const packages of index.checkBacklog()) for (const name of packages) late.add(name);
     if (late.size > 0) await index.reassess(late);
-    return index;
+    const byRef = new Map<string, PackageRevision>();
+    const hiddenBy = new Map<string, string>();
+    for (const row of index.all()) {
+      byRef.set(row.ref, row);
+      for (const hidden of row.hides) hiddenBy.set(hidden, row.ref);
+    }
+    return { byRef, hiddenBy };
   }
 
   /** Each commit that comes to the main branch publishes one package, or removes one, and changes nothing else. */
@@ -315,7 +330,7 @@ class PushJudge {
     }
     const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
     const judgement = judgePublication({
-      ...{ parents: parents.length, subject: message.split('\n', 1)[0] ?? '', commit: facts },
+      ...{ parents, branch: this.#layout.branch, subject: message.split('\n', 1)[0] ?? '', commit: facts },
       ...{ repository: this.#trust.repository, path: statement.package, version: `v${statement.revision}` },
       tree: folder?.oid,
     });

@@ -52,7 +52,7 @@ export async function renderNew(
   const rendered = await bench.git.editTree(root, edits);
   const read = readKptfile(text);
   const entries = await bench.git.readTree(`${rendered}:${path}`);
-  const content = contentDigest(entries ?? [], read.ok ? read.kptfile : undefined);
+  const content = contentDigest(entries ?? [], read.ok ? read.kptfile : undefined, Buffer.from(text));
   return {
     root: rendered,
     record: (begun, at) => recordRendering(begun, rendering, { ...UNKNOWN_INPUTS, content }, at),

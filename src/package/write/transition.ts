@@ -10,7 +10,7 @@ import { evaluateGates, type GateFacts } from '../gates.ts';
 import { revisionName } from '../identity.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../inputs.ts';
 import { decide } from '../kernel/decide.ts';
-import type { Action, Allowed, RefStep, Refused, RevisionState } from '../kernel/types.ts';
+import type { Action, Allowed, PushedSince, RefStep, Refused, RevisionState } from '../kernel/types.ts';
 import { describeKptfileProblems, kptfileProblems } from '../kptfile-problems.ts';
 import { deletionProposedRef, draftRef, mainRef, proposedRef, recordRef, tagRef, tombstoneRef } from '../layout.ts';
 import { isPlaceholder, type PackageRevision } from '../package-revision.ts';
@@ -29,6 +29,8 @@ export interface Transition {
   readonly expectedCommit?: Oid;
   /** Publish with closed gates; a policy names who may. */
   readonly breakGlass?: boolean;
+  /** The actor named no version that they read. */
+  readonly isUnseen?: boolean;
 }
 
 /** The steps that may move the main branch. */
@@ -62,6 +64,7 @@ interface Reading {
 async function readState(bench: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
   const { content, problem } = await contentOf(bench, revision);
   const record = await currentRecord(bench, revision, content);
+  const pushedSince = await pushedSinceProposal(bench, revision, record);
   // From here on nothing waits, so that what is said about others fits together.
   const { layout, index } = bench;
   const head = mainHead ?? index.mainHead;
@@ -76,6 +79,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
     facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
     proposedBy: proposerOf(record),
+    pushedSince,
     publishedBy: approvalOf(revision)?.by,
     contributors: record.contributors ?? [],
     approvals: record.approvals ?? [],
@@ -94,6 +98,21 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     deletionProposed: index.ref(deletionProposed),
   };
   return { state, record, content };
+}
+
+async function pushedSinceProposal(
+  { git }: Workbench,
+  { lifecycle, path, tip }: PackageRevision,
+  { steps }: RevisionRecord,
+): Promise<PushedSince | undefined> {
+  if (lifecycle !== 'Proposed' || steps.at(-1)?.action !== 'push') return undefined;
+  const proposed = steps.findLast(({ action }) => action === 'propose')?.commit;
+  if (proposed === undefined) return undefined;
+  const [folder] = await git.statObjects([`${proposed}:${path}`]);
+  if (folder === undefined || tip.tree === undefined) return { proposed, files: undefined };
+  if (folder.oid === tip.tree) return undefined;
+  const changes = await git.diffTrees(folder.oid, tip.tree);
+  return { proposed, files: changes.map((change) => change.path) };
 }
 
 /** What the gates of a revision are judged on. */
@@ -146,12 +165,13 @@ export async function planTransition(
   const policy = bench.policyFor(revision);
   const at = timestamp(bench.clock.now());
   const reading = await readState(bench, revision, mainHead);
-  const { action, breakGlass } = transition;
+  const { action, breakGlass, isUnseen } = transition;
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
     ...{ action, actor: context.actor, face: context.face },
     ...(context.reason === undefined ? {} : { reason: context.reason }),
     ...(breakGlass === undefined ? {} : { breakGlass }),
+    ...(isUnseen === undefined ? {} : { isUnseen }),
   };
   const decision = decide(
     reading.state,
@@ -298,7 +318,7 @@ async function commitFor(
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
     ...bench.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit },
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: bench.layout.branch, onto: head },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
@@ -393,7 +413,9 @@ async function recordUpdates(
     marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
-    const kept = published ? { ...rest, commit, verdicts: [], steps: [] } : { ...record, commit };
+    const kept = published
+      ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
+      : { ...record, commit };
     const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
     marks.push(mark);
     return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };

@@ -16,6 +16,8 @@ export interface RevisionUpdate {
   readonly breakGlass?: boolean;
   /** The commit that the request was made for. */
   readonly expectedCommit?: Oid;
+  /** The actor named no version that they read. */
+  readonly isUnseen?: boolean;
 }
 
 /** What is known of the time when a plan will be carried out. */
@@ -30,7 +32,7 @@ export interface Foresight {
 export async function planUpdate(
   bench: Workbench,
   revision: PackageRevision,
-  { change, action, expectedCommit, breakGlass }: RevisionUpdate,
+  { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
   context: RequestContext,
   { revisionAfter, mainHead }: Foresight,
 ): Promise<WritePlan | undefined> {
@@ -38,7 +40,11 @@ export async function planUpdate(
   const changed =
     change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
-  const step = breakGlass === undefined ? { action } : { action, breakGlass };
+  const step = {
+    action,
+    ...(breakGlass === undefined ? {} : { breakGlass }),
+    ...(isUnseen === undefined ? {} : { isUnseen }),
+  };
   if (changed === undefined) return planTransition(bench, revision, { ...step, ...expected }, context, mainHead);
   const between = await revisionAfter(changed);
   const moved = await planTransition(bench, between, { ...step, expectedCommit: between.commit }, context, mainHead);

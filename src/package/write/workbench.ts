@@ -71,7 +71,7 @@ export interface RecordNote {
 /** What a record is written for. */
 export type RecordSubject = Pick<PackageRevision, 'path' | 'recordOid' | 'statement'> & {
   readonly key: { readonly workspace: string };
-};
+} & Partial<Pick<PackageRevision, 'lifecycle' | 'revision'>>;
 
 /** Signs a record as the next statement on its revision, writes it on top of the record before, and returns how its ref moves. */
 export async function writeRecord(
@@ -95,7 +95,7 @@ export async function writeRecord(
   const statement: RecordStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
     ...bench.trust.next(scope, revision.statement),
-    record: { recordedAt: last.at, ...record, last },
+    record: { recordedAt: last.at, ...record, ...publicationOf(revision), last },
   };
   const { signed, fact } = await bench.trust.sign(statement);
   // Whatever somebody put there: only a commit can be the parent of one.
@@ -112,6 +112,12 @@ export async function writeRecord(
   const update: RefWrite =
     before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
   return { update, fact, mark: markOf(fact) };
+}
+
+/** What is written of a publication must not pass for the record of a draft that a push makes of it. */
+function publicationOf({ lifecycle, revision = 0, key }: RecordSubject): Pick<RevisionRecord, 'published'> {
+  if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return {};
+  return { published: revision > 0 ? `v${revision}` : key.workspace };
 }
 
 export function markOf({ head, digest }: StatementFact): NewMark {

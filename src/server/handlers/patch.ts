@@ -30,8 +30,16 @@ const MAX_PATCH_VALUES = 41_000;
 export const patchObject: Handler = async (call, services) => {
   const { change, creates, value } = readPatch(call, services, call.body);
   await prepareObject(call, value);
-  return changeStored(call, services, creates, change);
+  return changeStored(call, services, { creates, namesVersion: namesVersion(value) }, change);
 };
+
+/** Whether a patch of any type says which version of the object it is made for. */
+function namesVersion(patch: unknown): boolean {
+  if (Array.isArray(patch))
+    return patch.some((operation) => isJsonObject(operation) && operation.path === '/metadata/resourceVersion');
+  const metadata = isJsonObject(patch) ? ownValue(patch, 'metadata') : undefined;
+  return isJsonObject(metadata) && typeof ownValue(metadata, 'resourceVersion') === 'string';
+}
 
 interface ReadPatch {
   readonly change: Change;

@@ -23,11 +23,12 @@ export const updateObject: Handler = async (call, services) => {
   const object = acceptObject(call, value, duplicates);
   requireVersion(call, object);
   const pinned = object.metadata.resourceVersion !== undefined || call.resource.storage.updatesNeedVersion === true;
-  return changeStored(call, services, false, (live) => {
+  const change = (live: Stored | undefined) => {
     // What is judged against the stored object must replace that very object.
     const { resourceVersion } = pinned ? object.metadata : (live?.metadata ?? {});
     return withOwners(call, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
-  });
+  };
+  return changeStored(call, services, { creates: false, namesVersion: pinned }, change);
 };
 
 /** Objects of kinds that users define are never replaced unseen. */
@@ -40,11 +41,12 @@ function requireVersion({ resource: { kind } }: ResourceCall, { metadata }: Kube
 /**
  * Stores what `change` makes of the stored object, and tries again if another writer was faster, unless the result names another
  * version than that. With `creates` an object that is not there is made from nothing, by who may create; else it is NotFound.
+ * `namesVersion` says that the request names the version that its author read.
  */
 export async function changeStored(
   call: ResourceCall,
   services: Services,
-  creates: boolean,
+  { creates, namesVersion }: { readonly creates: boolean; readonly namesVersion: boolean },
   change: (live: Stored | undefined) => KubernetesObject,
 ): Promise<Answer> {
   let overtakenBy: ErrorCode | undefined;
@@ -54,7 +56,8 @@ export async function changeStored(
     const next = change(live);
     const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
     if (!pinned) overtakenBy = live === undefined ? 'AlreadyExists' : 'Conflict';
-    if (live !== undefined) return shown(call, services, 200, await storeChanged(call, services, live, next));
+    if (live !== undefined)
+      return shown(call, services, 200, await storeChanged(call, services, live, next, namesVersion));
     call.requireVerb('create');
     return shown(call, services, 201, await storeNew(call, services, next));
   };
@@ -87,8 +90,10 @@ async function storeChanged(
   services: Services,
   live: Stored,
   object: KubernetesObject,
+  namesVersion: boolean,
 ): Promise<Stored> {
-  const { resource, user, context, info } = call;
+  const { resource, user, info } = call;
+  const context = namesVersion ? call.context : { ...call.context, namesNoVersion: true };
   const { kind, storage } = resource;
   const { subResource } = info;
   await services.admit({ user, operation: 'update', kind, subResource, object, old: live });

@@ -7,7 +7,7 @@ import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import type { Draws } from './draws.ts';
 import type { Entry } from './model-state.ts';
 import { type CommitData, inputsOf, type PackageData, REPOSITORY, TYPES, treeOf } from './package-data.ts';
-import { recordOf } from './places.ts';
+import { LAYOUT, recordOf } from './places.ts';
 import { scope, signedBy } from './records.ts';
 import type { World } from './world.ts';
 
@@ -34,6 +34,7 @@ export class Forger {
     const own: PublicationStatement = {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(version) },
       ...{ sequence: 1_000, previous: null, revision, tree: treeOf(data), draft: 'c1', record },
+      ...{ branch: LAYOUT.branch, onto: head[0] ?? '' },
     };
     const plain = { data, parents, action: 'approve', time: at, workspace: version, revision };
     const make = (attack: string, more: Partial<CommitData>) => ({

@@ -95,7 +95,14 @@ export class Refs {
     const meaning = parseRef(LAYOUT, ref);
     if (commit === undefined || meaning.kind !== 'published') return undefined;
     return {
-      ...{ parents: commit.parents.length, subject: '', commit: this.factsAt(oid), repository: REPOSITORY, path: PATH },
+      ...{
+        parents: commit.parents,
+        branch: LAYOUT.branch,
+        subject: '',
+        commit: this.factsAt(oid),
+        repository: REPOSITORY,
+        path: PATH,
+      },
       ...{ version: meaning.version, tree: commit.data && treeOf(commit.data) },
     };
   }

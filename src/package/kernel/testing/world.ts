@@ -301,6 +301,7 @@ export class World {
       ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: REPOSITORY, ...scope(workspace) },
       ...this.records.trust.next(scope(workspace), current),
       ...{ revision: next?.revision ?? 0, tree: treeOf(data), draft: commit },
+      ...{ branch: LAYOUT.branch, onto: this.store.mainParents()[0] ?? '' },
       record: {
         ...{ verdicts, steps, contributors, approvals, content: state.facts.inputs.content },
         gates: evaluateGates(state.facts, this.policy, this.at).map((gate) => ({

@@ -28,12 +28,13 @@ export function fakeSigned<Statement extends StatementHead>(
 
 export function fakeKey(
   fingerprint: string,
+  origin: TrustedKey['origin'] = 'own',
 ): Pick<TrustedKey, 'fingerprint' | 'publicKey' | 'comment' | 'origin' | 'addedAt'> {
   return {
     fingerprint,
     publicKey: `ssh-fake ${fingerprint}`,
     comment: '',
-    origin: 'own',
+    origin,
     addedAt: '2026-01-01T00:00:00Z',
   };
 }
