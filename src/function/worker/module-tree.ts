@@ -6,16 +6,14 @@ import { fileURLToPath } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
- * What a worker may read: the code of Sluice, the packages that it uses, and the folders of packs, all without links. Not what stands
- * beside them: the data folder, with its keys and tokens, is in the folder of the code where somebody tries Sluice out.
+ * What a worker may read: the code of Sluice and the packages that it uses, without links. Not what is beside them: the data folder,
+ * with its keys and tokens, is in the folder of the code where a user tries Sluice out.
  */
-export function moduleTree(packs: readonly string[]): string[] {
+export function moduleTree(): string[] {
   const folders = ['src', 'kptfile-schema'].map((name) => join(ROOT, name));
-  const ofPacks = packs.filter((url) => url.startsWith('file:')).map((url) => dirname(fileURLToPath(url)));
   // Packages are looked for in all folders above; how a folder's code is meant is in its package.json.
-  const above = [ROOT, ...ofPacks].flatMap(ancestors);
-  const shared = above.flatMap((folder) => [join(folder, 'node_modules'), join(folder, 'package.json')]);
-  const found = [...folders, ...ofPacks, ...shared].filter((path) => existsSync(path));
+  const shared = ancestors(ROOT).flatMap((folder) => [join(folder, 'node_modules'), join(folder, 'package.json')]);
+  const found = [...folders, ...shared].filter((path) => existsSync(path));
   return [...new Set(found.flatMap((path) => [path, realpathSync(path)]))];
 }
 

@@ -3,11 +3,11 @@ import type { Socket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../foundation/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
-import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
+import type { FromWorker, ToWorker } from './messages.ts';
 import { moduleTree } from './module-tree.ts';
 
 export interface WorkerOptions {
-  readonly packs: readonly string[];
+  readonly program: URL;
   /** MiB of JavaScript objects that a worker can hold. */
   readonly memory: number;
   readonly clock: Clock;
@@ -20,8 +20,9 @@ const START_TIME = 30_000;
 const STDERR_CHARACTERS = 16 * 1024;
 
 /** The same module tree as this file's, as TypeScript or as JavaScript. */
-const PROGRAM = fileURLToPath(
-  new URL(`./pipeline-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+export const PIPELINE_WORKER = new URL(
+  `./pipeline-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  import.meta.url,
 );
 
 /**
@@ -40,18 +41,17 @@ export class WorkerProcess {
   #isEnding = false;
   #late = false;
 
-  constructor({ packs, memory, clock }: WorkerOptions) {
+  constructor({ program, memory, clock }: WorkerOptions) {
     this.#memory = memory;
-    const setup: WorkerSetup = { parent: process.pid, packs };
     const command = withMemoryBound(
       {
         file: process.execPath,
         arguments: [
           ...['--permission', '--allow-worker', '--disable-warning=SecurityWarning'],
-          ...moduleTree(packs).map((path) => `--allow-fs-read=${path}`),
+          ...moduleTree().map((path) => `--allow-fs-read=${path}`),
           `--max-old-space-size=${memory}`,
-          PROGRAM,
-          JSON.stringify(setup),
+          fileURLToPath(program),
+          String(process.pid),
         ],
       },
       (memory + BESIDE_OBJECTS) * 1024 * 1024,
