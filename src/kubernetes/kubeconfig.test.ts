@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dump } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type Clock, systemClock } from '../foundation/clock.ts';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
 import { writeKubeconfig } from '../server/authentication/kubeconfig.ts';
@@ -203,6 +204,11 @@ describe('what stands in it', () => {
     ['a broken token', [{ token: 'hunter2\nx' }], /the token is empty or has characters/],
     ['a token of the wrong type', [{ token: { hunter2: 1 } }], /users\[0\]\.user\.token: .*expected string/],
     ['further impersonation', [{ as: 'a', 'as-uid': 'b' }], /as-uid and as-user-extra are not supported/],
+    [
+      'a plugin of before exec',
+      [{ 'auth-provider': { name: 'oidc', config: { 'client-secret': 'hunter2' } } }],
+      /context "main": auth-provider of user "u" is not supported; use a plugin .* under exec/,
+    ],
     ['groups without a name', [{ 'as-groups': ['a'] }], /as-groups needs "as"/],
   ])('%s is refused', async (_what, parts, message) => {
     const error = await failure(read(...parts));
@@ -234,7 +240,7 @@ describe('what stands in it', () => {
 });
 
 describe('login plugins', () => {
-  async function plugin(script: string): Promise<ClusterAccess> {
+  async function plugin(script: string, clock: Clock = systemClock): Promise<ClusterAccess> {
     const path = await file('bin/login.mjs', `#!${process.execPath}\n${script}`);
     await chmod(path, 0o755);
     const exec = {
@@ -244,7 +250,7 @@ describe('login plugins', () => {
       env: [{ name: 'GREETING', value: 'hello' }],
       interactiveMode: 'Never',
     };
-    return find({ kubeconfig: await file('k', config({ exec })) });
+    return find({ kubeconfig: await file('k', config({ exec })), clock });
   }
 
   test('a program beside the kubeconfig gives a token, and is asked once as long as that is valid', async () => {
@@ -270,6 +276,31 @@ describe('login plugins', () => {
       headers: {},
       certificate: { cert: pair.certificate, key: pair.key },
     });
+  });
+
+  test.each([
+    ['no JSON', 'hunter2 is my token'],
+    ['an object without a status', '{"token": "hunter2"}'],
+    ['null', 'null'],
+    ['a status without a credential', '{"status": {"expirationTimestamp": "2020-01-01T00:00:00Z"}}'],
+  ])('a program that prints %s is refused without a word of it', async (_what, output) => {
+    const access = await plugin(`console.log(${JSON.stringify(output)})`);
+    const { code, message } = await failure(proofOf(access));
+    expect(code).toBe('Unauthenticated');
+    expect(message).toMatch(
+      /plugin of user "u" failed: it printed no ExecCredential with a token or a certificate as JSON$/,
+    );
+    expect(message).not.toContain('hunter2');
+  });
+
+  test('a program whose credential has expired is run again', async () => {
+    const clock = new ManualClock();
+    const status = '{ token: String(process.pid), expirationTimestamp: "2020-01-01T00:00:00Z" }';
+    const access = await plugin(`console.log(JSON.stringify({ status: ${status} }))`, clock);
+    const first = await proofOf(access);
+    expect(await proofOf(access)).toEqual(first);
+    clock.advance(10_000);
+    expect(await proofOf(access)).not.toEqual(first);
   });
 
   test('a program that fails is told of', async () => {
