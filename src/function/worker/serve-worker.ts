@@ -1,10 +1,10 @@
+import { Worker } from 'node:worker_threads';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { Catalog } from '../catalog/catalog.ts';
 import type { KrmFunction } from '../function.ts';
 import { runPipeline } from '../pipeline/run-pipeline.ts';
 import { AskingRunner } from './asking-runner.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
-import { watchParent } from './watch-parent.ts';
 
 /**
  * In a worker: renders with these functions what the other side sends, one package at a time, until the other side is gone. The one
@@ -40,4 +40,15 @@ export function serveWorker(functions: readonly KrmFunction[]): void {
   });
   process.on('disconnect', () => process.exit());
   send({ type: 'ready' });
+}
+
+/**
+ * Ends this process when the one that started it is gone. A function that computes without end never hears of it, so a thread looks,
+ * twice a second.
+ */
+function watchParent(parent: number): void {
+  const look = `setInterval(() => { if (process.ppid !== ${Math.trunc(parent)}) process.kill(process.pid, 'SIGKILL'); }, 500)`;
+  // The room that V8 reserves for code would count as memory of this process.
+  const resourceLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, codeRangeSizeMb: 16 };
+  new Worker(look, { eval: true, resourceLimits }).unref();
 }

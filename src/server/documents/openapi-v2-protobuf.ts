@@ -1,5 +1,6 @@
 import type { OpenApiV2, V2Operation, V2Parameter, V2Path, V2Schema } from './openapi-v2.ts';
-import { bytesField, flagField } from './protobuf-fields.ts';
+
+/** The few forms of protobuf fields that are written here. A message is the concatenation of its fields. */
 
 /**
  * An OpenAPI v2 document as the message `openapi.v2.Document` of gnostic, the only form in which client-go reads it. The
@@ -98,4 +99,25 @@ function schema(value: V2Schema): Fields {
     ...(properties === undefined ? [] : [message(25, namedFields(1, properties, schema))]),
     ...extensions(31, value),
   ];
+}
+
+/** A message, a string or bytes. */
+function bytesField(number: number, value: Buffer | string): Buffer {
+  const body = typeof value === 'string' ? Buffer.from(value) : value;
+  return Buffer.concat([varint(number * 8 + 2), varint(body.length), body]);
+}
+
+function flagField(number: number, value: boolean): Buffer {
+  return Buffer.concat([varint(number * 8), varint(value ? 1 : 0)]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = value;
+  while (rest >= 0x80) {
+    bytes.push((rest % 0x80) + 0x80);
+    rest = Math.floor(rest / 0x80);
+  }
+  bytes.push(rest);
+  return Buffer.from(bytes);
 }
