@@ -1,6 +1,5 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { OpenApiV2, V2Operation, V2Parameter, V2Path, V2Schema } from './openapi-v2.ts';
-
-/** The few forms of protobuf fields that are written here. A message is the concatenation of its fields. */
 
 /**
  * An OpenAPI v2 document as the message `openapi.v2.Document` of gnostic, the only form in which client-go reads it. The
@@ -15,6 +14,7 @@ export function openApiV2Protobuf({ swagger, info, paths, definitions }: OpenApi
   ]);
 }
 
+/** A message is the concatenation of its fields. */
 type Fields = readonly Buffer[];
 
 function message(number: number, fields: Fields): Buffer {
@@ -104,20 +104,9 @@ function schema(value: V2Schema): Fields {
 /** A message, a string or bytes. */
 function bytesField(number: number, value: Buffer | string): Buffer {
   const body = typeof value === 'string' ? Buffer.from(value) : value;
-  return Buffer.concat([varint(number * 8 + 2), varint(body.length), body]);
+  return Buffer.concat([new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(body.length).finish(), body]);
 }
 
 function flagField(number: number, value: boolean): Buffer {
-  return Buffer.concat([varint(number * 8), varint(value ? 1 : 0)]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) + 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-  return Buffer.from(bytes);
+  return Buffer.from(new BinaryWriter().tag(number, WireType.Varint).bool(value).finish());
 }
