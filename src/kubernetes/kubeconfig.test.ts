@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dump } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadedModules } from '../../test/support/loaded-modules.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
@@ -327,4 +328,10 @@ test('a pod finds its cluster', async () => {
   expect(await access?.credentials.proof()).toEqual({ headers: { authorization: 'Bearer abc' } });
   const six = await inClusterAccess({ ...environment, KUBERNETES_SERVICE_HOST: 'fd00::1' }, clock, folder);
   expect(six?.server).toBe('https://[fd00::1]:443');
+});
+
+test('only a login plugin loads the large library', () => {
+  const loaded = loadedModules(new URL('./kubeconfig.ts', import.meta.url));
+  expect(loaded.some((url) => url.endsWith('/plugin-credentials.ts'))).toBe(true);
+  expect(loaded.filter((url) => url.includes('@kubernetes/client-node'))).toEqual([]);
 });
