@@ -4,4 +4,4 @@ import { withFunctionTable } from '../src/cli/fn/function-table.ts';
 import { builtIns } from '../src/function/built-in/index.ts';
 
 const page = new URL('../docs/functions.md', import.meta.url);
-writeFileSync(page, withFunctionTable(readFileSync(page, 'utf8'), builtIns.functions));
+writeFileSync(page, withFunctionTable(readFileSync(page, 'utf8'), builtIns));

@@ -3,9 +3,9 @@ import type { RenderStatus } from '../../kptfile-schema/index.ts';
 import { anna, type Scratch, scratchRepository } from '../../test/support/scratch-repository.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { DEFAULT_POLICY, type EffectivePolicy } from '../package/policy.ts';
+import { builtIns } from './built-in/index.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { FunctionRules } from './catalog/function-rules.ts';
-import { loadPacks } from './catalog/load-packs.ts';
 import type { ExternalRunner } from './external/external-runner.ts';
 import { FunctionRenderer } from './function-renderer.ts';
 import { DEFAULT_FUNCTION_LIMITS, type PipelineRunner } from './pipeline/pipeline.ts';
@@ -17,7 +17,7 @@ const CONFIG_MAP = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n';
 
 /** A renderer in this process, and how often it ran a pipeline. */
 async function rendererOf(rules: FunctionRules = [], external?: ExternalRunner, { keepsRenderStatus = false } = {}) {
-  const catalog = new Catalog(await loadPacks([]));
+  const catalog = new Catalog(builtIns);
   const at = { runs: 0, rules };
   const runner: PipelineRunner = {
     run: (input, signal) => {

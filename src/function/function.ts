@@ -52,9 +52,3 @@ export interface KrmFunction {
    */
   run(list: ResourceList, context: FunctionContext): void | Promise<void>;
 }
-
-/** Functions that belong together, such as all that come with Sluice. A worker imports a pack by the URL of its module. */
-export interface FunctionPack {
-  readonly name: string;
-  readonly functions: readonly KrmFunction[];
-}

@@ -15,13 +15,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { deflate, deflateSync } from 'node:zlib';
 import { diskError, expectRoom } from './disk-room.ts';
-import { errnoOf, removeFile } from './file-system.ts';
+import { errnoOf, removeFile, syncFolder } from './file-system.ts';
 import type { Oid } from './git-repository.ts';
 import { inSlices } from './in-slices.ts';
 import { mapLimited } from './map-limited.ts';
 import { objectHeader } from './object-id.ts';
 import type { NewObject } from './object-source.ts';
-import { SyncedFolders } from './synced-folders.ts';
 
 const deflateInBackground = promisify(deflate);
 const writeInBackground = promisify(writeFile);
@@ -153,5 +152,25 @@ export class LooseObjectWriter {
 
   #path(oid: Oid): string {
     return join(this.#objects, oid.slice(0, 2), oid.slice(2));
+  }
+}
+
+/** Folders in which names changed. Until a folder is synced, a power cut may take the new names back. */
+class SyncedFolders {
+  #changed = new Set<string>();
+
+  add(folder: string): void {
+    this.#changed.add(folder);
+  }
+
+  async flush(): Promise<void> {
+    const folders = [...this.#changed];
+    this.#changed = new Set();
+    try {
+      await mapLimited(folders, 8, syncFolder);
+    } catch (error) {
+      for (const folder of folders) this.#changed.add(folder);
+      throw error;
+    }
   }
 }

@@ -13,8 +13,8 @@ const TOKEN_FILE_LIFETIME = 60_000;
 export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
   const { user, folder, source, clock } = options;
   if (user === undefined) return fixedCredentials({});
-  const { exec, 'auth-provider': provider, tokenFile, token, username, password = '' } = user;
-  if ((exec ?? provider ?? undefined) !== undefined) return pluginCredentials({ ...options, user });
+  const { exec, tokenFile, token, username, password = '' } = user;
+  if (exec) return pluginCredentials({ ...options, exec });
   if (tokenFile !== undefined)
     return fileCredentials(isAbsolute(tokenFile) ? tokenFile : join(folder, tokenFile), source, clock);
   if (token !== undefined) return fixedCredentials(bearer(token, source));

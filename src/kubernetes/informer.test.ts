@@ -24,7 +24,7 @@ let held: Map<string, string>;
 
 beforeEach(async () => {
   server = await new WireServer().start();
-  api = new WidgetApi();
+  api = await WidgetApi.start();
   server.handle = api.handle;
   ({ client, connection } = server.client({ silenceLimit: 100 }));
   failures = 0;
@@ -44,15 +44,9 @@ afterEach(async () => {
   await informer.stop();
   await connection.close();
   await server.stop();
+  await api.stop();
 });
 
-const create = (name: string) =>
-  api.storage.create(
-    { actor: { name: 't' }, face: 'api' },
-    { ...widgetKind.complete({ metadata: { name, namespace: 'default' }, spec: {} }) },
-  );
-const remove = (name: string) =>
-  api.storage.delete({ actor: { name: 't' }, face: 'api' }, { namespace: 'default', name });
 const names = () => [...held.keys()].map((key) => key.slice('default/'.length)).sort();
 
 /** Until the informer shows these widgets and no others. */
@@ -69,8 +63,8 @@ async function shows(...expected: string[]): Promise<void> {
 }
 
 async function start(): Promise<void> {
-  await create('a');
-  await create('b');
+  await api.create('a');
+  await api.create('b');
   informer.start();
   await informer.whenSynced();
   expect(names()).toEqual(['a', 'b']);
@@ -82,20 +76,18 @@ const fault = (takes: WidgetApi['faults'][number]['takes'], handle: Handler) => 
 /** Lets the watch begin, then does `strike` to it. */
 function strikeWatch(strike: (response: Parameters<Handler>[1]) => void): { struck: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
-  fault(isWatch, (request, response) => {
-    // This sends the head of the answer at once.
-    const served = api.serve(request, response);
+  fault(isWatch, async (request, response) => {
+    await api.serve(request, response);
     strike(response);
     resolve();
-    return served;
   });
   return { struck: promise };
 }
 
 /** What happened while nobody looked: one widget more, one less. */
 async function change(): Promise<void> {
-  await create('c');
-  await remove('a');
+  await api.create('c');
+  await api.delete('a');
 }
 
 describe('an informer survives', () => {
@@ -170,9 +162,10 @@ describe('an informer survives', () => {
   test('a server that comes back with another log', async () => {
     await start();
     await server.stop();
-    api = new WidgetApi();
+    await api.stop();
+    api = await WidgetApi.start();
     server.handle = api.handle;
-    await create('z');
+    await api.create('z');
     await server.start();
     await shows('z');
   });

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { dump } from 'js-yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { loadedModules } from '../../test/support/loaded-modules.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import type { SluiceError } from '../foundation/sluice-error.ts';
 import { writeKubeconfig } from '../server/authentication/kubeconfig.ts';
@@ -203,6 +205,11 @@ describe('what stands in it', () => {
     ['a broken token', [{ token: 'hunter2\nx' }], /the token is empty or has characters/],
     ['a token of the wrong type', [{ token: { hunter2: 1 } }], /users\[0\]\.user\.token: .*expected string/],
     ['further impersonation', [{ as: 'a', 'as-uid': 'b' }], /as-uid and as-user-extra are not supported/],
+    [
+      'a plugin of before exec',
+      [{ 'auth-provider': { name: 'oidc', config: { 'client-secret': 'hunter2' } } }],
+      /context "main": auth-provider of user "u" is not supported; use a plugin .* under exec/,
+    ],
     ['groups without a name', [{ 'as-groups': ['a'] }], /as-groups needs "as"/],
   ])('%s is refused', async (_what, parts, message) => {
     const error = await failure(read(...parts));
@@ -234,7 +241,7 @@ describe('what stands in it', () => {
 });
 
 describe('login plugins', () => {
-  async function plugin(script: string): Promise<ClusterAccess> {
+  async function plugin(script: string, clock: Clock = systemClock): Promise<ClusterAccess> {
     const path = await file('bin/login.mjs', `#!${process.execPath}\n${script}`);
     await chmod(path, 0o755);
     const exec = {
@@ -244,7 +251,7 @@ describe('login plugins', () => {
       env: [{ name: 'GREETING', value: 'hello' }],
       interactiveMode: 'Never',
     };
-    return find({ kubeconfig: await file('k', config({ exec })) });
+    return find({ kubeconfig: await file('k', config({ exec })), clock });
   }
 
   test('a program beside the kubeconfig gives a token, and is asked once as long as that is valid', async () => {
@@ -272,6 +279,31 @@ describe('login plugins', () => {
     });
   });
 
+  test.each([
+    ['no JSON', 'hunter2 is my token'],
+    ['an object without a status', '{"token": "hunter2"}'],
+    ['null', 'null'],
+    ['a status without a credential', '{"status": {"expirationTimestamp": "2020-01-01T00:00:00Z"}}'],
+  ])('a program that prints %s is refused without a word of it', async (_what, output) => {
+    const access = await plugin(`console.log(${JSON.stringify(output)})`);
+    const { code, message } = await failure(proofOf(access));
+    expect(code).toBe('Unauthenticated');
+    expect(message).toMatch(
+      /plugin of user "u" failed: it printed no ExecCredential with a token or a certificate as JSON$/,
+    );
+    expect(message).not.toContain('hunter2');
+  });
+
+  test('a program whose credential has expired is run again', async () => {
+    const clock = new ManualClock();
+    const status = '{ token: String(process.pid), expirationTimestamp: "2020-01-01T00:00:00Z" }';
+    const access = await plugin(`console.log(JSON.stringify({ status: ${status} }))`, clock);
+    const first = await proofOf(access);
+    expect(await proofOf(access)).toEqual(first);
+    clock.advance(10_000);
+    expect(await proofOf(access)).not.toEqual(first);
+  });
+
   test('a program that fails is told of', async () => {
     const access = await plugin(`console.error('you must log in first'); process.exit(3)`);
     expect(await failure(proofOf(access))).toMatchObject({
@@ -296,4 +328,10 @@ test('a pod finds its cluster', async () => {
   expect(await access?.credentials.proof()).toEqual({ headers: { authorization: 'Bearer abc' } });
   const six = await inClusterAccess({ ...environment, KUBERNETES_SERVICE_HOST: 'fd00::1' }, clock, folder);
   expect(six?.server).toBe('https://[fd00::1]:443');
+});
+
+test('only a login plugin loads the large library', () => {
+  const loaded = loadedModules(new URL('./kubeconfig.ts', import.meta.url));
+  expect(loaded.some((url) => url.endsWith('/plugin-credentials.ts'))).toBe(true);
+  expect(loaded.filter((url) => url.includes('@kubernetes/client-node'))).toEqual([]);
 });

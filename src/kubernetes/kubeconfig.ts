@@ -48,6 +48,12 @@ interface MergedKubeconfig {
  * else `~/.kube/config`, else the service account of the pod. Of several files the first that sets something wins; those
  * of `KUBECONFIG` that are not there are passed over. Throws InvalidInput that names the file, the context and the next
  * step; no secret is ever part of it.
+ *
+ * The kubeconfig is read here and not by `@kubernetes/client-node`, whose loader (2.0.1) departs from kubectl where that matters: it
+ * ignores `tokenFile`, `as-groups` and `as-uid`, the authorities of a user-less context and a current-context that does not exist,
+ * prefers files to data, the last current-context of `KUBECONFIG` to the first, and refuses files of it that are missing or name the
+ * same entry; its errors quote lines that can hold tokens; and it takes half a second to load. It does run login plugins, see
+ * `plugin-credentials.ts`.
  */
 export async function findClusterAccess(options: FindAccessOptions = {}): Promise<ClusterAccess> {
   const { kubeconfig, environment = process.env, home = homedir(), clock = systemClock } = options;
@@ -116,6 +122,10 @@ async function select(config: MergedKubeconfig, wanted: string | undefined, cloc
   // A context without a user is allowed: some servers let everybody read.
   const user = context.value.user === '' ? undefined : config.users.get(context.value.user);
   if (user === undefined && context.value.user !== '') throw fail(`there is no user "${context.value.user}"`);
+  if (user?.value['auth-provider'])
+    throw fail(
+      `auth-provider of user "${context.value.user}" is not supported; use a plugin of the same service under exec`,
+    );
   const proxy = cluster.value['proxy-url'];
   if (proxy !== undefined && !(/^https?:\/\//i.test(proxy) && URL.canParse(proxy)))
     throw fail('proxy-url must be an address that begins with http:// or https://; other proxies are not supported');

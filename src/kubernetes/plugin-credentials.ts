@@ -13,6 +13,7 @@ const LIFETIME = 10_000;
 /** How long a plugin may take, in milliseconds; some wait for a person at a browser. */
 const PLUGIN_LIMIT = 120_000;
 const LONGEST_MESSAGE = 1000;
+const NO_CREDENTIAL = 'it printed no ExecCredential with a token or a certificate as JSON';
 
 export interface KubeconfigUser {
   readonly name: string;
@@ -31,11 +32,14 @@ interface FilledOptions {
   key?: string | Buffer;
 }
 
+export type PluginUser = KubeconfigUser & { readonly exec: NonNullable<UserEntry['exec']> };
+
 /**
- * Credentials that a plugin of the kubeconfig makes (`exec`, `auth-provider`). The library that knows the plugins is
- * large, so it is loaded for these users only.
+ * Credentials that a plugin of the kubeconfig makes (`exec`). The library runs it and keeps what it returns until that expires; it takes
+ * half a second to load, so it is loaded for these users only. It does not interpret `interactiveMode`: a plugin is always told that
+ * no terminal is there.
  */
-export function pluginCredentials(options: KubeconfigUser & { readonly user: UserEntry }): Credentials {
+export function pluginCredentials(options: PluginUser): Credentials {
   const { source, clock } = options;
   let filler: Promise<(into: FilledOptions) => Promise<void>> | undefined;
   const make = async (): Promise<Proof> => {
@@ -43,6 +47,8 @@ export function pluginCredentials(options: KubeconfigUser & { readonly user: Use
     const filled: FilledOptions = {};
     await (await filler)(filled);
     const { headers = {}, cert, key } = filled;
+    // Without this the request would be made as an anonymous user.
+    if (cert === undefined && Object.keys(headers).length === 0) throw new Error(NO_CREDENTIAL);
     return {
       headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
       ...(cert === undefined || key === undefined ? {} : { certificate: { cert: String(cert), key: String(key) } }),
@@ -54,7 +60,7 @@ export function pluginCredentials(options: KubeconfigUser & { readonly user: Use
     try {
       return await Promise.race([make(), late]);
     } catch (error) {
-      const why = messageOf(error).trim().slice(0, LONGEST_MESSAGE) || 'it failed without a word';
+      const why = explain(error).trim().slice(0, LONGEST_MESSAGE) || 'it failed without a message';
       throw new SluiceError('Unauthenticated', `${source}: the login plugin of user "${options.name}" failed: ${why}`);
     } finally {
       cancel();
@@ -70,16 +76,19 @@ export function pluginCredentials(options: KubeconfigUser & { readonly user: Use
   };
 }
 
-async function loadPlugin(
-  options: KubeconfigUser & { readonly user: UserEntry },
-): Promise<(into: FilledOptions) => Promise<void>> {
+/** The library lets the errors of JSON.parse through, which quote the credential, and those of what it did not find in it. */
+function explain(error: unknown): string {
+  return error instanceof SyntaxError || error instanceof TypeError ? NO_CREDENTIAL : messageOf(error);
+}
+
+async function loadPlugin(options: PluginUser): Promise<(into: FilledOptions) => Promise<void>> {
   const { KubeConfig } = await import('@kubernetes/client-node');
-  const { name, user, folder } = options;
+  const { name, exec, folder } = options;
   const config = new KubeConfig();
   config.loadFromOptions({
     // The address is not used: only what the user shows is asked for.
     clusters: [{ name: 'cluster', server: 'https://localhost', skipTLSVerify: false }],
-    users: [{ name, exec: withEnvironment(user.exec, folder), authProvider: user['auth-provider'] ?? undefined }],
+    users: [{ name, exec: withEnvironment(exec, folder) }],
     contexts: [{ name: 'context', cluster: 'cluster', user: name }],
     currentContext: 'context',
   });
@@ -87,8 +96,7 @@ async function loadPlugin(
 }
 
 /** A program beside the kubeconfig is found from there, and every program is told what it is asked for. */
-function withEnvironment(exec: UserEntry['exec'], folder: string): unknown {
-  if (exec === undefined || exec === null) return undefined;
+function withEnvironment(exec: PluginUser['exec'], folder: string): unknown {
   const { command, apiVersion, env } = exec;
   const request = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   return {

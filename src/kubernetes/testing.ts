@@ -1,14 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { systemClock } from '../foundation/clock.ts';
 import { ERROR_CODES, isSluiceError, messageOf } from '../foundation/sluice-error.ts';
-import { EventLog } from '../resource/event-log.ts';
-import { labelSelector } from '../resource/label-selector.ts';
-import { MemoryStorage } from '../resource/memory-storage.ts';
-import { applyMergePatch } from '../resource/patch/merge-patch.ts';
-import type { RequestContext } from '../resource/request-context.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
+import { widgetKind } from '../resource/testing.ts';
+import { createWidget, startTestServer, type TestServer, WIDGETS } from '../server/testing.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { HttpClient } from './http-client.ts';
@@ -127,82 +122,55 @@ export function wireWidget(name: string, resourceVersion = '1', more: object = {
   return { apiVersion: widgetKind.apiVersion, kind: 'Widget', metadata, spec: { size: 1 }, ...more };
 }
 
-const CONTEXT: RequestContext = { actor: { name: 'test' }, face: 'api' };
-
-/** Widgets in a namespace behind a WireServer, by the Kubernetes API as far as a client needs it. */
+/** The real server of widgets, behind a WireServer that passes requests on to it. */
 export class WidgetApi {
-  readonly storage: MemoryStorage<Widget>;
-  readonly handle: Handler;
-  /** Stands in for the next watches, lists and so on, in order, as long as there are any that take the request. */
+  readonly #api: TestServer;
+  /** Answer the next watches, lists and so on in place of the server, in order, as long as there are any that take the request. */
   readonly faults: { readonly takes: (request: Received) => boolean; readonly handle: Handler }[] = [];
 
-  constructor(window?: number) {
-    const log = new EventLog({
-      clock: systemClock,
-      bookmarkInterval: 1000,
-      ...(window === undefined ? {} : { window }),
+  private constructor(api: TestServer) {
+    this.#api = api;
+  }
+
+  static async start(): Promise<WidgetApi> {
+    return new WidgetApi(await startTestServer());
+  }
+
+  readonly handle: Handler = (request, response) => {
+    const [fault] = this.faults;
+    if (fault?.takes(request) !== true) return this.serve(request, response);
+    this.faults.shift();
+    return fault.handle(request, response);
+  };
+
+  /** Passes a request on as the administrator; resolves when the head of the answer has been passed back. */
+  serve({ method, path, query, headers, body }: Received, response: ServerResponse): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const url = `${this.#api.listener.url}${path}?${query}`;
+    const onward = request(url, { method, headers: { ...headers, authorization: 'Bearer admin' } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 500, answer.headers).flushHeaders();
+      // A test may have ended the answer itself.
+      answer.on('data', (piece: Buffer) => response.writableEnded || response.write(piece));
+      answer.on('end', () => response.end());
+      resolve();
     });
-    this.storage = new MemoryStorage<Widget>(widgetKind, { clock: systemClock, log });
-    this.handle = async (request, response) => {
-      const [fault] = this.faults;
-      if (fault?.takes(request) !== true) return this.serve(request, response);
-      this.faults.shift();
-      return fault.handle(request, response);
-    };
+    // The client, or the test, gave the answer up.
+    response.on('close', () => onward.destroy());
+    onward.on('error', reject);
+    onward.end(body);
+    return promise;
   }
 
-  async serve({ method, path, query, body }: Received, response: ServerResponse): Promise<void> {
-    const [, namespace, name, subResource] =
-      /^\/apis\/test\.sluice\.dev\/v1(?:\/namespaces\/([^/]+))?\/widgets(?:\/([^/]+)(?:\/([^/]+))?)?$/.exec(path) ?? [];
-    const selector = query.get('labelSelector');
-    const selection = { namespace, labelSelector: selector === null ? undefined : labelSelector(selector) };
-    if (method === 'GET' && query.get('watch') === 'true') return this.#watch(response, query, selection);
-    if (method === 'GET' && name === undefined) {
-      const limit = Number(query.get('limit') ?? 0) || undefined;
-      const { items, ...metadata } = await this.storage.list(CONTEXT, {
-        ...selection,
-        limit,
-        continue: query.get('continue') ?? undefined,
-      });
-      return sendJson(response, 200, { kind: 'WidgetList', apiVersion: widgetKind.apiVersion, metadata, items });
-    }
-    const object = body === '' ? {} : JSON.parse(body);
-    if (method === 'POST')
-      return sendJson(response, 201, await this.storage.create(CONTEXT, widgetKind.complete(object)));
-    const key = { namespace, name: name ?? '' };
-    const old = await this.storage.get(CONTEXT, key);
-    if (method === 'GET') return sendJson(response, 200, old);
-    if (method === 'DELETE') {
-      await this.storage.delete(CONTEXT, key, object.preconditions);
-      return sendJson(response, 200, { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' });
-    }
-    const next = widgetKind.complete(method === 'PATCH' ? (applyMergePatch(old, object) as Widget) : object);
-    const stored =
-      subResource === undefined
-        ? await this.storage.update(CONTEXT, next)
-        : await this.storage.updateSubResource(CONTEXT, subResource, next);
-    sendJson(response, 200, stored);
+  async create(name: string): Promise<void> {
+    await createWidget(this.#api, name);
   }
 
-  async #watch(response: ServerResponse, query: URLSearchParams, selection: object): Promise<void> {
-    const end = new AbortController();
-    response.on('close', () => end.abort());
-    response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
-    try {
-      const resourceVersion = query.get('resourceVersion') ?? '';
-      for await (const event of this.storage.watch(CONTEXT, { ...selection, resourceVersion, signal: end.signal })) {
-        // A test that has ended the answer itself.
-        if (response.writableEnded) return;
-        response.write(
-          eventLine(event.type, event.type === 'BOOKMARK' ? bookmark(event.resourceVersion) : event.object),
-        );
-      }
-      response.end();
-    } catch (error) {
-      const code = isSluiceError(error, 'Expired') ? 410 : 500;
-      const reason = code === 410 ? 'Expired' : 'InternalError';
-      response.end(eventLine('ERROR', { kind: 'Status', status: 'Failure', message: messageOf(error), reason, code }));
-    }
+  async delete(name: string): Promise<void> {
+    await this.#api.fetch(`${WIDGETS}/${name}`, { method: 'DELETE' });
+  }
+
+  async stop(): Promise<void> {
+    await this.#api.stop();
   }
 }
 

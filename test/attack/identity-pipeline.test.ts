@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { builtIns } from '../../src/function/built-in/index.ts';
 import { Catalog } from '../../src/function/catalog/catalog.ts';
-import { loadPacks } from '../../src/function/catalog/load-packs.ts';
 import { FunctionRenderer } from '../../src/function/function-renderer.ts';
 import { DEFAULT_FUNCTION_LIMITS } from '../../src/function/pipeline/pipeline.ts';
 import { runPipeline } from '../../src/function/pipeline/run-pipeline.ts';
@@ -41,7 +41,7 @@ beforeEach(async () => {
 afterEach(() => scratch[Symbol.asyncDispose]());
 
 async function open() {
-  const catalog = new Catalog(await loadPacks([]));
+  const catalog = new Catalog(builtIns);
   const renderer = new FunctionRenderer({
     runner: {
       run: (input, signal) =>

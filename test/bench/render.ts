@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
+import { builtIns } from '../../src/function/built-in/index.ts';
 import { Catalog } from '../../src/function/catalog/catalog.ts';
-import { loadPacks } from '../../src/function/catalog/load-packs.ts';
 import { FunctionRenderer } from '../../src/function/function-renderer.ts';
 import { DEFAULT_FUNCTION_LIMITS, type PipelineInput } from '../../src/function/pipeline/pipeline.ts';
 import { runPipeline } from '../../src/function/pipeline/run-pipeline.ts';
@@ -26,7 +26,7 @@ interface Sample {
 /** Pipelines against parsing and printing the same files once with the same YAML library. */
 export async function render(): Promise<void> {
   const samples = [...corpusSamples(), ...synthetic()];
-  const catalog = new Catalog(await loadPacks([]));
+  const catalog = new Catalog(builtIns);
   const runner = workerPipelineRunner({ external: undefined });
   const rows: string[][] = [];
   try {

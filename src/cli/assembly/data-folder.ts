@@ -19,8 +19,6 @@ export interface DataFolder {
   readonly databaseLock: string;
   /** Held by a running `sluice up`. */
   readonly upLock: string;
-  /** Locks of earlier versions, which give up when their lock is gone. */
-  readonly oldLocks: readonly string[];
   /** How clients reach a running `sluice up`. */
   readonly kubeconfig: string;
   /** Keys and certificates of the API server. */
@@ -39,7 +37,6 @@ export function dataFolder(path: string): DataFolder {
     database: join(absolute, 'objects.db'),
     databaseLock: join(absolute, 'objects-lock'),
     upLock: join(absolute, 'up-lock'),
-    oldLocks: ['up.lock', 'objects.lock'].map((name) => join(absolute, name)),
     kubeconfig: join(absolute, 'kubeconfig'),
     pki: join(absolute, 'pki'),
     tokens: join(absolute, 'tokens.csv'),

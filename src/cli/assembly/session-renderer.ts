@@ -30,16 +30,16 @@ export class SessionRenderer implements Renderer {
   }
 
   async #open(): Promise<Renderer & { close(): Promise<void> }> {
-    const [{ FunctionRenderer }, { workerPipelineRunner }, { Catalog }, { loadPacks }, { externalRunnerFor }] =
+    const [{ FunctionRenderer }, { workerPipelineRunner }, { Catalog }, { builtIns }, { externalRunnerFor }] =
       await Promise.all([
         import('../../function/function-renderer.ts'),
         import('../../function/worker/worker-pipeline-runner.ts'),
         import('../../function/catalog/catalog.ts'),
-        import('../../function/catalog/load-packs.ts'),
+        import('../../function/built-in/index.ts'),
         import('./external-runner-for.ts'),
       ]);
     const runner = workerPipelineRunner({ external: externalRunnerFor(this.#settings, process.env) });
-    const catalog = new Catalog(await loadPacks([]));
+    const catalog = new Catalog(builtIns);
     const renderer = new FunctionRenderer({
       runner,
       catalog,

@@ -13,7 +13,7 @@ export interface DocOptions {
 /** `sluice fn doc` */
 export function fnDoc(name: string | undefined, { image }: DocOptions, { terminal }: Invocation): Outcome {
   const wanted = name ?? image;
-  const known = [...builtIns.functions].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const known = [...builtIns].sort((a, b) => (a.name < b.name ? -1 : 1));
   if (wanted === undefined) {
     const rows = known.map((each) => [each.name, each.doc.summary]);
     terminal.out.write(table(['Function', 'Does'], rows));

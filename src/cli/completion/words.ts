@@ -73,5 +73,5 @@ function collect(command: Command, path: string, name: string, places: Map<strin
 }
 
 function functionNames(): string[] {
-  return builtIns.functions.map((each) => each.name).sort();
+  return builtIns.map((each) => each.name).sort();
 }

@@ -4,6 +4,6 @@ import { nearMisses } from '../output/near-misses.ts';
 
 /** Built-in functions that somebody may have meant by the name of an image. */
 export function nearBuiltIns(image: string): string[] {
-  const names = builtIns.functions.map(({ name }) => name);
+  const names = builtIns.map(({ name }) => name);
   return nearMisses(parseImageName(image).name, names);
 }

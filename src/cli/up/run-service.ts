@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -125,9 +124,7 @@ export async function runService<Result>(
 
 async function takeLock(folder: DataFolder, about: UpAbout): Promise<ProcessLock> {
   try {
-    const lock = await ProcessLock.acquire(folder.upLock, { says: { since: timestamp(systemClock.now()), about } });
-    for (const old of folder.oldLocks) await rm(old, { force: true });
-    return lock;
+    return await ProcessLock.acquire(folder.upLock, { says: { since: timestamp(systemClock.now()), about } });
   } catch (error) {
     if (!isSluiceError(error, 'Busy')) throw error;
     throw new SluiceError('Busy', `another "sluice up" works on ${folder.path}: ${error.message}`, { cause: error });

@@ -36,8 +36,8 @@ export const applySetters: KrmFunction = {
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: setters\ndata:\n  names: |\n    - dev\n    - prod\n',
     ],
     differences: [
-      'A setter that no field is tied to is told as an info.',
-      'All fields that cannot be set are told, not only the first one.',
+      'A setter that no field is tied to is reported as an info.',
+      'All fields that cannot be set are reported, not only the first one.',
       'Messages do not show values that are in a Secret or look like one.',
       'A value that holds `${…}` is written as it is.',
       'Items keep their comments if the values of a list stay the same.',

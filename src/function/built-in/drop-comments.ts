@@ -8,7 +8,7 @@ export const dropComments: KrmFunction = {
     description:
       'Removes every YAML comment, those that tie fields to setters and those that kpt finds resources by included, from all resources, the Kptfile too. It needs no configuration.',
     examples: ['pipeline:\n  mutators:\n    - image: drop-comments:latest\n'],
-    differences: ['What has no comments stays as it is written; the published function writes all YAML anew.'],
+    differences: ['Text without comments does not change; the published function reformats all YAML.'],
   },
   run({ items }) {
     for (const item of items) {

@@ -1,7 +1,6 @@
 import type { KrmFunction, ResourceList } from '../function.ts';
 import type { Resource } from '../resource-list/resource.ts';
 import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
-import { fillSubjectNamespaces } from './support/fill-subject-namespaces.ts';
 import {
   CONFIG_MAP,
   configOf,
@@ -12,6 +11,8 @@ import {
   textsAt,
 } from './support/function-config.ts';
 import { renameResources } from './support/rename-resources.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
 
 const ENSURE_NAME_SUBSTRING = { apiVersion: KPT_FUNCTIONS, kind: 'EnsureNameSubstring' };
 
@@ -94,4 +95,29 @@ function keepsName(item: Resource): boolean {
   if (kind === 'APIService') return group === 'apiregistration.k8s.io';
   if (kind === 'Kptfile') return group === 'kpt.dev';
   return kind === 'CustomResourceDefinition' || (kind === 'Namespace' && group === '');
+}
+
+/**
+ * Writes the namespace of service accounts of the list into the subjects of role bindings that name them without one, as kustomize does
+ * where it follows names. Kubernetes refuses such a subject.
+ */
+function fillSubjectNamespaces(items: readonly Resource[]): void {
+  const accounts = Map.groupBy(
+    items.filter(({ group, kind, namespace }) => kind === 'ServiceAccount' && group === '' && Boolean(namespace)),
+    ({ name }) => name,
+  );
+  if (accounts.size === 0) return;
+  for (const item of items) {
+    if (item.group !== RBAC || (item.kind !== 'RoleBinding' && item.kind !== 'ClusterRoleBinding')) continue;
+    for (let at = 0; item.node(['subjects', at]) !== undefined; at++) {
+      const field = (key: string) => textAt(item, ['subjects', at, key]);
+      if (field('kind') !== 'ServiceAccount' || field('namespace') !== undefined) continue;
+      const named = (accounts.get(field('name') ?? '') ?? []).filter(
+        ({ namespace }) => item.kind === 'ClusterRoleBinding' || namespace === item.namespace,
+      );
+      const [account] = named;
+      if (account?.namespace !== undefined && named.length === 1)
+        item.set(['subjects', at, 'namespace'], account.namespace);
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import type { FunctionPack } from '../function.ts';
+import type { KrmFunction } from '../function.ts';
 import { applyReplacements } from './apply-replacements/apply-replacements.ts';
 import { applySetters } from './apply-setters.ts';
 import { celValidation } from './cel-validation/cel-validation.ts';
@@ -22,30 +22,27 @@ import { starlark } from './starlark.ts';
 import { upsertResource } from './upsert-resource.ts';
 
 /** The functions that come with Sluice. */
-export const builtIns: FunctionPack = {
-  name: 'sluice',
-  functions: [
-    applyReplacements,
-    applySetters,
-    celValidation,
-    createSetters,
-    deleteAnnotations,
-    dropComments,
-    ensureNameSubstring,
-    genConfigmap,
-    kubeconform,
-    kubeval,
-    listSetters,
-    removeLocalConfigResources,
-    searchReplace,
-    setAnnotations,
-    setDefaultName,
-    setImage,
-    setLabels,
-    setNamePrefix,
-    setNamespace,
-    setStandardLabels,
-    starlark,
-    upsertResource,
-  ],
-};
+export const builtIns: readonly KrmFunction[] = [
+  applyReplacements,
+  applySetters,
+  celValidation,
+  createSetters,
+  deleteAnnotations,
+  dropComments,
+  ensureNameSubstring,
+  genConfigmap,
+  kubeconform,
+  kubeval,
+  listSetters,
+  removeLocalConfigResources,
+  searchReplace,
+  setAnnotations,
+  setDefaultName,
+  setImage,
+  setLabels,
+  setNamePrefix,
+  setNamespace,
+  setStandardLabels,
+  starlark,
+  upsertResource,
+];

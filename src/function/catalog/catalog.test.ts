@@ -4,7 +4,7 @@ import { Catalog, type ResolvedFunction } from './catalog.ts';
 import type { FunctionRule } from './function-rules.ts';
 
 const setLabels = testFunction('set-labels', () => undefined);
-const catalog = new Catalog([{ name: 'one', functions: [setLabels, testFunction('other', () => undefined)] }]);
+const catalog = new Catalog([setLabels, testFunction('other', () => undefined)]);
 
 /** In short. */
 function said(resolved: ResolvedFunction): string {
@@ -86,12 +86,9 @@ test('a rule that names a function that is not there says so', () => {
   expect(image('mystery', rules)).toMatch(/^forbidden: .*"nope".*correct the policy/);
 });
 
-test('a later pack takes the place of an earlier one', () => {
+test('a later function replaces an earlier one of its name', () => {
   const mine = testFunction('set-labels', () => undefined);
-  const both = new Catalog([
-    { name: 'one', functions: [setLabels] },
-    { name: 'two', functions: [mine] },
-  ]);
+  const both = new Catalog([setLabels, mine]);
   expect(both.resolve({ image: 'set-labels' }, [])).toEqual({ type: 'builtIn', fn: mine });
 });
 
@@ -100,13 +97,13 @@ test('names of images that are none resolve to something, too', () => {
     expect(image(name)).not.toContain('built-in');
 });
 
-test('the digest tells packs and rules apart', () => {
+test('the digest tells functions and rules apart', () => {
   const rule: FunctionRule = { image: 'set-labels', action: { type: 'container' } };
   const digests = [
     catalog.functionsDigest([]),
     catalog.functionsDigest([rule]),
     catalog.functionsDigest([{ ...rule, tags: ['v1'] }]),
-    new Catalog([{ name: 'one', functions: [setLabels] }]).functionsDigest([]),
+    new Catalog([setLabels]).functionsDigest([]),
   ];
   expect(new Set(digests).size).toBe(4);
   expect(catalog.functionsDigest([{ ...rule }])).toBe(digests[1]);

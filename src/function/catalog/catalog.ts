@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { canonicalJson } from '../../package/canonical-json.ts';
-import type { FunctionPack, KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../function.ts';
 import { type FunctionVersion, parseVersion } from '../function-version.ts';
 import type { FunctionRule, FunctionRules } from './function-rules.ts';
 import { completeImage, parseImageName, pinnedImage } from './image-name.ts';
@@ -18,12 +18,10 @@ export type ResolvedFunction =
 /** The functions that run in this process, by name. */
 export class Catalog {
   readonly #functions = new Map<string, KrmFunction>();
-  readonly #packs: readonly FunctionPack[];
 
-  /** A function of a later pack takes the place of one of the same name in an earlier pack. */
-  constructor(packs: readonly FunctionPack[]) {
-    this.#packs = packs;
-    for (const { functions } of packs) for (const fn of functions) this.#functions.set(fn.name, fn);
+  /** A function replaces an earlier one of the same name. */
+  constructor(functions: readonly KrmFunction[]) {
+    for (const fn of functions) this.#functions.set(fn.name, fn);
   }
 
   /**
@@ -61,9 +59,8 @@ export class Catalog {
 
   /** Identity of the functions that run under these rules, for caches within this process. */
   functionsDigest(rules: FunctionRules): string {
-    const packs = this.#packs.map(({ name, functions }) => [name, functions.map((fn) => fn.name)]);
     return createHash('sha256')
-      .update(canonicalJson([packs, rules]))
+      .update(canonicalJson([[...this.#functions.keys()], rules]))
       .digest('hex');
   }
 }

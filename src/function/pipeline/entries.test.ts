@@ -16,10 +16,10 @@ const scribble = testFunction('scribble', ({ items, config }) => {
   config?.set(['data', 'word'], 'scribbled');
   for (const item of items) item.set(['metadata', 'annotations', 'seen'], String(config?.get(['data', 'word'])));
 });
-const packs = [{ name: 'testing', functions: [tellConfig, setData, removeConfig, scribble] }];
+const functions = [tellConfig, setData, removeConfig, scribble];
 
 function run(pipeline: string, files: Readonly<Record<string, string>> = {}): Promise<PipelineOutcome> {
-  return render({ Kptfile: kptfile(pipeline), ...files }, { packs });
+  return render({ Kptfile: kptfile(pipeline), ...files }, { functions });
 }
 
 const told = ({ steps }: PipelineOutcome) => steps.at(-1)?.result.results?.[0]?.message;
@@ -56,7 +56,7 @@ test('configPath is below the folder of the package that names the function', as
       'a/Kptfile': kptfile('  mutators:\n    - image: tell-config\n      configPath: config.yaml\n'),
       'a/config.yaml': configMap('inner'),
     },
-    { packs },
+    { functions },
   );
   expect(told(outcome)).toBe(configMap('inner'));
 });

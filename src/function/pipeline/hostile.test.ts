@@ -10,7 +10,7 @@ const FILES = { 'a.yaml': `${configMap('one')}---\n${configMap('two')}`, 'b/Kptf
 function runBad(run: KrmFunction['run'], limits = DEFAULT_FUNCTION_LIMITS): Promise<PipelineOutcome> {
   return render(
     { Kptfile: kptfile('  mutators:\n    - image: bad\n'), ...FILES },
-    { packs: [{ name: 'bad', functions: [testFunction('bad', run)] }], options: { limits } },
+    { functions: [testFunction('bad', run)], options: { limits } },
   );
 }
 
@@ -137,7 +137,7 @@ test('a pipeline that is stopped rejects with the reason', async () => {
   const stop = testFunction('stop', () => controller.abort(new Error('enough')));
   const files = { Kptfile: kptfile('  mutators:\n    - image: stop\n    - image: stop\n') };
   const options = { signal: controller.signal };
-  await expect(render(files, { packs: [{ name: 'x', functions: [stop] }], options })).rejects.toThrow('enough');
+  await expect(render(files, { functions: [stop], options })).rejects.toThrow('enough');
 });
 
 const EXTERNAL = {

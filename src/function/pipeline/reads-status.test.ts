@@ -5,7 +5,7 @@ import { readsStatus } from './reads-status.ts';
 import { kptfile, testFunction } from './testing.ts';
 
 const blind = testFunction('blind', () => undefined);
-const catalog = new Catalog([{ name: 'x', functions: [blind, { ...blind, name: 'curious', readsStatus: true }] }]);
+const catalog = new Catalog([blind, { ...blind, name: 'curious', readsStatus: true }]);
 const asks = (entry: string, rules: FunctionRules = []) =>
   readsStatus(new Map([['a/Kptfile', kptfile(`  validators:\n    - ${entry}\n`)]]), catalog, rules);
 

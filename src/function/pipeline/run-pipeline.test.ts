@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Resource } from '../resource-list/resource.ts';
 import type { PipelineEvent } from './pipeline.ts';
-import { configMap, kptfile, render, testFunction, testPack } from './testing.ts';
+import { configMap, kptfile, render, testFunction, testFunctions } from './testing.ts';
 
 const mark = (word: string, more = '') => `    - image: mark\n      configMap: {word: ${word}}\n${more}`;
 const trailOf = (text: string | null | undefined) => /trail: "?([^"\n]*)"?/.exec(text ?? '')?.[1];
@@ -126,12 +126,12 @@ test('after a failure the edits so far are kept if the root package asks for it,
     'a/Kptfile': kptfile(`  mutators:\n${mark('A')}`),
     'a/x.yaml': configMap('x'),
   };
-  const packs = [testPack, { name: 'more', functions: [half] }];
-  const { edits, failure } = await render(files, { packs });
+  const functions = [...testFunctions, half];
+  const { edits, failure } = await render(files, { functions });
   expect(failure).toContain('it broke down: broke');
   expect(trailOf(edits.get('a/x.yaml'))).toBe('A');
   expect(edits.has('Kptfile')).toBe(false);
-  const nested = await render({ ...files, Kptfile: kptfile('  mutators:\n    - image: half\n') }, { packs });
+  const nested = await render({ ...files, Kptfile: kptfile('  mutators:\n    - image: half\n') }, { functions });
   expect(nested.edits.size).toBe(0);
 });
 
@@ -226,7 +226,7 @@ test('the pipeline is that of the Kptfile as it was, whatever functions make of 
   });
   const { edits, steps } = await render(
     { Kptfile: kptfile(`  mutators:\n    - image: rewrite\n${mark('M')}`), 'a.yaml': configMap('a') },
-    { packs: [testPack, { name: 'more', functions: [rewrite] }] },
+    { functions: [...testFunctions, rewrite] },
   );
   expect(steps.length).toBe(2);
   expect(edits.get('Kptfile')).not.toContain('word: M');
@@ -258,13 +258,13 @@ test('the same package gives the same again, and rendering what came out changes
       items.push(Resource.parse(configMap('made'), { file: '', index: 0 }));
     for (const item of items) item.set(['metadata', 'labels', 'app'], 'shop');
   });
-  const packs = [testPack, { name: 'more', functions: [once] }];
+  const functions = [...testFunctions, once];
   const files = { Kptfile: kptfile('  mutators:\n    - image: once\n'), 'a.yaml': configMap('a') };
-  const first = await render(files, { packs });
+  const first = await render(files, { functions });
   expect([...first.edits.keys()].sort()).toEqual(['Kptfile', 'a.yaml', 'configmap_made.yaml']);
-  expect(await render(files, { packs })).toEqual(first);
+  expect(await render(files, { functions })).toEqual(first);
   const texts = Object.fromEntries([...first.edits].map(([path, text]) => [path, text ?? '']));
-  expect((await render({ ...files, ...texts }, { packs })).edits.size).toBe(0);
+  expect((await render({ ...files, ...texts }, { functions })).edits.size).toBe(0);
 });
 
 test('a built-in function learns the version that is pinned, prints to stderr, and may pass with errors', async () => {
@@ -275,10 +275,10 @@ test('a built-in function learns the version that is pinned, prints to stderr, a
     list.results.push({ severity: 'error', message: 'reported' });
     list.errorsPass = true;
   });
-  const packs = [...[testPack], { name: 'pinned', functions: [pinned] }];
+  const functions = [...testFunctions, pinned];
   const pipeline =
     '  mutators:\n    - image: pinned:v0.1.1\n    - image: pinned\n    - image: pinned:v9.9.9\n      tag: v0.3.0\n';
-  const { failure, steps } = await render({ Kptfile: kptfile(pipeline) }, { packs });
+  const { failure, steps } = await render({ Kptfile: kptfile(pipeline) }, { functions });
   expect(failure).toBeUndefined();
   expect(versions).toEqual([{ major: 0, minor: 1, patch: 1 }, undefined, { major: 0, minor: 3, patch: 0 }]);
   expect(steps[0]?.result).toMatchObject({ exitCode: 0, stderr: 'printed\n', errorResults: [{ message: 'reported' }] });

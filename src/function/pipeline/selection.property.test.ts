@@ -106,7 +106,7 @@ test('functions with selectors and exclusions do to the selected resources what 
         exclude,
       }));
       const Kptfile = kptfile(`  mutators: ${JSON.stringify(mutators)}\n`);
-      const { edits, failure } = await render({ ...files, Kptfile }, { packs: [{ name: 'x', functions }] });
+      const { edits, failure } = await render({ ...files, Kptfile }, { functions });
       expect(failure).toBeUndefined();
       expect(edits.has('Kptfile')).toBe(false);
       const after = { ...files, ...Object.fromEntries(edits) };
@@ -155,6 +155,6 @@ test('labels and annotations are compared as texts, and an exclusion that says n
     'a.yaml': configMap('a', '  labels: {on: true}\n  annotations: {size: 3}\n'),
     'b.yaml': configMap('b', '  labels: {on: "true"}\n'),
   };
-  const { edits } = await render(files, { packs: [{ name: 'x', functions }] });
+  const { edits } = await render(files, { functions });
   expect([...edits.keys()]).toEqual(['a.yaml']);
 });

@@ -1,6 +1,6 @@
 import { Catalog } from '../catalog/catalog.ts';
 import type { ExternalAnswer, ExternalCall, ExternalRunner } from '../external/external-runner.ts';
-import type { FunctionPack, KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../function.ts';
 import { resultFor } from '../function-result.ts';
 import { Resource } from '../resource-list/resource.ts';
 import { DEFAULT_FUNCTION_LIMITS, type PipelineInput, type PipelineOutcome } from './pipeline.ts';
@@ -12,38 +12,35 @@ export function testFunction(name: string, run: KrmFunction['run']): KrmFunction
 }
 
 /** Functions whose effects can be told apart. */
-export const testPack: FunctionPack = {
-  name: 'testing',
-  functions: [
-    // Adds its `word` to the annotation `trail` of all that it gets.
-    testFunction('mark', ({ items, config }) => {
-      for (const item of items) {
-        const path = ['metadata', 'annotations', 'trail'];
-        item.set(path, `${item.annotation('trail') ?? ''}${config?.get(['data', 'word'])}`);
-      }
-    }),
-    // Tells which files it gets, in their order.
-    testFunction('tell-files', ({ items, results }) => {
-      results.push({ severity: 'info', message: items.map(({ file, index }) => `${file}#${index}`).join(' ') });
-    }),
-    testFunction('make', ({ items, config }) => {
-      const name = String(config?.get(['data', 'name']));
-      const place = { file: String(config?.get(['data', 'file']) ?? ''), index: 0 };
-      items.push(Resource.from({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }, place));
-    }),
-    testFunction('remove', (list) => {
-      const name = list.config?.get(['data', 'name']);
-      list.items = list.items.filter((item) => item.name !== name);
-    }),
-    testFunction('refuse', ({ items, results }) => {
-      for (const item of items)
-        if (item.kind === 'Deployment') results.push(resultFor('error', 'no deployments', item, 'kind'));
-    }),
-  ],
-};
+export const testFunctions: readonly KrmFunction[] = [
+  // Adds its `word` to the annotation `trail` of all that it gets.
+  testFunction('mark', ({ items, config }) => {
+    for (const item of items) {
+      const path = ['metadata', 'annotations', 'trail'];
+      item.set(path, `${item.annotation('trail') ?? ''}${config?.get(['data', 'word'])}`);
+    }
+  }),
+  // Tells which files it gets, in their order.
+  testFunction('tell-files', ({ items, results }) => {
+    results.push({ severity: 'info', message: items.map(({ file, index }) => `${file}#${index}`).join(' ') });
+  }),
+  testFunction('make', ({ items, config }) => {
+    const name = String(config?.get(['data', 'name']));
+    const place = { file: String(config?.get(['data', 'file']) ?? ''), index: 0 };
+    items.push(Resource.from({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }, place));
+  }),
+  testFunction('remove', (list) => {
+    const name = list.config?.get(['data', 'name']);
+    list.items = list.items.filter((item) => item.name !== name);
+  }),
+  testFunction('refuse', ({ items, results }) => {
+    for (const item of items)
+      if (item.kind === 'Deployment') results.push(resultFor('error', 'no deployments', item, 'kind'));
+  }),
+];
 
 export interface TestRender {
-  readonly packs?: readonly FunctionPack[];
+  readonly functions?: readonly KrmFunction[];
   readonly external?: ExternalRunner;
   readonly input?: Partial<PipelineInput>;
   readonly options?: Partial<PipelineOptions>;
@@ -51,12 +48,12 @@ export interface TestRender {
 
 export function render(
   files: Readonly<Record<string, string>>,
-  { packs = [testPack], external, input = {}, options = {} }: TestRender = {},
+  { functions = testFunctions, external, input = {}, options = {} }: TestRender = {},
 ): Promise<PipelineOutcome> {
   return runPipeline(
     { files: new Map(Object.entries(files)), rules: [], validatorConditions: new Map(), ...input },
     {
-      catalog: new Catalog(packs),
+      catalog: new Catalog(functions),
       external,
       limits: DEFAULT_FUNCTION_LIMITS,
       signal: new AbortController().signal,

@@ -3,14 +3,27 @@ import { compileExpression } from './compile/expressions.ts';
 import { Frame } from './compile/frame.ts';
 import { compileBlock } from './compile/statements.ts';
 import type { Unit } from './compile/unit.ts';
-import { UNIVERSE } from './library/universe.ts';
+import { COLLECTION_FUNCTIONS } from './library/collection-functions.ts';
+import { CONVERSION_FUNCTIONS } from './library/conversion-functions.ts';
 import { DEFAULT_STARLARK_LIMITS, Machine, type StarlarkLimits } from './machine.ts';
 import { EvaluationError, type StarlarkErrorDetails } from './starlark-error.ts';
 import { parseScript } from './syntax/parser.ts';
 import { columnOf, lineOf, type Position } from './syntax/position.ts';
 import { resolve } from './syntax/resolver.ts';
 import { ScriptSyntaxError } from './syntax/syntax-error.ts';
+import { Builtin } from './values/callable.ts';
 import type { Value } from './values/value.ts';
+
+/** The names that every script knows. */
+const UNIVERSE: ReadonlyMap<string, Value> = new Map<string, Value>([
+  ['None', null],
+  ['True', true],
+  ['False', false],
+  ...Object.entries({ ...COLLECTION_FUNCTIONS, ...CONVERSION_FUNCTIONS }).map(([name, call]): [string, Value] => [
+    name,
+    new Builtin(name, call),
+  ]),
+]);
 
 export interface StarlarkOptions {
   /** Name of the script, for messages. */

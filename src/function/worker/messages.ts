@@ -2,14 +2,6 @@ import type { ErrorCode } from '../../foundation/sluice-error.ts';
 import type { ExternalAnswer, ExternalCall } from '../external/external-runner.ts';
 import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome } from '../pipeline/pipeline.ts';
 
-/** What a worker is started with, as the one argument of its program. */
-export interface WorkerSetup {
-  /** Process id of the process that started it. */
-  readonly parent: number;
-  /** URLs of the modules of packs, over and above the built-in functions. */
-  readonly packs: readonly string[];
-}
-
 export interface PlainError {
   readonly code: ErrorCode;
   readonly message: string;

@@ -3,7 +3,7 @@ import { isAlive } from '../external/testing-programs.ts';
 import type { PipelineInput } from '../pipeline/pipeline.ts';
 import { type WorkerPipelineRunner, type WorkerRunnerOptions, workerPipelineRunner } from './worker-pipeline-runner.ts';
 
-export const PACK = new URL('./testing-hostile-pack.ts', import.meta.url).href;
+export const HOSTILE_WORKER = new URL('./testing-hostile-worker.ts', import.meta.url);
 export const never = () => new AbortController().signal;
 const pause = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -17,7 +17,7 @@ export function open({ time = 20_000, ...options }: Partial<WorkerRunnerOptions>
   const limits = { time, outputBytes: 1024 * 1024, resources: 100 };
   const runner = workerPipelineRunner({
     external: undefined,
-    packs: [PACK],
+    program: HOSTILE_WORKER,
     memory: 128,
     concurrency: 1,
     limits,
@@ -29,7 +29,7 @@ export function open({ time = 20_000, ...options }: Partial<WorkerRunnerOptions>
 
 export const image = (name: string) => `example.com/${name}:v1`;
 
-/** A package whose pipeline has these entries as mutators; a text is a function of the pack. */
+/** A package whose pipeline has these entries as mutators; a text is a function of the worker. */
 export function packageWith(...functions: (string | Readonly<Record<string, string>>)[]): PipelineInput {
   const mutators = functions.map((entry) => (typeof entry === 'string' ? { image: image(entry) } : entry));
   const kptfile = { apiVersion: 'kpt.dev/v1', kind: 'Kptfile', metadata: { name: 'example' }, pipeline: { mutators } };

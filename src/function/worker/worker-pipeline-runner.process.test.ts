@@ -7,7 +7,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { externalFunctions } from '../external/external-functions.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
 import { programFolder } from '../external/testing-programs.ts';
-import { gone, image, never, open, PACK, packageWith, until } from './testing-runner.ts';
+import { gone, HOSTILE_WORKER, image, never, open, packageWith, until } from './testing-runner.ts';
 
 test.each([
   ['never-ends', 'did not end within 0.5 s and was stopped'],
@@ -108,7 +108,7 @@ test('workers end with the process that started them, however it ends, and keep 
   const script = (then: string) => `
     import { writeFileSync } from 'node:fs';
     const { workerPipelineRunner } = await import(${JSON.stringify(new URL('./worker-pipeline-runner.ts', import.meta.url).href)});
-    const runner = workerPipelineRunner({ external: undefined, packs: [${JSON.stringify(PACK)}] });
+    const runner = workerPipelineRunner({ external: undefined, program: new URL(${JSON.stringify(HOSTILE_WORKER)}) });
     const input = (image) => ({
       files: new Map([['Kptfile', JSON.stringify({ apiVersion: 'kpt.dev/v1', kind: 'Kptfile', metadata: { name: 'x' }, pipeline: { mutators: [{ image }] } })]]),
       rules: [], validatorConditions: new Map(),

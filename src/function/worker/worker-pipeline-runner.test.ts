@@ -119,10 +119,10 @@ test('closing refuses what runs and what waits, and leaves nothing', async () =>
   await expect(runner.run(packageWith('fine'), never())).rejects.toMatchObject({ code: 'Unavailable' });
 });
 
-test('a pack that cannot be read is told, and does not hang', async () => {
-  const runner = open({ packs: ['file:///nowhere/pack.js'] });
+test('a program that cannot be read is reported, and does not hang', async () => {
+  const runner = open({ program: new URL('file:///nowhere/worker.js') });
   await expect(runner.run(packageWith('fine'), never())).rejects.toMatchObject({
     code: 'Unavailable',
-    message: expect.stringContaining("Cannot find module '/nowhere/pack.js'"),
+    message: expect.stringContaining("Cannot find module '/nowhere/worker.js'"),
   });
 });

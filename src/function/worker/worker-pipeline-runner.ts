@@ -4,12 +4,13 @@ import type { ExternalRunner } from '../external/external-runner.ts';
 import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits, type PipelineRunner } from '../pipeline/pipeline.ts';
 import { runInWorker } from './run-in-worker.ts';
 import { WorkerPool } from './worker-pool.ts';
+import { PIPELINE_WORKER } from './worker-process.ts';
 
 export interface WorkerRunnerOptions {
   /** Runs functions outside of this process; undefined refuses them all. */
   readonly external: ExternalRunner | undefined;
-  /** URLs of modules whose default export is a FunctionPack, over and above the built-in functions. */
-  readonly packs?: readonly string[];
+  /** The program of a worker; another one brings other functions, in tests. */
+  readonly program?: URL;
   readonly limits?: FunctionLimits;
   /** How many packages are rendered at a time; one less than there are cores by default. */
   readonly concurrency?: number;
@@ -30,9 +31,15 @@ export interface WorkerPipelineRunner extends PipelineRunner {
  * its process or takes too much memory is a failed step with its name; renderings that hang do not hold up others.
  */
 export function workerPipelineRunner(options: WorkerRunnerOptions): WorkerPipelineRunner {
-  const { external, limits = DEFAULT_FUNCTION_LIMITS, packs = [], memory = MEMORY, clock = systemClock } = options;
+  const {
+    external,
+    limits = DEFAULT_FUNCTION_LIMITS,
+    program = PIPELINE_WORKER,
+    memory = MEMORY,
+    clock = systemClock,
+  } = options;
   const concurrency = options.concurrency ?? Math.max(1, availableParallelism() - 1);
-  const pool = new WorkerPool({ packs, memory, clock, concurrency });
+  const pool = new WorkerPool({ program, memory, clock, concurrency });
   return {
     run: (input, signal, onEvent) =>
       pool.use(signal, (worker) => runInWorker(worker, { input, limits, external, clock, signal, onEvent })),

@@ -1,13 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../foundation/clock.ts';
 import { withMemoryBound } from '../external/memory-bound.ts';
-import type { FromWorker, ToWorker, WorkerSetup } from './messages.ts';
-import { moduleTree } from './module-tree.ts';
+import type { FromWorker, ToWorker } from './messages.ts';
+
+/** Of this installation: where `src/`, or what is built from it, is. */
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 export interface WorkerOptions {
-  readonly packs: readonly string[];
+  readonly program: URL;
   /** MiB of JavaScript objects that a worker can hold. */
   readonly memory: number;
   readonly clock: Clock;
@@ -20,8 +24,9 @@ const START_TIME = 30_000;
 const STDERR_CHARACTERS = 16 * 1024;
 
 /** The same module tree as this file's, as TypeScript or as JavaScript. */
-const PROGRAM = fileURLToPath(
-  new URL(`./pipeline-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
+export const PIPELINE_WORKER = new URL(
+  `./pipeline-worker${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
+  import.meta.url,
 );
 
 /**
@@ -40,18 +45,17 @@ export class WorkerProcess {
   #isEnding = false;
   #late = false;
 
-  constructor({ packs, memory, clock }: WorkerOptions) {
+  constructor({ program, memory, clock }: WorkerOptions) {
     this.#memory = memory;
-    const setup: WorkerSetup = { parent: process.pid, packs };
     const command = withMemoryBound(
       {
         file: process.execPath,
         arguments: [
           ...['--permission', '--allow-worker', '--disable-warning=SecurityWarning'],
-          ...moduleTree(packs).map((path) => `--allow-fs-read=${path}`),
+          ...moduleTree().map((path) => `--allow-fs-read=${path}`),
           `--max-old-space-size=${memory}`,
-          PROGRAM,
-          JSON.stringify(setup),
+          fileURLToPath(program),
+          String(process.pid),
         ],
       },
       (memory + BESIDE_OBJECTS) * 1024 * 1024,
@@ -133,4 +137,21 @@ export class WorkerProcess {
     const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
     return `ended its process ${how}${said === undefined ? '' : ` (${said.slice(0, 300)})`}`;
   }
+}
+
+/**
+ * What a worker may read: the code of Sluice and the packages that it uses, without links. Not what is beside them: the data folder,
+ * with its keys and tokens, is in the folder of the code where a user tries Sluice out.
+ */
+function moduleTree(): string[] {
+  const folders = ['src', 'kptfile-schema'].map((name) => join(ROOT, name));
+  // Packages are looked for in all folders above; how a folder's code is meant is in its package.json.
+  const shared = ancestors(ROOT).flatMap((folder) => [join(folder, 'node_modules'), join(folder, 'package.json')]);
+  const found = [...folders, ...shared].filter((path) => existsSync(path));
+  return [...new Set(found.flatMap((path) => [path, realpathSync(path)]))];
+}
+
+function ancestors(folder: string): string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [folder] : [folder, ...ancestors(parent)];
 }

@@ -8,16 +8,15 @@ const LONGEST_TEXT = 1024 * 1024;
 
 /**
  * Signs as `gpg --detach-sign --armor` does, with the first key of an armored text. Throws InvalidInput for text that is no private
- * key and for a wrong passphrase; the signer throws it when the key has expired or may not sign. No message holds anything of the
- * key or the passphrase.
+ * key and for a wrong passphrase, and Unavailable if the package `openpgp` is not installed; the signer throws InvalidInput when the
+ * key has expired or may not sign. No message holds anything of the key or the passphrase.
  */
 export async function openPgpSigner(
   armoredKey: string,
   passphrase: string | undefined,
   clock: Clock,
 ): Promise<ObjectSigner> {
-  // Loaded only when needed: it is large.
-  const openpgp = await import('openpgp');
+  const openpgp = await loadOpenPgp();
   const key = await unlocked(openpgp, armoredKey, passphrase);
   return async (payload) => {
     const date = new Date(clock.now());
@@ -28,6 +27,20 @@ export async function openPgpSigner(
       throw new SluiceError('InvalidInput', `the OpenPGP key ${idOf(key)} cannot sign: ${messageOf(error)}`);
     }
   };
+}
+
+/** The package is optional because of its size (17 MB) and its licence (LGPL), so it is loaded only for a key of this kind. */
+async function loadOpenPgp(): Promise<typeof import('openpgp')> {
+  try {
+    return await import('openpgp');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new SluiceError(
+      'Unavailable',
+      'cannot sign with an OpenPGP key: the optional package openpgp is not installed; install it beside Sluice with "npm install openpgp@6" (with --global if Sluice is installed globally) and restart Sluice, or use an SSH key',
+      { cause: error },
+    );
+  }
 }
 
 async function unlocked(

@@ -1,17 +1,18 @@
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { BasicCredentials, GitCredentials } from '../git-repository.ts';
 import type { GitNetwork } from '../network/git-network.ts';
 import { readCredentials } from '../remote-credentials.ts';
-import { unpacked } from './answer-body.ts';
 import type { Call } from './call.ts';
 import type { Connection, Exchange } from './connection.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { connectionError, statusError } from './http-error.ts';
 import { ProtocolError } from './protocol-error.ts';
 import { failureOf, type RequestFailure } from './request-failure.ts';
-import { retryAfterOf } from './retry-after.ts';
+
+const LONGEST_SECONDS = 86_400;
 
 /** The server answers, but not in Git's smart HTTP protocol. */
 export class NotSmartError extends ProtocolError {}
@@ -161,4 +162,22 @@ function basic({ username, password }: BasicCredentials): string {
 
 function sameCredentials(a: BasicCredentials, b: BasicCredentials | undefined): boolean {
   return a.username === b?.username && a.password === b.password;
+}
+
+/** The body of an answer, unpacked. Throws ProtocolError for a compression that was not asked for. */
+function unpacked(body: Readable, encoding: string | string[] | undefined): Readable {
+  const name = String(encoding ?? 'identity').toLowerCase();
+  if (name === 'identity' || name === '') return body;
+  if (name !== 'gzip' && name !== 'x-gzip')
+    throw new ProtocolError(`it is compressed as ${JSON.stringify(name.slice(0, 40))}, which was not asked for`);
+  // Whoever reads hears of an error of either.
+  return pipeline(body, createGunzip(), () => {});
+}
+
+/** The seconds that a Retry-After header asks for, which may be a number or a date; undefined if it says neither. At most a day. */
+function retryAfterOf(header: string | string[] | undefined, now: number): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  if (text === undefined || text.length > 40) return undefined;
+  const seconds = /^\d{1,9}$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - now) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), LONGEST_SECONDS);
 }

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { SluiceError } from '../../foundation/sluice-error.ts';
 import { immutableMessage } from '../immutable-fields.ts';
 import type { Kind } from '../kind.ts';
-import { assertStructural } from './assert-structural.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
 import { structuralFromZod } from './structural-from-zod.ts';
+import { structuralProblems } from './structural-problems.ts';
 import type { StructuralSchema } from './structural-schema.ts';
 
 const known = new WeakMap<Kind, StructuralSchema>();
@@ -53,4 +54,10 @@ function withImmutable(schema: StructuralSchema, steps: readonly string[], path:
   return inner === undefined
     ? schema
     : { ...schema, properties: { ...schema.properties, [step]: withImmutable(inner, rest, path) } };
+}
+
+/** Throws Internal if the schema of a kind of our own is not structural. */
+function assertStructural(schema: StructuralSchema): void {
+  const problems = structuralProblems(schema).map(({ field, message }) => `${field}: ${message}`);
+  if (problems.length > 0) throw new SluiceError('Internal', `the schema is not structural: ${problems.join('; ')}`);
 }

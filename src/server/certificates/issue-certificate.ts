@@ -1,6 +1,5 @@
 import { createPrivateKey, KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
-import { loadX509 } from './load-x509.ts';
 
 /** A certificate and its private key, both PEM. */
 export interface KeyPair {
@@ -59,4 +58,15 @@ export async function issueCertificate(request: CertificateRequest, issuer?: Key
     certificate: `${certificate.toString('pem').trim()}\n`,
     key: KeyObject.from(keys.privateKey).export({ type: 'pkcs8', format: 'pem' }).toString(),
   };
+}
+
+/**
+ * The certificate library, loaded when a certificate has to be made: it takes a tenth of a second. Its dependency injection
+ * asks for decorator metadata, which nothing here has, so two functions that know of none are all it needs.
+ */
+async function loadX509() {
+  const metadata = Reflect as { getMetadata?: () => undefined; getOwnMetadata?: () => undefined };
+  metadata.getMetadata ??= () => undefined;
+  metadata.getOwnMetadata ??= () => undefined;
+  return import('@peculiar/x509');
 }

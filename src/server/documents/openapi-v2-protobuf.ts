@@ -1,5 +1,5 @@
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { OpenApiV2, V2Operation, V2Parameter, V2Path, V2Schema } from './openapi-v2.ts';
-import { bytesField, flagField } from './protobuf-fields.ts';
 
 /**
  * An OpenAPI v2 document as the message `openapi.v2.Document` of gnostic, the only form in which client-go reads it. The
@@ -14,6 +14,7 @@ export function openApiV2Protobuf({ swagger, info, paths, definitions }: OpenApi
   ]);
 }
 
+/** A message is the concatenation of its fields. */
 type Fields = readonly Buffer[];
 
 function message(number: number, fields: Fields): Buffer {
@@ -98,4 +99,14 @@ function schema(value: V2Schema): Fields {
     ...(properties === undefined ? [] : [message(25, namedFields(1, properties, schema))]),
     ...extensions(31, value),
   ];
+}
+
+/** A message, a string or bytes. */
+function bytesField(number: number, value: Buffer | string): Buffer {
+  const body = typeof value === 'string' ? Buffer.from(value) : value;
+  return Buffer.concat([new BinaryWriter().tag(number, WireType.LengthDelimited).uint32(body.length).finish(), body]);
+}
+
+function flagField(number: number, value: boolean): Buffer {
+  return Buffer.from(new BinaryWriter().tag(number, WireType.Varint).bool(value).finish());
 }

@@ -1,3 +1,4 @@
+import { WireType } from '@bufbuild/protobuf/wire';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PROTOBUF_TYPE } from '../http/request-body.ts';
 import { decodeMessage } from './decode-message.ts';
@@ -74,7 +75,7 @@ function openEnvelope(bytes: Uint8Array): Envelope {
   while (!reader.atEnd) {
     const { number, wireType } = reader.tag();
     if (number > 4) reader.skip(wireType);
-    else if (wireType !== 'bytes') throw malformed('the envelope has a field of the wrong wire type');
+    else if (wireType !== WireType.LengthDelimited) throw malformed('the envelope has a field of the wrong wire type');
     else if (number === 1) Object.assign(envelope, typeMeta(reader.bytes()));
     else if (number === 2) envelope.raw = reader.bytes();
     else if (number === 3) expectPlain(reader.text());
@@ -89,7 +90,7 @@ function typeMeta(bytes: Uint8Array): { apiVersion: string; kind: string } {
   while (!reader.atEnd) {
     const { number, wireType } = reader.tag();
     if (number > 2) reader.skip(wireType);
-    else if (wireType !== 'bytes') throw malformed('the type in the envelope must be text');
+    else if (wireType !== WireType.LengthDelimited) throw malformed('the type in the envelope must be text');
     else type[number === 1 ? 'apiVersion' : 'kind'] = reader.text();
   }
   return type;

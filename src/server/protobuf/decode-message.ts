@@ -1,9 +1,10 @@
+import { WireType } from '@bufbuild/protobuf/wire';
 import { setOwnValue } from '../../resource/own-property.ts';
 import { decodeJson, MAX_VALUES } from '../http/json-text.ts';
 import { textOf } from '../http/request-body.ts';
 import type { FieldType, Message, NamedField, NumberType, ScalarType } from './message.ts';
 import { readTime } from './read-time.ts';
-import { malformed, WireReader, type WireType } from './wire-reader.ts';
+import { malformed, WireReader } from './wire-reader.ts';
 
 const EMPTY: Uint8Array = Buffer.alloc(0);
 
@@ -66,22 +67,21 @@ class MessageDecoder {
   #value(name: string, type: FieldType, reader: WireReader, wireType: WireType): unknown {
     this.#count();
     if (isNumberType(type)) {
-      if (wireType !== 'varint') throw malformed(`the field ${name} must be a number`);
-      const value = reader.varint();
-      if (type === 'flag') return value !== 0n;
-      return Number(BigInt.asIntN(type === 'int32' ? 32 : 64, value));
+      if (wireType !== WireType.Varint) throw malformed(`the field ${name} must be a number`);
+      if (type === 'flag') return reader.flag();
+      return type === 'int32' ? reader.int32() : reader.int64();
     }
     expectBytes(name, wireType);
     if (type === 'text') return reader.text();
     const bytes = reader.bytes();
-    if (type === 'bytes') return bytes.toString('base64');
+    if (type === 'bytes') return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
     if (type === 'texts') return this.#texts(name, bytes);
     if (type === 'json') return jsonOf(name, bytes);
     if (type === 'time' || type === 'microTime') return readTime(bytes, type);
     return this.message(bytes, type);
   }
 
-  #texts(name: string, bytes: Buffer): string[] {
+  #texts(name: string, bytes: Uint8Array): string[] {
     const reader = new WireReader(bytes);
     const items: string[] = [];
     while (!reader.atEnd) {
@@ -113,7 +113,7 @@ class MessageDecoder {
 }
 
 /** JSON in field 1 of a message of its own: the fields that a manager owns. */
-function jsonOf(name: string, bytes: Buffer): unknown {
+function jsonOf(name: string, bytes: Uint8Array): unknown {
   const reader = new WireReader(bytes);
   let raw: Uint8Array = EMPTY;
   while (!reader.atEnd) {
@@ -128,7 +128,7 @@ function jsonOf(name: string, bytes: Buffer): unknown {
 }
 
 function expectBytes(name: string, wireType: WireType): void {
-  if (wireType !== 'bytes') throw malformed(`the field ${name} must be text, bytes or a message`);
+  if (wireType !== WireType.LengthDelimited) throw malformed(`the field ${name} must be text, bytes or a message`);
 }
 
 function isNumberType(type: FieldType): type is NumberType {

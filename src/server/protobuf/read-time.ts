@@ -1,3 +1,4 @@
+import { WireType } from '@bufbuild/protobuf/wire';
 import { malformed, WireReader } from './wire-reader.ts';
 
 /** 0001-01-01 and 9999-12-31, in seconds since 1970: what RFC 3339 can write. */
@@ -25,9 +26,9 @@ function parts(bytes: Uint8Array): { seconds: number; nanos: number } {
   while (!reader.atEnd) {
     const { number, wireType } = reader.tag();
     if (number > 2) reader.skip(wireType);
-    else if (wireType !== 'varint') throw malformed('a time must be made of numbers');
-    else if (number === 1) seconds = Number(BigInt.asIntN(64, reader.varint()));
-    else nanos = Number(BigInt.asIntN(32, reader.varint()));
+    else if (wireType !== WireType.Varint) throw malformed('a time must be made of numbers');
+    else if (number === 1) seconds = reader.int64();
+    else nanos = reader.int32();
   }
   return { seconds, nanos };
 }

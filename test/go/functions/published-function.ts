@@ -68,7 +68,7 @@ export async function runPublished(program: string, input: FunctionInput): Promi
 
 /** Runs the built-in function in its place, as the version of a tag. */
 export async function runBuiltIn(name: string, tag: string, input: FunctionInput): Promise<FunctionOutcome> {
-  const fn = builtIns.functions.find((each) => each.name === name);
+  const fn = builtIns.find((each) => each.name === name);
   if (fn === undefined) throw new Error(`no built-in function ${name}`);
   try {
     const {

@@ -60,7 +60,7 @@ replacements:
 `,
     ],
     differences: [
-      'All errors are told, not only the first one, each with the resource and the field.',
+      'All errors are reported, not only the first one, each with the resource and the field.',
       'Fields that the configuration does not know are an error.',
       'A resource is rejected if it meets all of a `reject`; the published function also rejects it if only the labels match.',
       'A mapping or list that is copied over a text replaces it; the published function makes the text empty.',

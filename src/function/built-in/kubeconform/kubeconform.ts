@@ -23,7 +23,7 @@ export const kubeconform: KrmFunction = {
     ],
     differences: [
       ...DIFFERENCES,
-      'A kind without a schema is told by a warning; the published function lets it pass without a word.',
+      'A kind without a schema is reported by a warning; the published function accepts it without a message.',
     ],
   },
   run: validated,
@@ -39,7 +39,7 @@ export const kubeval: KrmFunction = {
     ],
     differences: [
       ...DIFFERENCES,
-      'A kind without a schema is told by a warning; the published function makes it an error.',
+      'A kind without a schema is reported by a warning; the published function makes it an error.',
       'The schemas are those of a newer Kubernetes, without the kinds of Google Cloud.',
     ],
   },

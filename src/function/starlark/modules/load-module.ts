@@ -1,3 +1,5 @@
+import { fail } from '../machine.ts';
+import { Struct } from '../values/struct.ts';
 import type { Value } from '../values/value.ts';
 import { BASE64 } from './base64.ts';
 import { HASH } from './hash.ts';
@@ -5,8 +7,21 @@ import { JSON_MODULE } from './json.ts';
 import { KRMFN } from './krmfn.ts';
 import { MATH } from './math.ts';
 import { RE } from './re.ts';
-import { UnavailableModule } from './unavailable-module.ts';
 import { YAML } from './yaml.ts';
+
+/** A module that a script may load and must not use. */
+class UnavailableModule extends Struct {
+  private readonly why: string;
+
+  constructor(name: string, why = 'it is not part of Sluice; an external starlark function has it') {
+    super(new Map(), { type: 'module', name });
+    this.why = why;
+  }
+
+  override attribute(): never {
+    return fail(`${this.name} cannot be used here: ${this.why}`);
+  }
+}
 
 /** What scripts load from modules of the published function: one name each. */
 const MODULES: ReadonlyMap<string, ReadonlyMap<string, Value>> = new Map([

@@ -1,4 +1,6 @@
-import type { FunctionPack, KrmFunction } from '../function.ts';
+import { builtIns } from '../built-in/index.ts';
+import type { KrmFunction } from '../function.ts';
+import { serveWorker } from './serve-worker.ts';
 
 /** Functions that do what functions must not do. */
 const hostile: Readonly<Record<string, KrmFunction['run']>> = {
@@ -77,13 +79,10 @@ const hostile: Readonly<Record<string, KrmFunction['run']>> = {
   },
 };
 
-const pack: FunctionPack = {
-  name: 'hostile',
-  functions: Object.entries(hostile).map(([name, run]) => ({
-    name,
-    doc: { summary: name, description: name, examples: [], differences: [] },
-    run,
-  })),
-};
+const functions = Object.entries(hostile).map(([name, run]) => ({
+  name,
+  doc: { summary: name, description: name, examples: [], differences: [] },
+  run,
+}));
 
-export default pack;
+serveWorker([...builtIns, ...functions]);
