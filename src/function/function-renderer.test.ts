@@ -182,7 +182,10 @@ test('a validator opens no gate while the package cannot be rendered', async () 
   const draft = await drafted(scratch, { Kptfile: kptfile, 'review.yaml': failing }, asked);
   await draft.edit('a.yaml', CONFIG_MAP);
   const gates = async () => (await draft.store.judge(draft.name)).gates;
-  expect(await gates()).toMatchObject([{ state: 'NotTrue', condition: { status: 'Unknown' } }]);
+  expect(await gates()).toMatchObject([
+    { type: 'example.com/Valid', state: 'NotTrue', condition: { status: 'Unknown' } },
+    { type: 'Rendered', state: 'NotTrue' },
+  ]);
   await draft.edit('review.yaml', failing.replace('fail("no")', 'ctx'));
   expect(await gates()).toMatchObject([{ state: 'Open' }]);
 });
