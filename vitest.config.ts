@@ -15,8 +15,8 @@ const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
 /** Code without processes: its tests leave nothing behind in the process that they run in, so that they can share one. */
 const SHARED = [
   'kptfile-schema',
-  'src/{allocation,delivery,expression,resource,server}',
-  'src/function/{built-in,resource-list,starlark}',
+  'src/{allocation,delivery,expression,resource,server,starlark}',
+  'src/function/{built-in,resource,resource-list,starlark,yaml}',
   'src/package/kernel',
 ].map((folder) => `${folder}/**/*.test.ts`);
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */

@@ -1,5 +1,5 @@
 import type { EventRecorder, EventType } from '../src/controller/event-recorder.ts';
-import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../src/resource/object.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey } from '../src/resource/object/object.ts';
 
 /**
  * Events about states. A level-triggered controller comes to the same finding again and again; people hear of it when it is new

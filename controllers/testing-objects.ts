@@ -1,15 +1,15 @@
 import { EventRecorder } from '../src/controller/event-recorder.ts';
 import { Manager } from '../src/controller/manager.ts';
 import { type Clock, systemClock } from '../src/foundation/clock.ts';
-import { EventLog } from '../src/resource/event-log.ts';
-import type { Kind } from '../src/resource/kind.ts';
+import { RegistryClient } from '../src/resource/client/registry-client.ts';
 import { eventKind } from '../src/resource/kinds/event.ts';
 import { OBJECT_KINDS } from '../src/resource/kinds/index.ts';
-import { MemoryStorage } from '../src/resource/memory-storage.ts';
-import type { OwnerReference, Stored } from '../src/resource/object.ts';
-import { Registry } from '../src/resource/registry.ts';
-import { RegistryClient } from '../src/resource/registry-client.ts';
-import { widgetKind } from '../src/resource/testing.ts';
+import type { OwnerReference, Stored } from '../src/resource/object/object.ts';
+import type { Kind } from '../src/resource/schema/kind.ts';
+import { widgetKind } from '../src/resource/schema/testing.ts';
+import { MemoryStorage } from '../src/resource/storage/memory/memory-storage.ts';
+import { Registry } from '../src/resource/storage/registry.ts';
+import { EventLog } from '../src/resource/watch/event-log.ts';
 
 /** A registry of all object kinds and widgets in memory, and a manager that is not started. */
 export function objectBench(clock: Clock = systemClock) {

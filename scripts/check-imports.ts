@@ -1,5 +1,5 @@
-// Keeps the import direction of the architecture: a folder imports only from folders above it in ORDER.
-// Run by `npm run lint`; prints every offending import and exits 1.
+// Keeps the import direction of the architecture: a folder imports only from folders above it in ORDER, a sub-folder only from those
+// before it in PARTS, and no file imports itself through others. Run by `npm run lint`; prints every offending import and exits 1.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,21 +11,131 @@ const ORDER = [
   'kptfile-schema',
   'src/foundation',
   'src/expression',
+  'src/starlark',
   'src/git',
   'src/resource',
   'src/package',
   'src/function',
   'src/allocation',
   'src/controller',
-  'src/server',
-  'src/kubernetes',
   'src/forge',
   'src/delivery',
   'src/rollout',
   'src/workflow',
+  'src/server',
+  'src/kubernetes',
   'controllers',
+  'src/app',
   'src/cli',
-] as const;
+];
+
+/**
+ * The same for the sub-folders of a folder; `.` are its own files. A part that is not listed stands in no folder of the architecture.
+ */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  'src/starlark': ['machine', 'values', 'library', 'syntax', 'compile', 'modules', '.'],
+  'src/git': [
+    ...[
+      '.',
+      'network',
+      'disk',
+      'objects/pack',
+      'objects',
+      'refs',
+      'process',
+      'remote/protocol',
+      'remote/http',
+      'remote/ssh',
+    ],
+    ...[
+      'remote/client',
+      'remote/git',
+      'remote',
+      'signing',
+      'maintenance',
+      'engines',
+      'engines/native',
+      'engines/isomorphic',
+    ],
+    'open',
+  ],
+  'src/resource': [
+    ...[
+      'object',
+      'schema/structural',
+      'schema',
+      'selector',
+      'storage',
+      'kinds',
+      'watch',
+      'storage/memory',
+      'storage/sqlite',
+    ],
+    ...['patch', 'apply', 'client'],
+  ],
+  'src/package': [
+    ...[
+      'trust',
+      'trust/sqlite',
+      'trust/testing',
+      'model/krm',
+      'model',
+      'kernel',
+      'kernel/testing',
+      'merge',
+      'index',
+      'upstream',
+      'verify',
+    ],
+    ...['plan', 'plan/create', 'transaction', 'store', 'api'],
+  ],
+  'src/function': [
+    ...['yaml', 'resource', 'model', 'resource-list', 'schema', 'built-in/support', 'built-in/apply-replacements'],
+    ...[
+      'built-in/cel-validation',
+      'built-in/kubeconform',
+      'built-in/search-replace',
+      'starlark',
+      'built-in',
+      'catalog',
+      'external',
+    ],
+    ...['pipeline', 'worker', 'renderer'],
+  ],
+  'src/server': [
+    ...[
+      'certificates',
+      'limits',
+      'authentication',
+      'authorization',
+      'http',
+      'protobuf/messages',
+      'protobuf',
+      'reviews',
+      'documents',
+    ],
+    ...['exchange', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', '.', 'webhooks', 'admission'],
+  ],
+  'src/kubernetes': ['access', 'connection', '.'],
+  'src/app': ['.', 'explain', 'service'],
+  'src/cli': [
+    'output',
+    'program',
+    'access',
+    'completion',
+    'fn',
+    'data',
+    'kptfile',
+    'repo',
+    'up',
+    'verify',
+    'why',
+    'demo',
+    'key',
+    'rpkg',
+    '.',
+  ],
+};
 
 /** Exceptions to the plain order: what a folder must not import although it stands above. */
 const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
@@ -34,9 +144,16 @@ const FORBIDDEN: Readonly<Record<string, readonly string[]>> = {
 
 /** Tests beside the code, and the parts that several of them share. */
 const TEST_CODE = /\.(test|conformance)\.ts$/;
+/** What tests share within the product's folders: it may use every part of its folder. */
+const TEST_SUPPORT = /(^|\/)testing(-[^/]*)?\.ts$|\/testing\//;
 
 function layerOf(path: string): string | undefined {
   return ORDER.find((layer) => path === layer || path.startsWith(`${layer}/`));
+}
+
+/** The place of a file among the parts of its folder; undefined if the folder has no parts. */
+function partOf(path: string, layer: string): string | undefined {
+  return PARTS[layer] === undefined ? undefined : relative(layer, dirname(path)) || '.';
 }
 
 function* sources(folder: string): Generator<string> {
@@ -48,33 +165,70 @@ function* sources(folder: string): Generator<string> {
   }
 }
 
-/** Import specifiers of a module: static, re-exporting and dynamic ones. */
-function specifiers(text: string): string[] {
-  return [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1] as string);
+/** Files that a module imports: static, re-exporting and dynamic imports by relative paths. */
+function importsOf(file: string): string[] {
+  const matches = readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+  return [...matches].map(([, specifier]) => relative(root, resolve(root, dirname(file), specifier as string)));
 }
 
 const problems: string[] = [];
+const graph = new Map<string, string[]>();
+
+/** Why a file must not import another one; undefined if it may. */
+function objectionTo(file: string, target: string): string | undefined {
+  const from = layerOf(file) as string;
+  const to = layerOf(target);
+  const isTest = TEST_CODE.test(file);
+  if (to === undefined) {
+    if (!target.startsWith('test/')) return `imports ${target}, outside the architecture`;
+    return isTest ? undefined : `product code imports test code ${target}`;
+  }
+  if (from === 'kptfile-schema' && to !== from) return 'kptfile-schema depends on nothing here';
+  if (FORBIDDEN[from]?.includes(to)) return `${from} must not import ${to} (${target})`;
+  if (isTest) return undefined;
+  if (ORDER.indexOf(to) > ORDER.indexOf(from)) return `${from} must not import ${to} (${target})`;
+  if (to !== from || TEST_SUPPORT.test(file)) return undefined;
+  const [part, other] = [partOf(file, from), partOf(target, from)];
+  if (part === undefined || other === undefined) return undefined;
+  const parts = PARTS[from] as readonly string[];
+  return parts.indexOf(other) > parts.indexOf(part)
+    ? `${from}: ${part} must not import ${other} (${target})`
+    : undefined;
+}
+
 for (const top of ['kptfile-schema', 'src', 'controllers']) {
   for (const file of sources(top)) {
-    const from = layerOf(file);
-    if (from === undefined) {
+    const layer = layerOf(file);
+    const part = layer === undefined ? undefined : partOf(file, layer);
+    if (layer === undefined || (part !== undefined && !PARTS[layer]?.includes(part))) {
       problems.push(`${file}: stands in no folder of the architecture`);
       continue;
     }
-    for (const specifier of specifiers(readFileSync(join(root, file), 'utf8'))) {
-      if (!specifier.startsWith('.')) continue;
-      const target = relative(root, resolve(root, dirname(file), specifier));
-      const to = layerOf(target);
-      if (to === undefined) {
-        if (!target.startsWith('test/')) problems.push(`${file}: imports ${target}, outside the architecture`);
-        else if (!TEST_CODE.test(file)) problems.push(`${file}: product code imports test code ${target}`);
-      } else if (ORDER.indexOf(to as never) > ORDER.indexOf(from as never) && !file.endsWith('.test.ts'))
-        problems.push(`${file}: ${from} must not import ${to} (${specifier})`);
-      else if (FORBIDDEN[from]?.includes(to)) problems.push(`${file}: ${from} must not import ${to} (${specifier})`);
-      else if (from === 'kptfile-schema' && to !== from)
-        problems.push(`${file}: kptfile-schema depends on nothing here`);
+    const targets = importsOf(file);
+    if (!TEST_CODE.test(file)) graph.set(file, targets);
+    for (const target of targets) {
+      const objection = objectionTo(file, target);
+      if (objection !== undefined) problems.push(`${file}: ${objection}`);
     }
   }
 }
+
+/** Walks the imports depth first; a file that is met again on its own path closes a cycle. */
+function findCycles(): void {
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) problems.push(`import cycle: ${[...path.slice(start), file].join(' -> ')}`);
+    if (start >= 0 || done.has(file)) return;
+    path.push(file);
+    for (const target of graph.get(file) ?? []) visit(target);
+    path.pop();
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file);
+}
+
+findCycles();
 for (const problem of problems) console.error(problem);
 if (problems.length > 0) process.exit(1);

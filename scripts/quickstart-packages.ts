@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dump } from 'js-yaml';
 import { editKptfile } from '../kptfile-schema/index.ts';
-import { packageRoot } from '../src/cli/commands/package-root.ts';
+import { packageRoot } from '../src/app/package-root.ts';
 
 const SOURCE = new URL('examples/quickstart/packages/', packageRoot());
 export const QUICKSTART_PACKAGES_FILE = new URL('examples/quickstart/5-packages.yaml', packageRoot());

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { crdFiles } from '../src/resource/schema/crd-files.ts';
+import { crdFiles } from '../src/resource/kinds/crd-files.ts';
 
 const folder = join(resolve(dirname(fileURLToPath(import.meta.url)), '..'), 'deploy', 'crds');
 mkdirSync(folder, { recursive: true });

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
+import {
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+} from '../../src/package/model/lifecycle-annotations.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { type ApprovalOptions, approvalController } from './approval-controller.ts';

@@ -2,14 +2,17 @@ import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { EventType } from '../../src/controller/event-recorder.ts';
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { nextExpiry } from '../../src/package/gates.ts';
-import { APPROVAL_DELAY_ANNOTATION, APPROVAL_POLICY_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
-import { isPublished, repositoryIdOf } from '../../src/package/package-revision.ts';
-import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
-import { parseDuration } from '../../src/resource/duration.ts';
+import { nextExpiry } from '../../src/package/model/gates.ts';
+import {
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+} from '../../src/package/model/lifecycle-annotations.ts';
+import { isPublished, repositoryIdOf } from '../../src/package/model/package-revision.ts';
+import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { Stored } from '../../src/resource/object.ts';
-import { keyOf, keyText } from '../../src/resource/object.ts';
+import { parseDuration } from '../../src/resource/object/duration.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import { keyOf, keyText } from '../../src/resource/object/object.ts';
 import { onPending, type PendingOptions } from '../proposal/on-pending.ts';
 import { annotationOf, obstacleTo } from '../proposal/readiness.ts';
 

@@ -1,15 +1,15 @@
+import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { mapLimited } from '../../src/git/map-limited.ts';
-import { isConditionTrue } from '../../src/resource/condition.ts';
-import type { Kind } from '../../src/resource/kind.ts';
+import { customKind } from '../../src/resource/kinds/custom-kind.ts';
 import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
-import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object.ts';
-import { isHeld } from '../../src/resource/object-rules.ts';
-import type { ObjectStorage } from '../../src/resource/object-storage.ts';
-import type { Registry } from '../../src/resource/registry.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
-import { sameValue } from '../../src/resource/same-value.ts';
-import { customKind } from '../../src/resource/schema/custom-kind.ts';
+import { isConditionTrue } from '../../src/resource/object/condition.ts';
+import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object/object.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import { isHeld } from '../../src/resource/storage/memory/object-rules.ts';
+import type { ObjectStorage } from '../../src/resource/storage/memory/object-storage.ts';
+import type { Registry } from '../../src/resource/storage/registry.ts';
 import { VersionView } from './version-view.ts';
 
 export interface CustomKindsOptions {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { findCondition } from '../../src/resource/condition.ts';
-import type { Kind } from '../../src/resource/kind.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { customResourceDefinitionKind } from '../../src/resource/kinds/custom-resource-definition.ts';
-import type { ObjectStorage } from '../../src/resource/object-storage.ts';
-import { topicOf } from '../../src/resource/object-storage.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import type { ObjectStorage } from '../../src/resource/storage/memory/object-storage.ts';
+import { topicOf } from '../../src/resource/storage/memory/object-storage.ts';
 import { garbageCollectionController } from '../garbage-collection/garbage-collection-controller.ts';
 import { objectBench, refer } from '../testing-objects.ts';
 import { CustomKinds } from './custom-kinds.ts';

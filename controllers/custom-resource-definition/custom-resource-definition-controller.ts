@@ -4,13 +4,13 @@ import { toObject, watchKind } from '../../src/controller/source.ts';
 import { writeStatus } from '../../src/controller/write-status.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Client } from '../../src/resource/client.ts';
-import type { NewCondition } from '../../src/resource/condition.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import {
   type CustomResourceDefinition,
   customResourceDefinitionKind,
 } from '../../src/resource/kinds/custom-resource-definition.ts';
-import type { ObjectKey, Stored } from '../../src/resource/object.ts';
+import type { NewCondition } from '../../src/resource/object/condition.ts';
+import type { ObjectKey, Stored } from '../../src/resource/object/object.ts';
 import type { CustomKinds } from './custom-kinds.ts';
 import { nameConflict } from './name-conflict.ts';
 

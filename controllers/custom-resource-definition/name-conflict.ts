@@ -1,5 +1,5 @@
-import type { Kind } from '../../src/resource/kind.ts';
 import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
 
 /** A name of a definition that another kind of its group has. */
 export interface NameConflict {

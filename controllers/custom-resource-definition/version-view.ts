@@ -1,9 +1,9 @@
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Kind } from '../../src/resource/kind.ts';
-import type { KubernetesObject, Stored } from '../../src/resource/object.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
-import { ALL_VERBS, type Storage, type Verb } from '../../src/resource/storage.ts';
-import { TranslatedStorage } from '../../src/resource/translated-storage.ts';
+import type { KubernetesObject, Stored } from '../../src/resource/object/object.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import { ALL_VERBS, type Storage, type Verb } from '../../src/resource/storage/storage.ts';
+import { TranslatedStorage } from '../../src/resource/storage/translated-storage.ts';
 
 export interface VersionViewOptions {
   /** The kind in the version that is shown. */

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import type { PackageRevision } from '../../src/package/package-revision.ts';
-import { findCondition } from '../../src/resource/condition.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
 import {
   CONTEXT,
   configMap,

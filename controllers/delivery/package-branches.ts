@@ -1,7 +1,7 @@
-import { canonicalAddress } from '../../src/git/repository-address.ts';
+import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
-import { keyOf, keyText } from '../../src/resource/object.ts';
+import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
 /** Branches that hold drafts, proposals and records in every repository of packages. */
 const PACKAGE_BRANCH = /^(?:drafts|proposed|deletionProposed|sluice-records)\//;

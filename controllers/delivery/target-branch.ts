@@ -1,6 +1,7 @@
 import type { PresentFile } from '../../src/delivery/branch-view.ts';
 import { type FolderOwner, KUSTOMIZATION, readOwner } from '../../src/delivery/kustomization.ts';
 import { joinPath } from '../../src/delivery/path-rules.ts';
+import { inSlices } from '../../src/foundation/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import { RefConflictError } from '../../src/git/errors.ts';
 import type {
@@ -12,10 +13,9 @@ import type {
   RefUpdate,
   Signature,
 } from '../../src/git/git-repository.ts';
-import { inSlices } from '../../src/git/in-slices.ts';
-import { openLocation } from '../../src/git/open-location.ts';
-import type { RepositoryOptions } from '../../src/git/open-repository.ts';
-import { keyText, type ObjectKey } from '../../src/resource/object.ts';
+import { openLocation } from '../../src/git/open/open-location.ts';
+import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 export interface TargetBranchOptions {
   readonly url: string;

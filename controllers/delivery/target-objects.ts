@@ -1,7 +1,7 @@
 import type { DesiredRevision } from '../../src/delivery/desired.ts';
 import { packageKey } from '../../src/delivery/select-revisions.ts';
-import { inSlices } from '../../src/git/in-slices.ts';
-import { keyOf, keyText } from '../../src/resource/object.ts';
+import { inSlices } from '../../src/foundation/in-slices.ts';
+import { keyOf, keyText } from '../../src/resource/object/object.ts';
 
 interface Named {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };

@@ -1,10 +1,10 @@
 import { specOrMetadataChanged } from '../../src/controller/predicates.ts';
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
-import { isConditionTrue } from '../../src/resource/condition.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { keyOf, type ObjectKey } from '../../src/resource/object.ts';
+import { isConditionTrue } from '../../src/resource/object/condition.ts';
+import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /**
  * Wakes for a target when it changes, when a published revision of a package that it may select comes, goes or changes, and when a

@@ -11,16 +11,16 @@ import {
   selectInSteps,
 } from '../../src/delivery/select-revisions.ts';
 import type { GateVerdict } from '../../src/delivery/trailers.ts';
+import { inSlices } from '../../src/foundation/in-slices.ts';
 import { isSluiceError, SluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
-import { inSlices } from '../../src/git/in-slices.ts';
-import { publishedRecordOf } from '../../src/package/commit-message.ts';
-import type { RevisionKey } from '../../src/package/identity.ts';
 import { runInSlices } from '../../src/package/index/steps.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
-import { isPublished, type PackageRevision } from '../../src/package/package-revision.ts';
-import { selects } from '../../src/package/policy-objects.ts';
-import { verdictsByType } from '../../src/package/record.ts';
+import { publishedRecordOf } from '../../src/package/model/commit-message.ts';
+import type { RevisionKey } from '../../src/package/model/identity.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/package-revision.ts';
+import { verdictsByType } from '../../src/package/model/record.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { selects } from '../../src/package/store/policy-objects.ts';
 import { DELETED } from '../../src/package/trust/trust-ledger.ts';
 import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';

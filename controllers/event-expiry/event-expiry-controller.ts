@@ -1,11 +1,11 @@
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import type { Source } from '../../src/controller/source.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
+import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { mapLimited } from '../../src/git/map-limited.ts';
-import type { Client } from '../../src/resource/client.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import { type Event, eventKind, lastSeen } from '../../src/resource/kinds/event.ts';
-import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object.ts';
+import { keyOf, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 
 export interface EventExpiryOptions {
   readonly client: Client;

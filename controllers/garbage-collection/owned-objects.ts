@@ -1,11 +1,17 @@
 import type { InformerEvent } from '../../src/controller/informer-store.ts';
 import type { Source, SourceContext } from '../../src/controller/source.ts';
-import type { Kind } from '../../src/resource/kind.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
 import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
-import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object.ts';
-import type { Registry } from '../../src/resource/registry.ts';
-import type { Verb } from '../../src/resource/storage.ts';
+import {
+  type KubernetesObject,
+  keyOf,
+  keyText,
+  type ObjectKey,
+  type Stored,
+} from '../../src/resource/object/object.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import type { Registry } from '../../src/resource/storage/registry.ts';
+import type { Verb } from '../../src/resource/storage/storage.ts';
 import { awaitsDependents, type OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
 
 /** One object of any kind. */

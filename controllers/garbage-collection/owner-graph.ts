@@ -1,5 +1,5 @@
-import type { KubernetesObject, OwnerReference, Stored } from '../../src/resource/object.ts';
-import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage.ts';
+import type { KubernetesObject, OwnerReference, Stored } from '../../src/resource/object/object.ts';
+import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage/storage.ts';
 
 /** How many deleted objects are remembered. */
 const REMEMBERED = 10_000;

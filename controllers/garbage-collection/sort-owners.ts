@@ -1,7 +1,7 @@
-import type { Client } from '../../src/resource/client.ts';
-import type { Kind } from '../../src/resource/kind.ts';
-import type { ObjectKey, OwnerReference, Stored } from '../../src/resource/object.ts';
-import type { Registry } from '../../src/resource/registry.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import type { ObjectKey, OwnerReference, Stored } from '../../src/resource/object/object.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import type { Registry } from '../../src/resource/storage/registry.ts';
 import { awaitsDependents, type OwnerGraph, ownersOf } from './owner-graph.ts';
 
 /**

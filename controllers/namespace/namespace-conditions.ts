@@ -1,4 +1,4 @@
-import type { NewCondition } from '../../src/resource/condition.ts';
+import type { NewCondition } from '../../src/resource/object/condition.ts';
 import type { ContentReport } from './namespace-content.ts';
 
 /** Finalizers and kinds that a message tells of. */

@@ -1,13 +1,13 @@
+import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError, messageOf } from '../../src/foundation/sluice-error.ts';
-import { mapLimited } from '../../src/git/map-limited.ts';
-import type { Client } from '../../src/resource/client.ts';
-import type { Kind } from '../../src/resource/kind.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import { eventV1Kind } from '../../src/resource/kinds/event-v1.ts';
 import { PACKAGE_KINDS } from '../../src/resource/kinds/index.ts';
-import { keyOf, type Stored } from '../../src/resource/object.ts';
-import { isHeld, resourceName } from '../../src/resource/object-rules.ts';
-import type { Registry } from '../../src/resource/registry.ts';
-import type { Verb } from '../../src/resource/storage.ts';
+import { keyOf, type Stored } from '../../src/resource/object/object.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import { isHeld, resourceName } from '../../src/resource/storage/memory/object-rules.ts';
+import type { Registry } from '../../src/resource/storage/registry.ts';
+import type { Verb } from '../../src/resource/storage/storage.ts';
 
 /** What one pass over the objects of a namespace found and left. */
 export interface ContentReport {

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { findCondition } from '../../src/resource/condition.ts';
-import type { Kind } from '../../src/resource/kind.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
 import { eventV1Kind, eventV1Translation } from '../../src/resource/kinds/event-v1.ts';
 import { type Namespace, namespaceKind } from '../../src/resource/kinds/namespace.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { secretKind } from '../../src/resource/kinds/secret.ts';
-import { MemoryStorage } from '../../src/resource/memory-storage.ts';
-import type { KubernetesObject } from '../../src/resource/object.ts';
-import { widgetKind } from '../../src/resource/testing.ts';
-import { TranslatedStorage } from '../../src/resource/translated-storage.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
+import type { KubernetesObject } from '../../src/resource/object/object.ts';
+import type { Kind } from '../../src/resource/schema/kind.ts';
+import { widgetKind } from '../../src/resource/schema/testing.ts';
+import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.ts';
+import { TranslatedStorage } from '../../src/resource/storage/translated-storage.ts';
 import { objectBench } from '../testing-objects.ts';
 import { namespaceController } from './namespace-controller.ts';
 

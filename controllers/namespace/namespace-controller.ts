@@ -4,15 +4,15 @@ import { toObject, triggerSource, watchKind } from '../../src/controller/source.
 import { writeStatus } from '../../src/controller/write-status.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import type { Client } from '../../src/resource/client.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import {
   NAMESPACE_FINALIZER,
   type Namespace,
   namespaceKind,
   SYSTEM_NAMESPACES,
 } from '../../src/resource/kinds/namespace.ts';
-import type { Stored } from '../../src/resource/object.ts';
-import type { Registry } from '../../src/resource/registry.ts';
+import type { Stored } from '../../src/resource/object/object.ts';
+import type { Registry } from '../../src/resource/storage/registry.ts';
 import { namespaceConditions } from './namespace-conditions.ts';
 import { removeContent } from './namespace-content.ts';
 

@@ -3,7 +3,7 @@ import { type Source, toObject, watchKind } from '../../src/controller/source.ts
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { keyOf, type ObjectKey } from '../../src/resource/object.ts';
+import { keyOf, type ObjectKey } from '../../src/resource/object/object.ts';
 import { isPending } from './readiness.ts';
 
 /**

@@ -1,6 +1,6 @@
-import type { Gate } from '../../src/package/gates.ts';
-import { lifecycleAnnotation } from '../../src/package/lifecycle-annotations.ts';
-import type { Judgement } from '../../src/package/revision-store.ts';
+import type { Gate } from '../../src/package/model/gates.ts';
+import { lifecycleAnnotation } from '../../src/package/model/lifecycle-annotations.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import type { PackageRevision } from '../../src/resource/kinds/package-revision.ts';
 
 /** Names of the resolvers that a package is the business of. */

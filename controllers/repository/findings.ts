@@ -3,10 +3,10 @@ import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
-import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/layout.ts';
-import { lookalikesOf } from '../../src/package/lookalikes.ts';
-import { isPlaceholder, type PackageRevision } from '../../src/package/package-revision.ts';
-import type { EffectivePolicy } from '../../src/package/policy.ts';
+import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/model/layout.ts';
+import { lookalikesOf } from '../../src/package/model/lookalikes.ts';
+import { isPlaceholder, type PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { EffectivePolicy } from '../../src/package/model/policy.ts';
 import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 
 /** Commits that are read to find out whether a draft was rewritten or only moved on. */

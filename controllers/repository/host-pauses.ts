@@ -1,8 +1,8 @@
 import type { Clock } from '../../src/foundation/clock.ts';
+import { elapsed } from '../../src/foundation/elapsed.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
-import { keyOf, keyText, type ObjectKey } from '../../src/resource/object.ts';
-import { elapsed } from './elapsed.ts';
+import { keyOf, keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** Milliseconds; a host that asks for more is asked again after that. */
 const LONGEST = 3_600_000;

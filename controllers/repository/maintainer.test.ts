@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { messageOf } from '../../src/foundation/sluice-error.ts';
 import type { GitRepository, MaintainOptions } from '../../src/git/git-repository.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import { initBare, temporaryFolder } from '../../test/support/git/git-cli.ts';
 import { Maintainer } from './maintainer.ts';
 

@@ -1,9 +1,9 @@
 import type { Clock } from '../../src/foundation/clock.ts';
+import { elapsed } from '../../src/foundation/elapsed.ts';
 import { Mutex } from '../../src/foundation/mutex.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { gitDisk } from '../../src/git/git-operations.ts';
 import type { DiskUse, GitRepository } from '../../src/git/git-repository.ts';
-import { elapsed } from './elapsed.ts';
+import { gitDisk } from '../../src/git/process/git-operations.ts';
 
 const HOUR = 3_600_000;
 /** Milliseconds between two looks at what a repository takes on disk. */

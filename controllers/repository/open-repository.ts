@@ -1,13 +1,13 @@
 import type { Clock } from '../../src/foundation/clock.ts';
+import { elapsed } from '../../src/foundation/elapsed.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
-import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/remote-settings.ts';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { signingSecret } from '../../src/package/store/signing.ts';
+import { PUSH_OPTIONS_ANNOTATION, TRANSPORT_ANNOTATION } from '../../src/package/upstream/remote-settings.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../src/resource/kinds/repository.ts';
-import { signingSecret } from '../signing.ts';
-import { elapsed } from './elapsed.ts';
 import { findingsOf, mainFinding } from './findings.ts';
 import { type PollIntervals, PollPace } from './poll-pace.ts';
 import type { RepositoryReport } from './repository-status.ts';

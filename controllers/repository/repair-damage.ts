@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import type { Clock } from '../../src/foundation/clock.ts';
+import { elapsed } from '../../src/foundation/elapsed.ts';
+import { readFileIfPresent } from '../../src/foundation/file-system.ts';
 import { DamageError } from '../../src/git/errors.ts';
-import { readFileIfPresent } from '../../src/git/file-system.ts';
 import type { MirrorRepair } from '../../src/git/git-repository.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
-import { elapsed } from './elapsed.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 
 /** A repair fetches everything; what comes again at once is nothing that fetching mends. */
 const PAUSE = 3_600_000;

@@ -1,6 +1,6 @@
-import { canonicalAddress, overlap } from '../../src/git/repository-address.ts';
+import { canonicalAddress, overlap } from '../../src/git/open/repository-address.ts';
 import type { Repository } from '../../src/resource/kinds/repository.ts';
-import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
 
 /**
  * The Repository object of the same namespace that holds the packages which this one asks for: the same repository and branch, and the

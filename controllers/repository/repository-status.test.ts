@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { findCondition } from '../../src/resource/condition.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
 import { type RepositoryReport, statusAfter } from './repository-status.ts';
 
 const REPORT: RepositoryReport = {

@@ -1,14 +1,14 @@
 import { timestamp } from '../../src/foundation/clock.ts';
 import type { RemoteNote } from '../../src/git/git-repository.ts';
-import type { RefusedPush } from '../../src/package/package-repository.ts';
-import { type NewCondition, setCondition } from '../../src/resource/condition.ts';
+import type { RefusedPush } from '../../src/package/store/package-repository.ts';
 import {
   PUSHES_CONDITION,
   type Repository,
   TRANSPORT_CONDITION,
   TRUST_CONDITION,
 } from '../../src/resource/kinds/repository.ts';
-import { sameValue } from '../../src/resource/same-value.ts';
+import { type NewCondition, setCondition } from '../../src/resource/object/condition.ts';
+import { sameValue } from '../../src/resource/object/same-value.ts';
 
 export interface RepositoryReport {
   readonly reason: 'Ready' | 'Error' | 'Reconciling';

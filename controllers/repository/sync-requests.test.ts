@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { keyText } from '../../src/resource/object.ts';
+import { keyText } from '../../src/resource/object/object.ts';
 import { SyncRequests } from './sync-requests.ts';
 
 const APPS = { namespace: 'default', name: 'apps' };

@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/foundation/clock.ts';
-import { keyText, type ObjectKey } from '../../src/resource/object.ts';
+import { keyText, type ObjectKey } from '../../src/resource/object/object.ts';
 
 /** See `PackageRepository.sync`. */
 export type SyncScope = 'branches' | 'everything';

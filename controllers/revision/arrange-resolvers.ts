@@ -1,6 +1,6 @@
-import { matchesPattern } from '../../src/package/policy.ts';
-import type { Resolver, ResolverSubject } from '../../src/package/resolver.ts';
-import { mayNameFunctions, namesFunctions } from '../../src/package/write/render.ts';
+import { matchesPattern } from '../../src/package/model/policy.ts';
+import { mayNameFunctions, namesFunctions } from '../../src/package/plan/render.ts';
+import type { Resolver, ResolverSubject } from '../../src/package/plan/resolver.ts';
 import { RENDERER } from './run-state.ts';
 
 /** What of a resolver decides about the order. */

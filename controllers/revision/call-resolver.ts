@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/foundation/clock.ts';
 import { messageOf, SluiceError } from '../../src/foundation/sluice-error.ts';
-import { checkPath } from '../../src/git/paths.ts';
-import { bindInputs, type PackageInputs } from '../../src/package/inputs.ts';
-import { matchesPattern } from '../../src/package/policy.ts';
-import { oneLine } from '../../src/package/record.ts';
-import type { Resolution, ResolverContext } from '../../src/package/resolver.ts';
+import { checkPath } from '../../src/git/objects/paths.ts';
+import { bindInputs, type PackageInputs } from '../../src/package/model/inputs.ts';
+import { matchesPattern } from '../../src/package/model/policy.ts';
+import { oneLine } from '../../src/package/model/record.ts';
+import type { Resolution, ResolverContext } from '../../src/package/plan/resolver.ts';
 
 const LONGEST_MESSAGE = 300;
 

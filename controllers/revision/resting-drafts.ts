@@ -1,7 +1,7 @@
 import type { ReconcileResult } from '../../src/controller/reconciler.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
-import type { PackageRevision } from '../../src/package/package-revision.ts';
-import { revisionId } from '../../src/package/package-revision.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { revisionId } from '../../src/package/model/package-revision.ts';
 
 /** A state of a draft in which nothing is left to do, until `due` (milliseconds since the epoch) if that is set. */
 interface Rest {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { triggerSource } from '../../src/controller/source.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import type { ObjectKey } from '../../src/resource/object.ts';
+import type { ObjectKey } from '../../src/resource/object/object.ts';
 import { ANNA, type Fixture, fixture } from '../../test/support/fixture.ts';
 import { KPTFILE, resolverOf } from './testing.ts';
 import { benchOf, NAME, says, writes } from './testing-bench.ts';

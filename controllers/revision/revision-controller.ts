@@ -5,15 +5,15 @@ import type { ReconcileContext, ReconcileResult } from '../../src/controller/rec
 import { type Source, toObject, watchKind } from '../../src/controller/source.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { nextExpiry } from '../../src/package/gates.ts';
-import { describeKptfileProblems, kptfileProblems } from '../../src/package/kptfile-problems.ts';
-import type { PackageRevision } from '../../src/package/package-revision.ts';
-import { revisionId } from '../../src/package/package-revision.ts';
-import type { Renderer } from '../../src/package/renderer.ts';
-import type { Resolver } from '../../src/package/resolver.ts';
-import type { Judgement, RevisionStore } from '../../src/package/revision-store.ts';
-import { failedEdit } from '../../src/package/write/edit-kptfile-text.ts';
-import type { Client } from '../../src/resource/client.ts';
+import { nextExpiry } from '../../src/package/model/gates.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { revisionId } from '../../src/package/model/package-revision.ts';
+import { failedEdit } from '../../src/package/plan/edit-kptfile-text.ts';
+import { describeKptfileProblems, kptfileProblems } from '../../src/package/plan/kptfile-problems.ts';
+import type { Renderer } from '../../src/package/plan/renderer.ts';
+import type { Resolver } from '../../src/package/plan/resolver.ts';
+import type { Judgement, RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import { functionPolicyKind } from '../../src/resource/kinds/function-policy.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import {
@@ -21,7 +21,13 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
-import { type DeepReadonly, type KubernetesObject, keyOf, keyText, type ObjectKey } from '../../src/resource/object.ts';
+import {
+  type DeepReadonly,
+  type KubernetesObject,
+  keyOf,
+  keyText,
+  type ObjectKey,
+} from '../../src/resource/object/object.ts';
 import { TellOnce } from '../tell-once.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';

@@ -1,4 +1,4 @@
-import type { Judgement } from '../../src/package/revision-store.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import type { Arrangement } from './arrange-resolvers.ts';
 import { mustSplit, type Plan, planChange } from './plan-change.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';

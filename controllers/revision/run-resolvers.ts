@@ -1,12 +1,12 @@
 import { gatesOf } from '../../kptfile-schema/index.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { evaluateGates } from '../../src/package/gates.ts';
-import { matchesPattern } from '../../src/package/policy.ts';
-import type { Renderer, Rendering } from '../../src/package/renderer.ts';
-import type { Resolver, ResolverContext } from '../../src/package/resolver.ts';
-import type { Judgement } from '../../src/package/revision-store.ts';
-import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/write/render.ts';
+import { evaluateGates } from '../../src/package/model/gates.ts';
+import { matchesPattern } from '../../src/package/model/policy.ts';
+import { forContent, namesFunctions, permittedRendering, RENDERED } from '../../src/package/plan/render.ts';
+import type { Renderer, Rendering } from '../../src/package/plan/renderer.ts';
+import type { Resolver, ResolverContext } from '../../src/package/plan/resolver.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import {
   type Arrangement,
   appliesOrFails,

@@ -1,7 +1,7 @@
 import { gatesOf, type KptfileEdit } from '../../kptfile-schema/index.ts';
-import type { Resolution } from '../../src/package/resolver.ts';
-import type { Judgement } from '../../src/package/revision-store.ts';
-import { type GivenCondition, plainCondition } from '../../src/package/verdict.ts';
+import { type GivenCondition, plainCondition } from '../../src/package/model/verdict.ts';
+import type { Resolution } from '../../src/package/plan/resolver.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { WorkingPackage } from './working-package.ts';
 
 /** The name under which the renderer appears. */

@@ -2,10 +2,10 @@ import {
   APPROVAL_POLICY_ANNOTATION,
   AUTO_LIFECYCLE_ANNOTATION,
   lifecycleAnnotation,
-} from '../../src/package/lifecycle-annotations.ts';
-import { verdictOf } from '../../src/package/record.ts';
-import type { Judgement } from '../../src/package/revision-store.ts';
-import type { GivenCondition } from '../../src/package/verdict.ts';
+} from '../../src/package/model/lifecycle-annotations.ts';
+import { verdictOf } from '../../src/package/model/record.ts';
+import type { GivenCondition } from '../../src/package/model/verdict.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { MAX_ROUNDS, type RunOutcome } from './run-resolvers.ts';
 import { RENDERER } from './run-state.ts';
 

@@ -2,10 +2,10 @@ import { conditionsOf } from '../../kptfile-schema/index.ts';
 import type { EventRecorder } from '../../src/controller/event-recorder.ts';
 import type { Clock } from '../../src/foundation/clock.ts';
 import { settle } from '../../src/foundation/manual-clock.ts';
-import { verdictOf } from '../../src/package/record.ts';
-import type { Resolution, Resolver } from '../../src/package/resolver.ts';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
-import type { Client } from '../../src/resource/client.ts';
+import { verdictOf } from '../../src/package/model/record.ts';
+import type { Resolution, Resolver } from '../../src/package/plan/resolver.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { Client } from '../../src/resource/client/client.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { type RevisionControllerOptions, revisionController } from './revision-controller.ts';
 

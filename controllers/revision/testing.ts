@@ -1,15 +1,15 @@
 import { conditionsOf, contentOf, gatesOf, readKptfile } from '../../kptfile-schema/index.ts';
+import { canonicalJson, digest } from '../../src/foundation/canonical-json.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { canonicalJson, digest } from '../../src/package/canonical-json.ts';
-import { formatConditionType } from '../../src/package/condition-type.ts';
-import type { PackageContent } from '../../src/package/content.ts';
-import { evaluateGates } from '../../src/package/gates.ts';
-import { isYamlPath, readKrmFile } from '../../src/package/krm.ts';
-import type { PackageRevision } from '../../src/package/package-revision.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/policy.ts';
-import { emptyRecord, type RevisionRecord } from '../../src/package/record.ts';
-import type { Resolution, Resolver, ResolverContext, ResolverSubject } from '../../src/package/resolver.ts';
-import type { Judgement } from '../../src/package/revision-store.ts';
+import { formatConditionType } from '../../src/package/model/condition-type.ts';
+import type { PackageContent } from '../../src/package/model/content.ts';
+import { evaluateGates } from '../../src/package/model/gates.ts';
+import { isYamlPath, readKrmFile } from '../../src/package/model/krm/krm.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/policy.ts';
+import { emptyRecord, type RevisionRecord } from '../../src/package/model/record.ts';
+import type { Resolution, Resolver, ResolverContext, ResolverSubject } from '../../src/package/plan/resolver.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
 import { arrangeResolvers } from './arrange-resolvers.ts';
 import { type RunOptions, type RunOutcome, runResolvers } from './run-resolvers.ts';
 

@@ -6,14 +6,14 @@ import {
   type KptfileEdit,
   readKptfile,
 } from '../../kptfile-schema/index.ts';
+import { canonicalJson } from '../../src/foundation/canonical-json.ts';
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import { canonicalJson } from '../../src/package/canonical-json.ts';
-import { parseConditionType } from '../../src/package/condition-type.ts';
-import type { PackageContent } from '../../src/package/content.ts';
-import type { PackageInputs } from '../../src/package/inputs.ts';
-import { isYamlPath, type KrmObject, readKrmFile } from '../../src/package/krm.ts';
-import type { PackageRevision } from '../../src/package/package-revision.ts';
-import type { ResolverSubject } from '../../src/package/resolver.ts';
+import { parseConditionType } from '../../src/package/model/condition-type.ts';
+import type { PackageContent } from '../../src/package/model/content.ts';
+import type { PackageInputs } from '../../src/package/model/inputs.ts';
+import { isYamlPath, type KrmObject, readKrmFile } from '../../src/package/model/krm/krm.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { ResolverSubject } from '../../src/package/plan/resolver.ts';
 
 const KPTFILE = 'Kptfile';
 

@@ -1,5 +1,5 @@
 // A resolver is one module whose default export says which condition it settles, for which packages, and how.
-import type { Resolver } from '../../src/package/resolver.ts';
+import type { Resolver } from '../../src/package/plan/resolver.ts';
 
 const TYPE = 'example.com/TeamLabel';
 

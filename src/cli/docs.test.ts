@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { ERROR_CODES } from '../foundation/sluice-error.ts';
 import { Terminal } from './output/terminal.ts';
-import { buildProgram } from './program/program.ts';
+import { buildProgram } from './program.ts';
 
 const page = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
 

@@ -12,6 +12,6 @@ if (words[0] === '__complete') {
 }
 const [{ processTerminal }, { runProgram }] = await Promise.all([
   import('./output/terminal.ts'),
-  import('./program/program.ts'),
+  import('./program.ts'),
 ]);
 process.exitCode = await runProgram(words, { terminal: processTerminal(), environment: process.env });

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Terminal } from './output/terminal.ts';
-import { runProgram } from './program/program.ts';
+import { runProgram } from './program.ts';
 
 export interface CliResult {
   readonly code: number;

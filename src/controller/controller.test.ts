@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { settle } from '../foundation/manual-clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { keyText, type ObjectKey } from '../resource/object.ts';
-import { widgetKind } from '../resource/testing.ts';
+import { keyText, type ObjectKey } from '../resource/object/object.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
 import { specChanged } from './predicates.ts';
 import { TerminalError } from './reconciler.ts';
 import { toObject, toOwner, triggerSource, watchKind } from './source.ts';

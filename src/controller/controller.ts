@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../foundation/clock.ts';
 import { measurement } from '../foundation/measurement.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
-import { keyText, type ObjectKey } from '../resource/object.ts';
+import { keyText, type ObjectKey } from '../resource/object/object.ts';
 import { backoffDelay, sleep } from './backoff.ts';
 import { type ReconcileResult, type Reconciler, TerminalError } from './reconciler.ts';
 import type { Source, SourceContext } from './source.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
-import { EventLog } from '../resource/event-log.ts';
+import { RegistryClient } from '../resource/client/registry-client.ts';
 import { eventKind } from '../resource/kinds/event.ts';
-import { MemoryStorage } from '../resource/memory-storage.ts';
-import { Registry } from '../resource/registry.ts';
-import { RegistryClient } from '../resource/registry-client.ts';
-import { widgetKind } from '../resource/testing.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
+import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../resource/storage/registry.ts';
+import { EventLog } from '../resource/watch/event-log.ts';
 import { EventRecorder } from './event-recorder.ts';
 
 function setUp(limit?: number) {

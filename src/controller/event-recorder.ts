@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
-import type { Client } from '../resource/client.ts';
+import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/event.ts';
-import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object.ts';
+import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';
 
 export interface EventRecorderOptions {
   readonly client: Client;

@@ -1,4 +1,4 @@
-import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../resource/object.ts';
+import { type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../resource/object/object.ts';
 
 /** The values under which an object is found in an index. */
 export type IndexFunction<T extends KubernetesObject> = (object: Stored<T>) => Iterable<string>;

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { settle } from '../foundation/manual-clock.ts';
-import { keyOf, keyText } from '../resource/object.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
+import { keyOf, keyText } from '../resource/object/object.ts';
+import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import { Informer, type InformerOptions } from './informer.ts';
 import { type Fault, testBench } from './testing.ts';
 

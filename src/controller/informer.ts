@@ -1,9 +1,9 @@
 import type { Clock } from '../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
-import type { Client, SelectOptions } from '../resource/client.ts';
-import type { Kind } from '../resource/kind.ts';
-import type { KubernetesObject, ObjectKey, Stored } from '../resource/object.ts';
-import type { WatchEvent } from '../resource/storage.ts';
+import type { Client, SelectOptions } from '../resource/client/client.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import type { WatchEvent } from '../resource/storage/storage.ts';
 import { backoffDelay, sleep } from './backoff.ts';
 import { type IndexFunction, type InformerEvent, InformerStore } from './informer-store.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../test/support/runs.ts';
 import { settle } from '../foundation/manual-clock.ts';
-import { widgetKind } from '../resource/testing.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
 import { managerBench, settled, widgetSource } from './testing.ts';
 
 describe('Manager', () => {

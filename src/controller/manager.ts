@@ -1,8 +1,8 @@
 import type { Clock } from '../foundation/clock.ts';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { Client, SelectOptions } from '../resource/client.ts';
-import type { Kind } from '../resource/kind.ts';
-import type { KubernetesObject, ObjectKey } from '../resource/object.ts';
+import type { Client, SelectOptions } from '../resource/client/client.ts';
+import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
 import { sleep } from './backoff.ts';
 import { Controller, type ControllerOptions, type FailingItem, type ReconcileRecord } from './controller.ts';
 import { Informer } from './informer.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Stored } from '../resource/object.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
+import type { Stored } from '../resource/object/object.ts';
+import { type Widget, widgetKind } from '../resource/schema/testing.ts';
 import { specChanged, specOrMetadataChanged } from './predicates.ts';
 
 const metadata = {

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../resource/object.ts';
-import { sameValue } from '../resource/same-value.ts';
+import type { KubernetesObject } from '../resource/object/object.ts';
+import { sameValue } from '../resource/object/same-value.ts';
 import type { InformerEvent } from './informer-store.ts';
 
 /** False for updates that leave the spec as it is: a controller that writes the status does not wake itself. */

@@ -1,6 +1,6 @@
-import type { SelectOptions } from '../resource/client.ts';
-import type { Kind } from '../resource/kind.ts';
-import { groupVersionKindOf, type KubernetesObject, keyOf, type ObjectKey } from '../resource/object.ts';
+import type { SelectOptions } from '../resource/client/client.ts';
+import { groupVersionKindOf, type KubernetesObject, keyOf, type ObjectKey } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
 import type { Informer } from './informer.ts';
 import type { InformerEvent } from './informer-store.ts';
 

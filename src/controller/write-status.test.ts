@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
-import { EventLog } from '../resource/event-log.ts';
+import { RegistryClient } from '../resource/client/registry-client.ts';
 import { repositoryKind } from '../resource/kinds/repository.ts';
-import { MemoryStorage } from '../resource/memory-storage.ts';
-import { Registry } from '../resource/registry.ts';
-import { RegistryClient } from '../resource/registry-client.ts';
+import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../resource/storage/registry.ts';
+import { EventLog } from '../resource/watch/event-log.ts';
 import { writeStatus } from './write-status.ts';
 
 const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const;

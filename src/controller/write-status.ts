@@ -1,8 +1,8 @@
-import type { Client } from '../resource/client.ts';
-import { type Condition, type NewCondition, setCondition } from '../resource/condition.ts';
-import type { Kind } from '../resource/kind.ts';
-import type { KubernetesObject, Stored } from '../resource/object.ts';
-import { sameValue } from '../resource/same-value.ts';
+import type { Client } from '../resource/client/client.ts';
+import { type Condition, type NewCondition, setCondition } from '../resource/object/condition.ts';
+import type { KubernetesObject, Stored } from '../resource/object/object.ts';
+import { sameValue } from '../resource/object/same-value.ts';
+import type { Kind } from '../resource/schema/kind.ts';
 
 /** An object whose status holds conditions. */
 export type WithConditions = KubernetesObject & {

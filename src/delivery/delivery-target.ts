@@ -1,5 +1,5 @@
 import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
-import { DEFAULT_NAMESPACE } from '../resource/object.ts';
+import { DEFAULT_NAMESPACE } from '../resource/object/object.ts';
 
 /** What of a target decides which trees are desired. */
 export interface TargetSettings

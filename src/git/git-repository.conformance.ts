@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import type { GitRepository, NewCommit, Oid, Signature } from './git-repository.ts';
 import { registerHostileInput } from './hostile-input.conformance.ts';
 import { registerObjects } from './objects.conformance.ts';
-import type { RepositoryOptions } from './open-repository.ts';
+import type { RepositoryOptions } from './open/open-repository.ts';
 import { registerRefs } from './refs.conformance.ts';
 import { registerStaging } from './staging.conformance.ts';
 import { registerTrees } from './trees.conformance.ts';

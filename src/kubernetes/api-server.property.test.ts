@@ -4,15 +4,15 @@ import { runs } from '../../test/support/runs.ts';
 import { Informer } from '../controller/informer.ts';
 import { systemClock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
-import type { Client } from '../resource/client.ts';
-import { EventLog } from '../resource/event-log.ts';
-import { MemoryStorage } from '../resource/memory-storage.ts';
-import type { KubernetesObject, Stored } from '../resource/object.ts';
-import { Registry } from '../resource/registry.ts';
-import { RegistryClient } from '../resource/registry-client.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
+import type { Client } from '../resource/client/client.ts';
+import { RegistryClient } from '../resource/client/registry-client.ts';
+import type { KubernetesObject, Stored } from '../resource/object/object.ts';
+import { type Widget, widgetKind } from '../resource/schema/testing.ts';
+import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../resource/storage/registry.ts';
+import { EventLog } from '../resource/watch/event-log.ts';
 import { startTestServer, type TestServer } from '../server/testing.ts';
-import { Connection } from './connection.ts';
+import { Connection } from './connection/connection.ts';
 import { HttpClient } from './http-client.ts';
 
 // Our own server: what the registry's client does in the process, this one must do over HTTP.

@@ -1,7 +1,12 @@
 import { retryConflicts } from '../foundation/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError, unlessMissing } from '../foundation/sluice-error.ts';
-import type { CallOptions, Client, SelectOptions, SubResourceClient, WatchCallOptions } from '../resource/client.ts';
-import type { Kind } from '../resource/kind.ts';
+import type {
+  CallOptions,
+  Client,
+  SelectOptions,
+  SubResourceClient,
+  WatchCallOptions,
+} from '../resource/client/client.ts';
 import {
   DEFAULT_NAMESPACE,
   type KubernetesObject,
@@ -9,17 +14,18 @@ import {
   type ObjectKey,
   type ObjectMeta,
   type Stored,
-} from '../resource/object.ts';
+} from '../resource/object/object.ts';
+import type { Actor, Face } from '../resource/object/request-context.ts';
 import type { MergePatch } from '../resource/patch/merge-patch.ts';
-import type { Actor, Face } from '../resource/request-context.ts';
-import type { DeleteOptions, ListResult, WatchEvent } from '../resource/storage.ts';
-import type { Answer, Call, Connection, Method } from './connection.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import type { DeleteOptions, ListResult, WatchEvent } from '../resource/storage/storage.ts';
+import type { Answer, Call, Connection, Method } from './connection/connection.ts';
+import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './connection/request-headers.ts';
+import { isUnknownAddress } from './connection/status-error.ts';
 import { readList } from './read-list.ts';
 import { readObject } from './read-object.ts';
-import { impersonationHeaders, type RequestHeaders, reasonHeaders } from './request-headers.ts';
 import { collectionPath, objectPath, versionPath } from './resource-path.ts';
 import { selectionQuery, withQuery } from './selection-query.ts';
-import { isUnknownAddress } from './status-error.ts';
 import { watchStream } from './watch-stream.ts';
 
 /** kube-apiserver sends a bookmark about once a minute. */

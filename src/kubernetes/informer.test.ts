@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Informer } from '../controller/informer.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { keyOf, keyText } from '../resource/object.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
-import type { Connection } from './connection.ts';
+import { keyOf, keyText } from '../resource/object/object.ts';
+import { type Widget, widgetKind } from '../resource/schema/testing.ts';
+import type { Connection } from './connection/connection.ts';
 import type { HttpClient } from './http-client.ts';
 import { type Handler, isList, isWatch, sendStatus, WidgetApi, WireServer } from './testing.ts';
 

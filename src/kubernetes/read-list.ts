@@ -1,7 +1,7 @@
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
-import type { Kind } from '../resource/kind.ts';
-import type { KubernetesObject, Stored } from '../resource/object.ts';
-import type { ListResult } from '../resource/storage.ts';
+import type { KubernetesObject, Stored } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import type { ListResult } from '../resource/storage/storage.ts';
 import { readObject } from './read-object.ts';
 import type { Query } from './selection-query.ts';
 

@@ -1,6 +1,6 @@
 import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
-import type { Kind, Parsed } from '../resource/kind.ts';
-import { deepFreeze, type KubernetesObject, type Stored } from '../resource/object.ts';
+import { deepFreeze, type KubernetesObject, type Stored } from '../resource/object/object.ts';
+import type { Kind, Parsed } from '../resource/schema/kind.ts';
 
 const MAX_DEPTH = 200;
 

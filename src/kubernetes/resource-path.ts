@@ -1,6 +1,6 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { Kind } from '../resource/kind.ts';
-import { DEFAULT_NAMESPACE, type ObjectKey } from '../resource/object.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
 
 /** `/api/v1`, `/apis/porch.kpt.dev/v1alpha1`: where a server tells what it serves of a version of a group. */
 export function versionPath(kind: Kind): string {

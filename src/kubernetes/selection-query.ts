@@ -1,6 +1,6 @@
-import type { SelectOptions } from '../resource/client.ts';
-import { formatFieldSelector } from '../resource/field-selector.ts';
-import { formatLabelSelector, labelSelector } from '../resource/label-selector.ts';
+import type { SelectOptions } from '../resource/client/client.ts';
+import { formatFieldSelector } from '../resource/selector/field-selector.ts';
+import { formatLabelSelector, labelSelector } from '../resource/selector/label-selector.ts';
 
 export type Query = Readonly<Record<string, string | undefined>>;
 

@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { createServer as createSecureServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { ERROR_CODES, isSluiceError, messageOf } from '../foundation/sluice-error.ts';
-import { widgetKind } from '../resource/testing.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
 import { createWidget, startTestServer, type TestServer, WIDGETS } from '../server/testing.ts';
-import type { ClusterAccess } from './cluster-access.ts';
-import { Connection, type ConnectionOptions } from './connection.ts';
+import type { ClusterAccess } from './access/cluster-access.ts';
+import { Connection, type ConnectionOptions } from './connection/connection.ts';
 import { HttpClient } from './http-client.ts';
 
 export interface Received {

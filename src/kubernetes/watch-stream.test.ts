@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
-import type { WatchEvent } from '../resource/storage.ts';
-import { type Widget, widgetKind } from '../resource/testing.ts';
-import type { Connection } from './connection.ts';
+import { type Widget, widgetKind } from '../resource/schema/testing.ts';
+import type { WatchEvent } from '../resource/storage/storage.ts';
+import type { Connection } from './connection/connection.ts';
 import { bookmark, eventLine, sendStatus, WireServer, wireWidget } from './testing.ts';
 
 let server: WireServer;

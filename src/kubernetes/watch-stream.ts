@@ -1,12 +1,12 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
-import type { Kind } from '../resource/kind.ts';
-import type { KubernetesObject } from '../resource/object.ts';
-import type { WatchEvent } from '../resource/storage.ts';
-import type { Connection } from './connection.ts';
+import type { KubernetesObject } from '../resource/object/object.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import type { WatchEvent } from '../resource/storage/storage.ts';
+import type { Connection } from './connection/connection.ts';
+import type { RequestHeaders } from './connection/request-headers.ts';
+import { statusError } from './connection/status-error.ts';
 import { LineReader } from './line-reader.ts';
 import { readObject } from './read-object.ts';
-import type { RequestHeaders } from './request-headers.ts';
-import { statusError } from './status-error.ts';
 
 export interface WatchStreamOptions<T extends KubernetesObject> {
   readonly connection: Connection;

@@ -1,16 +1,16 @@
 import type { Clock } from '../foundation/clock.ts';
-import type { Registry } from '../resource/registry.ts';
+import type { Registry } from '../resource/storage/registry.ts';
 import type { Authenticator } from './authentication/authenticator.ts';
 import type { User } from './authentication/user.ts';
 import type { Authorizer } from './authorization/authorizer.ts';
-import type { PathHandler } from './exchange.ts';
+import type { PathHandler } from './exchange/exchange.ts';
+import type { RequestRecord } from './exchange/request-record.ts';
 import type { Admission } from './handlers/resource-call.ts';
 import { DISCARD_TIMEOUT_MS } from './http/answer.ts';
 import type { ProtobufDecoder } from './http/request-body.ts';
 import { DEFAULT_IN_FLIGHT, type InFlightLimits } from './limits/in-flight.ts';
 import { DEFAULT_OPEN_REQUESTS, type OpenRequestLimits } from './limits/open-requests.ts';
-import type { RequestRecord } from './request-record.ts';
-import type { VirtualResource } from './virtual-resource.ts';
+import type { VirtualResource } from './reviews/virtual-resource.ts';
 
 export interface ServerLimits {
   /** Bytes of a body, after inflation. */

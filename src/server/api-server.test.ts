@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Kind } from '../resource/kind.ts';
 import { namespaceKind } from '../resource/kinds/namespace.ts';
 import { secretKind } from '../resource/kinds/secret.ts';
-import { widgetKind } from '../resource/testing.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
 import type { PlannedWrite } from './handlers/resource-call.ts';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from './testing.ts';
 

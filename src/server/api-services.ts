@@ -1,14 +1,14 @@
 import { type Clock, timestamp } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
-import type { Client } from '../resource/client.ts';
-import { memoryCommitter } from '../resource/commit.ts';
-import type { EventLog } from '../resource/event-log.ts';
+import type { Client } from '../resource/client/client.ts';
 import { apiServiceKind } from '../resource/kinds/api-service.ts';
 import { serviceKind } from '../resource/kinds/service.ts';
-import { DEFAULT_NAMESPACE, keyOf } from '../resource/object.ts';
-import { ObjectStorage } from '../resource/object-storage.ts';
-import type { Registry } from '../resource/registry.ts';
-import type { RequestContext } from '../resource/request-context.ts';
+import { DEFAULT_NAMESPACE, keyOf } from '../resource/object/object.ts';
+import type { RequestContext } from '../resource/object/request-context.ts';
+import { memoryCommitter } from '../resource/storage/memory/commit.ts';
+import { ObjectStorage } from '../resource/storage/memory/object-storage.ts';
+import type { Registry } from '../resource/storage/registry.ts';
+import type { EventLog } from '../resource/watch/event-log.ts';
 
 const SERVER: RequestContext = { actor: { name: 'sluice' }, face: 'api' };
 

@@ -1,13 +1,13 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { resourceName } from '../resource/object-rules.ts';
+import { resourceName } from '../resource/storage/memory/object-rules.ts';
+import { type ServedResource, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
 import { deleteCollection, deleteObject } from './handlers/delete.ts';
 import { patchObject } from './handlers/patch.ts';
 import { getObject, listObjects } from './handlers/read.ts';
 import type { Handler } from './handlers/resource-call.ts';
+import { watchObjects } from './handlers/watch-objects.ts';
 import { createObject, updateObject } from './handlers/write.ts';
 import type { RequestInfo } from './http/request-path.ts';
-import { type ServedResource, SUBRESOURCE_VERBS } from './served-resources.ts';
-import { watchObjects } from './watch/watch-objects.ts';
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   get: getObject,

@@ -1,10 +1,10 @@
-import type { Registry } from '../resource/registry.ts';
-import { ALL_VERBS } from '../resource/storage.ts';
+import type { Registry } from '../resource/storage/registry.ts';
+import { ALL_VERBS } from '../resource/storage/storage.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
 import type { ServedKind } from './documents/served.ts';
-import type { PathHandler } from './exchange.ts';
+import type { PathHandler } from './exchange/exchange.ts';
+import { SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
 import { takesGzip } from './http/answer.ts';
-import { SUBRESOURCE_VERBS } from './served-resources.ts';
 
 /** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
 export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandler {

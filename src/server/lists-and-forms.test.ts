@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { RequestContext } from '../resource/request-context.ts';
-import { widgetKind } from '../resource/testing.ts';
+import type { RequestContext } from '../resource/object/request-context.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
 import { createWidget, send, startTestServer, type TestServer, WIDGETS } from './testing.ts';
 
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';

@@ -1,11 +1,11 @@
 import type { Authorizer } from './authorization/authorizer.ts';
-import type { Exchange } from './exchange.ts';
+import { requireAllowed } from './authorization/require-allowed.ts';
+import type { Exchange } from './exchange/exchange.ts';
 import { dryRunOf } from './handlers/query-options.ts';
 import type { ResourceCall } from './handlers/resource-call.ts';
 import type { DecodedText } from './http/json-text.ts';
 import { negotiate } from './http/media-type.ts';
 import type { RequestBody } from './http/request-body.ts';
-import { requireAllowed } from './require-allowed.ts';
 
 /** Why something is asked for, percent-encoded. */
 const REASON_HEADER = 'sluice-reason';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Kind } from '../resource/kind.ts';
 import { secretKind } from '../resource/kinds/secret.ts';
+import type { Kind } from '../resource/schema/kind.ts';
 import { MERGE_PATCH, send, startTestServer, type TestServer } from './testing.ts';
 
 const SECRETS = '/api/v1/namespaces/default/secrets';

@@ -1,9 +1,9 @@
 import { systemClock } from '../foundation/clock.ts';
-import { EventLog, type EventLogOptions } from '../resource/event-log.ts';
-import type { Kind } from '../resource/kind.ts';
-import { MemoryStorage } from '../resource/memory-storage.ts';
-import { Registry } from '../resource/registry.ts';
-import { widgetKind } from '../resource/testing.ts';
+import type { Kind } from '../resource/schema/kind.ts';
+import { widgetKind } from '../resource/schema/testing.ts';
+import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../resource/storage/registry.ts';
+import { EventLog, type EventLogOptions } from '../resource/watch/event-log.ts';
 import { ApiServer } from './api-server.ts';
 import type { ApiServerOptions } from './api-server-options.ts';
 import { AUTHENTICATED_GROUP, MASTERS_GROUP } from './authentication/user.ts';

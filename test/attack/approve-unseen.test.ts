@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { narrateChanges } from '../../src/cli/up/narrate-changes.ts';
+import { narrateChanges } from '../../src/app/service/narrate-changes.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { lastRequestOf } from '../../src/package/attribution.ts';
 import type { IndexChange } from '../../src/package/index/revision-index.ts';
+import { lastRequestOf } from '../../src/package/model/attribution.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const BOB: RequestContext = { actor: { name: 'bob' }, face: 'api' };

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { approvalController } from '../../controllers/approval/approval-controller.ts';
 import { proposalController } from '../../controllers/proposal/proposal-controller.ts';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/lifecycle-annotations.ts';
-import { BREAK_GLASS_ANNOTATION } from '../../src/package/storage/revision-object.ts';
+import { BREAK_GLASS_ANNOTATION } from '../../src/package/api/revision-object.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
-import { RegistryClient } from '../../src/resource/registry-client.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\n';

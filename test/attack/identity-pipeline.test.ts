@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { builtIns } from '../../src/function/built-in/index.ts';
 import { Catalog } from '../../src/function/catalog/catalog.ts';
-import { FunctionRenderer } from '../../src/function/function-renderer.ts';
-import { DEFAULT_FUNCTION_LIMITS } from '../../src/function/pipeline/pipeline.ts';
+import { DEFAULT_FUNCTION_LIMITS } from '../../src/function/model/pipeline.ts';
 import { runPipeline } from '../../src/function/pipeline/run-pipeline.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/policy.ts';
+import { FunctionRenderer } from '../../src/function/renderer/function-renderer.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../../src/package/model/policy.ts';
 import { anna, commitFiles, robot, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 
 const TYPE = 'example.com/Valid';

@@ -4,8 +4,8 @@ import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../src/resource/kinds/package-revision-resources.ts';
-import type { ObjectKey, Stored } from '../../src/resource/object.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
+import type { ObjectKey, Stored } from '../../src/resource/object/object.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const TYPE = 'example.com/Tested';

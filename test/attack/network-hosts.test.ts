@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
 import { PUBLIC_NETWORK } from '../../src/git/network/git-network.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
-import { openRepository, type RepositoryOptions } from '../../src/git/open-repository.ts';
+import { openRepository, type RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
 import { initBare, temporaryFolder } from '../support/git/git-cli.ts';
 import { startGitServer } from '../support/git/git-server.ts';

@@ -3,8 +3,8 @@ import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openTrust, type Trust } from '../../src/app/open-trust.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { openTrust, type Trust } from '../../src/package/trust/open-trust.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 
 const kptfile = (name: string) =>

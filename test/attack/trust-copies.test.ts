@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock, settle } from '../../src/foundation/manual-clock.ts';
-import type { Action } from '../../src/package/kernel/types.ts';
-import type { ServerTrust } from '../../src/package/open-repository-trust.ts';
+import type { Action } from '../../src/package/model/types.ts';
+import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { newServerTrust } from '../support/trust.ts';
 

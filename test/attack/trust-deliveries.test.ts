@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { recordRef, tombstoneRef } from '../../src/package/layout.ts';
-import { emptyRecord, formatRecord, type RecordStatement } from '../../src/package/record.ts';
+import { recordRef, tombstoneRef } from '../../src/package/model/layout.ts';
+import { emptyRecord, formatRecord, type RecordStatement } from '../../src/package/model/record.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import { deliveryTargetKind } from '../../src/resource/kinds/delivery-target.ts';
 import {

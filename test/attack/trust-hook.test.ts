@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { ZERO_OID } from '../../src/git/git-repository.ts';
-import type { ServerTrust } from '../../src/package/open-repository-trust.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
-import { emptyRecord } from '../../src/package/record.ts';
+import { emptyRecord } from '../../src/package/model/record.ts';
+import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { judgePush, type PushedRef } from '../../src/package/verify/judge-push.ts';
 import { LookLedger } from '../../src/package/verify/look-ledger.ts';
 import { verifyRepository } from '../../src/package/verify/verify-repository.ts';

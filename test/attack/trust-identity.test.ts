@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
-import { identityRef } from '../../src/package/layout.ts';
-import { openPackageRepository } from '../../src/package/open-package-repository.ts';
-import type { ServerTrust } from '../../src/package/open-repository-trust.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
+import { identityRef } from '../../src/package/model/layout.ts';
+import { openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { REPOSITORY_SCOPE, type RepositoryIdStatement } from '../../src/package/trust/repository-id.ts';
 import { formatStatement, payloadOf, STATEMENT_VERSION } from '../../src/package/trust/statement.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';

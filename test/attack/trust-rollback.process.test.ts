@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { wasDeleted } from '../../controllers/delivery/deletion-proof.ts';
+import { openTrust, statementKeyPath, type Trust } from '../../src/app/open-trust.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
-import type { PublicationStatement } from '../../src/package/commit-message.ts';
 import { provesDeletion } from '../../src/package/index/deletion-proof.ts';
-import { formatRecord, parseRecord } from '../../src/package/record.ts';
-import { openTrust, statementKeyPath, type Trust } from '../../src/package/trust/open-trust.ts';
+import type { PublicationStatement } from '../../src/package/model/commit-message.ts';
+import { formatRecord, parseRecord } from '../../src/package/model/record.ts';
 import {
   newRepositoryId,
   REPOSITORY_SCOPE,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readKptfile } from '../../kptfile-schema/index.ts';
-import type { PackageRepository } from '../../src/package/package-repository.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
 import { NODE_FLAGS } from './node-flags.ts';
 import { openBench } from './open-bench.ts';
 import { publishOneByOne } from './publish-one-by-one.ts';

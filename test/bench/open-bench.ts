@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
-import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
 import { MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 
 /** Opens a repository with its index, from a cache file if one is given. */

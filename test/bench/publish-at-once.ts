@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import { RevisionStore } from '../../src/package/revision-store.ts';
+import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { openBench } from './open-bench.ts';
 import { context, newPackage } from './publish-one-by-one.ts';
 import { git } from './synthetic-repository.ts';

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { editKptfile, type KptfileEdit } from '../../kptfile-schema/index.ts';
-import { initRepository } from '../../src/git/open-repository.ts';
+import { initRepository } from '../../src/git/open/open-repository.ts';
 import { sluice } from '../support/cli.ts';
 import { corpusMissing, corpusPackages } from '../support/corpus.ts';
 import { pushDraft } from '../support/push-draft.ts';

@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { EventLog } from '../../src/resource/event-log.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { ObjectDatabase } from '../../src/resource/sqlite/object-database.ts';
+import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
+import { EventLog } from '../../src/resource/watch/event-log.ts';
 
 const script = fileURLToPath(new URL('object-writer.ts', import.meta.url));
 const context = { actor: { name: 'checker' }, face: 'api' } as const;

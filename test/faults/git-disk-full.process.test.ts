@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
-import { initRepository } from '../../src/git/open-repository.ts';
+import { initRepository } from '../../src/git/open/open-repository.ts';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { skipFor } from '../support/skip.ts';

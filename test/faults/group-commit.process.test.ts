@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { type GitServer, type GitServerOptions, startGitServer } from '../support/git/git-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { initRepository } from '../../src/git/open-repository.ts';
+import { initRepository } from '../../src/git/open/open-repository.ts';
 import type { Answer, KubeApi } from '../support/api/kube-api.ts';
 import { RunningUp } from '../support/api/running-up.ts';
 import { sluice } from '../support/cli.ts';

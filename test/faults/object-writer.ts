@@ -3,9 +3,9 @@
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { EventLog } from '../../src/resource/event-log.ts';
 import { configMapKind } from '../../src/resource/kinds/config-map.ts';
-import { ObjectDatabase } from '../../src/resource/sqlite/object-database.ts';
+import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
+import { EventLog } from '../../src/resource/watch/event-log.ts';
 
 const [path = '', life = ''] = process.argv.slice(2);
 /** Each lane has keys of its own and writes one of them at a time. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { cliFixture } from '../../src/cli/testing.ts';
-import { initRepository } from '../../src/git/open-repository.ts';
+import { initRepository } from '../../src/git/open/open-repository.ts';
 import { initBare } from '../support/git/git-cli.ts';
 import { startGitServer } from '../support/git/git-server.ts';
 import { commitFiles } from '../support/scratch-repository.ts';

@@ -1,7 +1,7 @@
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { startGitServer } from '../support/git/git-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna, type Scratch, scratchRepository } from '../support/scratch-repository.ts';

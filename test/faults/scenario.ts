@@ -1,5 +1,5 @@
-import type { RevisionStore } from '../../src/package/revision-store.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
 
 const context: RequestContext = { actor: { name: 'victim' }, face: 'cli' };
 const A1 = 'packages.a.v1';

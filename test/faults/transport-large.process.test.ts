@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { commitOf } from '../../src/git/git-repository.conformance.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
 
 const MIB = 1024 * 1024;

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitCredentials, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import { issueCertificate, type KeyPair } from '../../src/server/certificates/issue-certificate.ts';
 import { git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';

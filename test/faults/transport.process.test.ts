@@ -5,7 +5,7 @@ import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { isUnknownOutcome } from '../../src/git/errors.ts';
 import { commitOf } from '../../src/git/git-repository.conformance.ts';
 import type { GitRemote, GitRepository, Oid, RefUpdate } from '../../src/git/git-repository.ts';
-import { openRepository } from '../../src/git/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../support/git/git-cli.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { processesWith } from '../support/git/processes.ts';

@@ -3,11 +3,11 @@
 import { systemClock } from '../../src/foundation/clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { openLocation } from '../../src/git/open-location.ts';
-import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
-import { PackageRepository } from '../../src/package/package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
+import { openLocation } from '../../src/git/open/open-location.ts';
+import { MIRROR_REFSPECS } from '../../src/package/model/mirror-refspecs.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { folderTrust, MAIN_LAYOUT, trustOf } from '../support/trust.ts';
 import { progress, SCENARIO } from './scenario.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { openRepository } from '../../src/git/open-repository.ts';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { runVictim } from '../faults/run-victim.ts';
 import { describe as describeState, progress, SCENARIO } from '../faults/scenario.ts';
 import { startGitServer } from '../support/git/git-server.ts';

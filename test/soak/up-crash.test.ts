@@ -4,7 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { initRepository, openRepository } from '../../src/git/open-repository.ts';
+import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { sluice } from '../support/cli.ts';
 import { commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';

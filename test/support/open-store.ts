@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/foundation/clock.ts';
 import { DEFAULT_NETWORK } from '../../src/git/network/git-network.ts';
-import { type OpenOptions, openPackageRepository } from '../../src/package/open-package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';
+import { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { serverTrust } from './trust.ts';
 

@@ -1,12 +1,12 @@
-import type { PackageRepositoryOptions } from '../../src/package/package-repository.ts';
-import { packageStorages } from '../../src/package/storage/package-storages.ts';
-import { EventLog } from '../../src/resource/event-log.ts';
+import { packageStorages } from '../../src/package/api/package-storages.ts';
+import type { PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
+import { RegistryClient } from '../../src/resource/client/registry-client.ts';
 import {
   packageRevisionKind,
   type PackageRevision as RevisionObject,
 } from '../../src/resource/kinds/package-revision.ts';
-import { Registry } from '../../src/resource/registry.ts';
-import { RegistryClient } from '../../src/resource/registry-client.ts';
+import { Registry } from '../../src/resource/storage/registry.ts';
+import { EventLog } from '../../src/resource/watch/event-log.ts';
 import { anna, type Scratch } from './scratch-repository.ts';
 
 /** All package kinds over a scratch repository, and a client of anna's. */

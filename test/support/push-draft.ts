@@ -1,4 +1,4 @@
-import { openRepository } from '../../src/git/open-repository.ts';
+import { openRepository } from '../../src/git/open/open-repository.ts';
 import type { Scratch } from './scratch-repository.ts';
 
 /** Pushes a package as a draft branch, or as the next commit on it, as a person with plain git would. */

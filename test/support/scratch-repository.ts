@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import type { GitRepository } from '../../src/git/git-repository.ts';
-import { initRepository, openRepository } from '../../src/git/open-repository.ts';
-import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/package-repository.ts';
-import { DEFAULT_POLICY } from '../../src/package/policy.ts';
-import { RevisionStore } from '../../src/package/revision-store.ts';
-import type { RequestContext } from '../../src/resource/request-context.ts';
+import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
+import { DEFAULT_POLICY } from '../../src/package/model/policy.ts';
+import { PackageRepository, type PackageRepositoryOptions } from '../../src/package/store/package-repository.ts';
+import { RevisionStore } from '../../src/package/store/revision-store.ts';
+import type { RequestContext } from '../../src/resource/object/request-context.ts';
 import { MAIN_LAYOUT, serverTrust, trustOf } from './trust.ts';
 
 const run = promisify(execFile);

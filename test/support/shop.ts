@@ -1,5 +1,5 @@
 import { SluiceError } from '../../src/foundation/sluice-error.ts';
-import type { RevisionStore } from '../../src/package/revision-store.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { anna } from './scratch-repository.ts';
 
 /** A Kptfile with a gate whose condition is True, as somebody may push it. */

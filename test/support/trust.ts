@@ -1,13 +1,17 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
+import { openTrust } from '../../src/app/open-trust.ts';
 import { type Clock, systemClock } from '../../src/foundation/clock.ts';
 import type { GitRemote, GitRepository } from '../../src/git/git-repository.ts';
 import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
-import type { RepositoryLayout } from '../../src/package/layout.ts';
-import { MIRROR_REFSPECS } from '../../src/package/mirror-refspecs.ts';
-import { type OpenedTrust, openRepositoryTrust, type ServerTrust } from '../../src/package/open-repository-trust.ts';
+import type { RepositoryLayout } from '../../src/package/model/layout.ts';
+import { MIRROR_REFSPECS } from '../../src/package/model/mirror-refspecs.ts';
+import {
+  type OpenedTrust,
+  openRepositoryTrust,
+  type ServerTrust,
+} from '../../src/package/store/open-repository-trust.ts';
 import { MemoryTrustLedger } from '../../src/package/trust/memory-trust-ledger.ts';
-import { openTrust } from '../../src/package/trust/open-trust.ts';
 import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
 import { statementSigner } from '../../src/package/trust/statement-signer.ts';
 import { verifySignature } from '../../src/package/trust/verify-signature.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../foundation/clock.ts';
-import type { Client } from '../../resource/client.ts';
+import type { Client } from '../../resource/client/client.ts';
 import type { PackageContents } from './package-contents.ts';
 import type { Repositories } from './repositories.ts';
 

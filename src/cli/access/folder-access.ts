@@ -1,6 +1,6 @@
+import type { Session } from '../../app/session.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import type { Client } from '../../resource/client.ts';
-import type { Session } from '../assembly/session.ts';
+import type { Client } from '../../resource/client/client.ts';
 import type { Access } from './access.ts';
 import { FolderContents } from './folder-contents.ts';
 import { FolderRepositories } from './folder-repositories.ts';

@@ -1,12 +1,12 @@
 import type { RenderStatus } from '../../../kptfile-schema/index.ts';
+import type { Session } from '../../app/session.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { authorOf } from '../../package/attribution.ts';
-import { renderStatusOf } from '../../package/storage/render-status.ts';
-import type { GivenCondition } from '../../package/verdict.ts';
-import { savedUnrendered } from '../../package/write/render-failure.ts';
+import { renderStatusOf } from '../../package/api/render-status.ts';
+import { authorOf } from '../../package/model/attribution.ts';
+import type { GivenCondition } from '../../package/model/verdict.ts';
+import { savedUnrendered } from '../../package/plan/render-failure.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
-import { keyOf, keyText, type Stored } from '../../resource/object.ts';
-import type { Session } from '../assembly/session.ts';
+import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
 import { movedSince } from './moved-since.ts';
 import { METADATA_FILE, type PackageContents, type PackageFiles, type PulledState } from './package-contents.ts';
 import { renderNotes } from './render-notes.ts';

@@ -1,10 +1,10 @@
+import type { OpenFailure } from '../../app/open-failure.ts';
+import type { Session } from '../../app/session.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
-import type { Stored } from '../../resource/object.ts';
-import { keyOf, keyText } from '../../resource/object.ts';
-import type { OpenFailure } from '../assembly/open-failure.ts';
-import type { Session } from '../assembly/session.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import { keyOf, keyText } from '../../resource/object/object.ts';
 import type { Repositories } from './repositories.ts';
 
 /** Repositories of a session, which are opened when they are needed. */

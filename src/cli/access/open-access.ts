@@ -1,7 +1,7 @@
+import { signingChoice } from '../../app/signing-choice.ts';
+import { runningUp } from '../../app/up-lock.ts';
 import { systemClock } from '../../foundation/clock.ts';
-import { DEFAULT_NAMESPACE } from '../../resource/object.ts';
-import { signingChoice } from '../assembly/signing-choice.ts';
-import { runningUp } from '../assembly/up-lock.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
 import { actorOf } from '../program/actor.ts';
 import type { ActorOptions, PlaceOptions } from '../program/invocation.ts';
 import type { Access } from './access.ts';
@@ -33,8 +33,8 @@ export async function openAccess({
   const place = placeOf(options, environment);
   if (place.kind === 'server') {
     const [{ Connection }, { findClusterAccess }, { ServerAccess }] = await Promise.all([
-      import('../../kubernetes/connection.ts'),
-      import('../../kubernetes/kubeconfig.ts'),
+      import('../../kubernetes/connection/connection.ts'),
+      import('../../kubernetes/access/kubeconfig.ts'),
       import('./server-access.ts'),
     ]);
     const { kubeconfig, context } = place;
@@ -57,8 +57,8 @@ export async function openAccess({
     if (server !== undefined) return server;
   }
   const [{ Session }, { gitNetworkOf }, { FolderAccess }] = await Promise.all([
-    import('../assembly/session.ts'),
-    import('../assembly/git-network.ts'),
+    import('../../app/session.ts'),
+    import('../../app/git-network.ts'),
     import('./folder-access.ts'),
   ]);
   const signing = signingChoice(environment);

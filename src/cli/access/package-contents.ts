@@ -1,7 +1,7 @@
 import type { SluiceError } from '../../foundation/sluice-error.ts';
-import type { GivenCondition } from '../../package/verdict.ts';
+import type { GivenCondition } from '../../package/model/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
-import type { Stored } from '../../resource/object.ts';
+import type { Stored } from '../../resource/object/object.ts';
 
 /** Says in a pulled folder which revision it is, and in which state. The name and form are kpt's; it is no file of the package. */
 export const METADATA_FILE = '.KptRevisionMetadata';

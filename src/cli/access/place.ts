@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename, delimiter, dirname } from 'node:path';
+import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../../app/data-folder.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type DataFolder, DEFAULT_DATA_FOLDER, dataFolder } from '../assembly/data-folder.ts';
 import type { DataOptions, PlaceOptions } from '../program/invocation.ts';
 
 /** What a command works on: a data folder of this machine, or a server that a kubeconfig leads to. */

@@ -1,5 +1,5 @@
-import type { ObjectOf } from '../../resource/kind.ts';
 import type { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
+import type { ObjectOf } from '../../resource/schema/kind.ts';
 
 type RenderStatus = NonNullable<ObjectOf<typeof packageRevisionResourcesKind>['status']>['renderStatus'];
 

@@ -1,6 +1,6 @@
+import type { OpenFailure } from '../../app/open-failure.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
-import type { Stored } from '../../resource/object.ts';
-import type { OpenFailure } from '../assembly/open-failure.ts';
+import type { Stored } from '../../resource/object/object.ts';
 
 /** The repositories behind a client, as far as a command has to see to them: a server does most of it by itself. */
 export interface Repositories {

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { DataFolder } from '../../app/data-folder.ts';
+import { runningUp } from '../../app/up-lock.ts';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { Connection } from '../../kubernetes/connection.ts';
-import { findClusterAccess } from '../../kubernetes/kubeconfig.ts';
-import type { Actor } from '../../resource/request-context.ts';
+import { findClusterAccess } from '../../kubernetes/access/kubeconfig.ts';
+import { Connection } from '../../kubernetes/connection/connection.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 import { ADMIN_CONTEXT } from '../../server/authentication/kubeconfig.ts';
 import { MASTERS_GROUP } from '../../server/authentication/user.ts';
-import type { DataFolder } from '../assembly/data-folder.ts';
-import { runningUp } from '../assembly/up-lock.ts';
 import { ServerAccess } from './server-access.ts';
 
 export interface RunningServerOptions {

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import type { Connection } from '../../kubernetes/connection.ts';
+import type { Connection } from '../../kubernetes/connection/connection.ts';
 import { HttpClient } from '../../kubernetes/http-client.ts';
-import type { Client } from '../../resource/client.ts';
-import type { Actor } from '../../resource/request-context.ts';
+import type { Client } from '../../resource/client/client.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 import type { Access } from './access.ts';
 import { ServerContents } from './server-contents.ts';
 import { ServerRepositories } from './server-repositories.ts';

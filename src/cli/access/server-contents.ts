@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { BINARY_FILES_ANNOTATION } from '../../package/storage/resources-object.ts';
-import { AFFIRM_ANNOTATION } from '../../package/storage/revision-object.ts';
-import type { GivenCondition } from '../../package/verdict.ts';
-import { isSavedUnrendered } from '../../package/write/render-failure.ts';
-import type { Client } from '../../resource/client.ts';
-import type { ObjectOf } from '../../resource/kind.ts';
+import { BINARY_FILES_ANNOTATION } from '../../package/api/resources-object.ts';
+import { AFFIRM_ANNOTATION } from '../../package/api/revision-object.ts';
+import type { GivenCondition } from '../../package/model/verdict.ts';
+import { isSavedUnrendered } from '../../package/plan/render-failure.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { packageRevisionResourcesKind } from '../../resource/kinds/package-revision-resources.ts';
-import { keyOf, type ObjectKey, type Stored } from '../../resource/object.ts';
-import { sameValue } from '../../resource/same-value.ts';
+import { keyOf, type ObjectKey, type Stored } from '../../resource/object/object.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
+import type { ObjectOf } from '../../resource/schema/kind.ts';
 import { movedSince } from './moved-since.ts';
 import {
   commitOf,

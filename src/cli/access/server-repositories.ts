@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Client } from '../../resource/client.ts';
-import { type Condition, findCondition } from '../../resource/condition.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
-import type { Stored } from '../../resource/object.ts';
+import { type Condition, findCondition } from '../../resource/object/condition.ts';
+import type { Stored } from '../../resource/object/object.ts';
 import type { Repositories } from './repositories.ts';
 
 const POLL_INTERVAL = 100;

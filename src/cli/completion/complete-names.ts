@@ -4,8 +4,8 @@ import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { DataFolder } from '../../app/data-folder.ts';
 import { localFolderOf, placeOf } from '../access/place.ts';
-import type { DataFolder } from '../assembly/data-folder.ts';
 
 /** More are no help to who completes a name. */
 const MAX_NAMES = 1000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../foundation/clock.ts';
 import type { GitRepository, Oid, TreeEdit } from '../../git/git-repository.ts';
-import { initRepository } from '../../git/open-repository.ts';
+import { initRepository } from '../../git/open/open-repository.ts';
 
 const MAIN = 'refs/heads/main';
 /** The repositories of the targets in examples/quickstart. */

@@ -1,4 +1,4 @@
-import type { Resource } from '../../function/resource-list/resource.ts';
+import type { Resource } from '../../function/resource/resource.ts';
 import type { Terminal } from '../output/terminal.ts';
 import { checkNoFolder, writeNewFolder } from './package-folder.ts';
 
@@ -45,7 +45,7 @@ export function withEdits(
 
 /** All resources as one YAML text, each as it is written in its file. */
 async function documents(files: ReadonlyMap<string, string>): Promise<string> {
-  const { readResources } = await import('../../function/resource-list/read-resources.ts');
+  const { readResources } = await import('../../function/resource/read-resources.ts');
   const texts = readResources(files).resources.map(({ text = '' }) => {
     const alone = text.replace(/^\ufeff/, '').replace(/^---[^\S\n]*\r?\n/, '');
     return alone.endsWith('\n') ? alone : `${alone}\n`;

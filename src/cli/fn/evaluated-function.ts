@@ -1,7 +1,7 @@
 import type { KptFunction, Selector } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { SingleFunction } from '../../function/pipeline/pipeline.ts';
-import { Resource } from '../../function/resource-list/resource.ts';
+import type { SingleFunction } from '../../function/model/pipeline.ts';
+import { Resource } from '../../function/resource/resource.ts';
 import { printable } from '../output/printable.ts';
 import { readConfigFile } from './read-config-file.ts';
 

@@ -1,4 +1,4 @@
-import type { KrmFunction } from '../../function/function.ts';
+import type { KrmFunction } from '../../function/model/function.ts';
 
 const BEGIN = '<!-- built-in functions: written by `npm run functions` -->';
 const END = '<!-- end of built-in functions -->';

@@ -3,8 +3,8 @@ import { lstat, mkdir, open, readdir, realpath, rename, rm } from 'node:fs/promi
 import { dirname, join } from 'node:path';
 import { abandonedFolders, makeOwnFolder } from '../../foundation/own-folder.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { isResourcePath } from '../../function/resource-list/resource-path.ts';
-import { checkPath } from '../../git/paths.ts';
+import { isResourcePath } from '../../function/resource/resource-path.ts';
+import { checkPath } from '../../git/objects/paths.ts';
 import { printable } from '../output/printable.ts';
 
 const MAX_ENTRIES = 50_000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PipelineStep } from '../../function/pipeline/pipeline.ts';
+import type { PipelineStep } from '../../function/model/pipeline.ts';
 import { Terminal } from '../output/terminal.ts';
 import { Progress } from './progress.ts';
 

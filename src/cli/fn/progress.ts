@@ -1,5 +1,5 @@
 import type { ResultItem } from '../../../kptfile-schema/index.ts';
-import type { PipelineEvent, PipelineStep } from '../../function/pipeline/pipeline.ts';
+import type { PipelineEvent, PipelineStep } from '../../function/model/pipeline.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { readResources } from '../../function/resource-list/read-resources.ts';
-import type { Resource } from '../../function/resource-list/resource.ts';
+import { readResources } from '../../function/resource/read-resources.ts';
+import type { Resource } from '../../function/resource/resource.ts';
 import { printable } from '../output/printable.ts';
 
 /** The one resource of a file, for a function's configuration. */

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { readResources } from '../../function/resource/read-resources.ts';
+import { Resource } from '../../function/resource/resource.ts';
 import { toldPlaces } from '../../function/resource-list/place-annotations.ts';
-import { readResources } from '../../function/resource-list/read-resources.ts';
-import { Resource } from '../../function/resource-list/resource.ts';
 import { writeResourceList } from '../../function/resource-list/resource-list-text.ts';
 import { sinkPackage } from '../../function/resource-list/source-package.ts';
 

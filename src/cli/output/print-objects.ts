@@ -1,6 +1,6 @@
 import { age } from '../../foundation/age.ts';
-import type { Kind, PrinterColumn } from '../../resource/kind.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind, PrinterColumn } from '../../resource/schema/kind.ts';
 import { printable } from './printable.ts';
 import { type OutputFormat, toJson, toYaml } from './structured.ts';
 import { table } from './table.ts';

@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { Actor } from '../../resource/request-context.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
 import type { ActorOptions } from './invocation.ts';
 
 const LONGEST_NAME = 253;

@@ -1,7 +1,7 @@
+import type { LogEntry, LogSink } from '../../app/service/log-entry.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
-import type { LogEntry, LogSink } from './log-entry.ts';
 
 const EVENT_STYLES: Readonly<Record<string, Style>> = {
   Published: 'green',

@@ -1,22 +1,22 @@
+import { BUILT_IN_RESOLVERS } from '../../app/built-in-resolvers.ts';
+import { createDataFolder, type DataFolder } from '../../app/data-folder.ts';
+import type { FunctionSettings } from '../../app/function-settings.ts';
+import type { ListenAddress } from '../../app/service/listen-address.ts';
+import type { LogSink } from '../../app/service/log-entry.ts';
+import { Service } from '../../app/service/service.ts';
+import { type StopSignal, untilStopped } from '../../app/service/until-stopped.ts';
+import { Session } from '../../app/session.ts';
+import type { SigningChoice } from '../../app/signing-choice.ts';
+import type { UpAbout } from '../../app/up-lock.ts';
 import { systemClock, timestamp } from '../../foundation/clock.ts';
 import { ProcessLock } from '../../foundation/process-lock.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitNetwork } from '../../git/network/git-network.ts';
-import type { Resolver } from '../../package/resolver.ts';
-import type { QuotaLimits } from '../../resource/namespace-quota.ts';
-import type { Actor } from '../../resource/request-context.ts';
+import type { Resolver } from '../../package/plan/resolver.ts';
+import type { Actor } from '../../resource/object/request-context.ts';
+import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { requireFreePort } from '../../server/listener.ts';
-import { BUILT_IN_RESOLVERS } from '../assembly/built-in-resolvers.ts';
-import { createDataFolder, type DataFolder } from '../assembly/data-folder.ts';
-import type { FunctionSettings } from '../assembly/function-settings.ts';
-import { Session } from '../assembly/session.ts';
-import type { SigningChoice } from '../assembly/signing-choice.ts';
-import type { UpAbout } from '../assembly/up-lock.ts';
 import type { Terminal } from '../output/terminal.ts';
-import type { ListenAddress } from './listen-address.ts';
-import type { LogSink } from './log-entry.ts';
-import { Service } from './service.ts';
-import { type StopSignal, untilStopped } from './until-stopped.ts';
 
 export interface RunOptions {
   readonly folder: DataFolder;

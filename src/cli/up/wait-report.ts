@@ -1,16 +1,16 @@
+import { explain } from '../../app/explain/explain.ts';
+import type { Surroundings } from '../../app/explain/explain-gates.ts';
+import type { Explanation } from '../../app/explain/explanation.ts';
+import { HOUSEKEEPERS } from '../../app/housekeepers.ts';
+import type { Service } from '../../app/service/service.ts';
+import type { Session } from '../../app/session.ts';
 import { timestamp } from '../../foundation/clock.ts';
-import { isPlaceholder } from '../../package/package-revision.ts';
-import { findCondition } from '../../resource/condition.ts';
+import { isPlaceholder } from '../../package/model/package-revision.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { HOUSEKEEPERS } from '../assembly/housekeepers.ts';
-import type { Session } from '../assembly/session.ts';
+import { findCondition } from '../../resource/object/condition.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
-import { explain } from '../why/explain.ts';
-import type { Surroundings } from '../why/explain-gates.ts';
-import type { Explanation } from '../why/explanation.ts';
-import type { Service } from './service.ts';
 
 export interface WaitReport {
   /** Revisions that are not published, or wait for deletion. */

@@ -1,7 +1,7 @@
+import type { DeliveryExplanation, Explanation, GateExplanation } from '../../app/explain/explanation.ts';
 import { age } from '../../foundation/age.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
-import type { DeliveryExplanation, Explanation, GateExplanation } from './explanation.ts';
 
 const LIFECYCLE_STYLES: Readonly<Record<string, Style>> = {
   Draft: 'yellow',

@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how setters are written.
 import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
 import { samePart } from '../../package/merge/yaml-document.ts';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { resultFor, withoutReference } from '../function-result.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { resultFor, withoutReference } from '../model/function-result.ts';
+import type { Resource } from '../resource/resource.ts';
 import { textsAt } from './support/function-config.ts';
 import { lineComment, putLineComment } from './support/line-comment.ts';
 import { scalarText, writeScalar } from './support/scalar-text.ts';

@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how setters are written.
 import { isScalar, isSeq, type Node, type Scalar, type YAMLSeq } from 'yaml';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { resultFor } from '../function-result.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
+import type { Resource } from '../resource/resource.ts';
 import { CONFIG_MAP, configOf, invalidConfig, textsAt } from './support/function-config.ts';
 import { putLineComment } from './support/line-comment.ts';
 import { scalarText } from './support/scalar-text.ts';

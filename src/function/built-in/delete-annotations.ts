@@ -1,5 +1,5 @@
-import type { KrmFunction } from '../function.ts';
-import { resultFor } from '../function-result.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
 import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/function-config.ts';
 
 export const deleteAnnotations: KrmFunction = {

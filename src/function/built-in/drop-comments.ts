@@ -1,5 +1,5 @@
 import { type Document, isMap, isPair, isSeq, type Node } from 'yaml';
-import type { KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../model/function.ts';
 
 export const dropComments: KrmFunction = {
   name: 'drop-comments',

@@ -1,5 +1,5 @@
-import type { KrmFunction, ResourceList } from '../function.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import type { Resource } from '../resource/resource.ts';
 import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
 import {
   CONFIG_MAP,

@@ -1,8 +1,8 @@
 import { isSeq, type YAMLMap } from 'yaml';
 import { messageOf } from '../../foundation/sluice-error.ts';
-import type { KrmFunction } from '../function.ts';
-import { graftNode } from '../resource-list/graft-node.ts';
-import { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { Resource } from '../resource/resource.ts';
+import { graftNode } from '../yaml/graft-node.ts';
 import { configOf, invalidConfig, KPT_FUNCTIONS, textAt, textsAt } from './support/function-config.ts';
 import { fillTemplate } from './support/simple-template.ts';
 import { sortedTexts } from './support/sorted-texts.ts';

@@ -1,4 +1,4 @@
-import type { KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../model/function.ts';
 import { applyReplacements } from './apply-replacements/apply-replacements.ts';
 import { applySetters } from './apply-setters.ts';
 import { celValidation } from './cel-validation/cel-validation.ts';

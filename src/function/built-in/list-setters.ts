@@ -1,9 +1,9 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how setters are written.
 import { isScalar, isSeq, type Node } from 'yaml';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { resultFor } from '../function-result.ts';
-import { plainValue } from '../resource-list/node-value.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
+import type { Resource } from '../resource/resource.ts';
+import { plainValue } from '../yaml/node-value.ts';
 import { textAt, textsAt } from './support/function-config.ts';
 import { scalarText } from './support/scalar-text.ts';
 import { deriveSetters, isListField, setterPatternOf, soleSetter } from './support/setter-pattern.ts';

@@ -1,5 +1,5 @@
-import type { KrmFunction } from '../function.ts';
-import { type FunctionResult, resultFor } from '../function-result.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { type FunctionResult, resultFor } from '../model/function-result.ts';
 
 export const removeLocalConfigResources: KrmFunction = {
   name: 'remove-local-config-resources',

@@ -1,5 +1,5 @@
-import type { KrmFunction } from '../function.ts';
-import { resultFor } from '../function-result.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
 import { type FieldSpec, fieldSpecsAt, placesOf, selects } from './support/field-spec.ts';
 import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
 import { setEntries } from './support/set-labels-in.ts';

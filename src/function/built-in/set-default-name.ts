@@ -1,6 +1,6 @@
-import type { KrmFunction } from '../function.ts';
-import { resultFor } from '../function-result.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
+import type { Resource } from '../resource/resource.ts';
 import { CONFIG_MAP, configOf, invalidConfig, textAt } from './support/function-config.ts';
 import { renameResources } from './support/rename-resources.ts';
 

@@ -1,6 +1,6 @@
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { isBefore } from '../function-version.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { isBefore } from '../model/function-version.ts';
+import type { Resource } from '../resource/resource.ts';
 import { fieldSpecsAt } from './support/field-spec.ts';
 import { CONFIG_MAP, configOf, isOfKind, KPT_FUNCTIONS, textsAt } from './support/function-config.ts';
 import { setLabelsIn } from './support/set-labels-in.ts';

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import type { Resource } from '../resource/resource.ts';
 import { CONFIG_MAP, configOf, isOfKind, textAt } from './support/function-config.ts';
 import { renameResources } from './support/rename-resources.ts';
 

@@ -1,8 +1,8 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import type { FunctionResult } from '../function-result.ts';
-import { type FunctionVersion, isBefore } from '../function-version.ts';
-import type { FieldPath, Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import type { FunctionResult } from '../model/function-result.ts';
+import { type FunctionVersion, isBefore } from '../model/function-version.ts';
+import type { FieldPath, Resource } from '../resource/resource.ts';
 import { changeDependencies } from './support/depends-on.ts';
 import { CONFIG_MAP, configOf, invalidConfig, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
 import { KindScopes } from './support/kind-scope.ts';

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KrmFunction } from '../function.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction } from '../model/function.ts';
+import type { Resource } from '../resource/resource.ts';
 import { labelResources } from './set-labels.ts';
 import { configOf, isOfKind, KPT_FUNCTIONS, textAt } from './support/function-config.ts';
 import { setLabelsIn } from './support/set-labels-in.ts';

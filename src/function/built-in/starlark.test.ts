@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../test/support/corpus.ts';
 import { skipFor } from '../../../test/support/skip.ts';
-import type { ResourceList } from '../function.ts';
-import { readResources } from '../resource-list/read-resources.ts';
+import type { ResourceList } from '../model/function.ts';
+import { readResources } from '../resource/read-resources.ts';
 import { starlark } from './starlark.ts';
 import { runFunction } from './support/testing.ts';
 

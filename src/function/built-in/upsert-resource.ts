@@ -1,8 +1,8 @@
 import { isMap, isSeq, type YAMLMap } from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { graftNode } from '../resource-list/graft-node.ts';
-import { Resource } from '../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { Resource } from '../resource/resource.ts';
+import { graftNode } from '../yaml/graft-node.ts';
 import { invalidConfig } from './support/function-config.ts';
 
 const TARGET_PATH = 'config.kubernetes.io/target-path';

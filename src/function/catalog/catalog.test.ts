@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
+import type { FunctionRule } from '../model/function-rules.ts';
 import { testFunction } from '../pipeline/testing.ts';
 import { Catalog, type ResolvedFunction } from './catalog.ts';
-import type { FunctionRule } from './function-rules.ts';
 
 const setLabels = testFunction('set-labels', () => undefined);
 const catalog = new Catalog([setLabels, testFunction('other', () => undefined)]);

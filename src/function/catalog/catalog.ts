@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
-import { canonicalJson } from '../../package/canonical-json.ts';
-import type { KrmFunction } from '../function.ts';
-import { type FunctionVersion, parseVersion } from '../function-version.ts';
-import type { FunctionRule, FunctionRules } from './function-rules.ts';
+import { canonicalJson } from '../../foundation/canonical-json.ts';
+import type { KrmFunction } from '../model/function.ts';
+import type { FunctionRule, FunctionRules } from '../model/function-rules.ts';
+import { type FunctionVersion, parseVersion } from '../model/function-version.ts';
 import { completeImage, parseImageName, pinnedImage } from './image-name.ts';
 
 /** What runs for a function of a pipeline. */

@@ -2,13 +2,13 @@ import { posix } from 'node:path';
 import { isMap, isScalar, isSeq } from 'yaml';
 import { readKptfile } from '../../../kptfile-schema/index.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { checkPath } from '../../git/paths.ts';
+import { checkPath } from '../../git/objects/paths.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
-import type { Resource } from '../resource-list/resource.ts';
-import { isResourcePath } from '../resource-list/resource-path.ts';
-import { fileOf } from '../resource-list/write-resources.ts';
-import type { FunctionLimits } from './pipeline.ts';
-import { originOf } from './selection.ts';
+import type { FunctionLimits } from '../model/pipeline.ts';
+import type { Resource } from '../resource/resource.ts';
+import { isResourcePath } from '../resource/resource-path.ts';
+import { originOf } from '../resource/selection.ts';
+import { fileOf } from '../resource/write-resources.ts';
 
 /** A tree that is deeper was never read, so it is one that was made. */
 const MAX_DEPTH = 200;

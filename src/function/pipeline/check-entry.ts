@@ -2,9 +2,9 @@ import { posix } from 'node:path';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { checkImage } from '../external/check-image.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { Resource } from '../resource/resource.ts';
+import { readWhen } from '../resource/when.ts';
 import { findByReference } from './function-config.ts';
-import { readWhen } from './when.ts';
 
 const KNOWN_FIELDS = new Set('image tag exec configPath configMap configRef name selectors exclude when'.split(' '));
 const KNOWN_SELECTOR_FIELDS = new Set('apiVersion kind name namespace labels annotations'.split(' '));

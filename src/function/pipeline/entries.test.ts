@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { PipelineOutcome } from './pipeline.ts';
+import type { PipelineOutcome } from '../model/pipeline.ts';
 import { configMap, kptfile, render, testFunction } from './testing.ts';
 
 // Tells its configuration, as text.

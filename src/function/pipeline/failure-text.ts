@@ -1,5 +1,5 @@
 import type { PipelineStepResult } from '../../../kptfile-schema/index.ts';
-import { describeFinding } from '../describe-finding.ts';
+import { describeFinding } from '../model/describe-finding.ts';
 
 const LONGEST = 500;
 

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { readResources } from '../resource-list/read-resources.ts';
-import { Resource } from '../resource-list/resource.ts';
+import { readResources } from '../resource/read-resources.ts';
+import { Resource } from '../resource/resource.ts';
 
 /** Asks for a condition of its own for what a validator finds. */
 const VALIDATOR_CONDITION = 'sluice.dev/validator-condition';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KrmFunction, ResourceList } from '../function.ts';
-import { Resource } from '../resource-list/resource.ts';
-import { DEFAULT_FUNCTION_LIMITS, type PipelineOutcome } from './pipeline.ts';
+import type { KrmFunction, ResourceList } from '../model/function.ts';
+import { DEFAULT_FUNCTION_LIMITS, type PipelineOutcome } from '../model/pipeline.ts';
+import { Resource } from '../resource/resource.ts';
 import { configMap, externalFunction, kptfile, render, testFunction } from './testing.ts';
 
 const FILES = { 'a.yaml': `${configMap('one')}---\n${configMap('two')}`, 'b/Kptfile': kptfile('') };

@@ -7,8 +7,8 @@ import {
   kptfileEditSchema,
   readKptfile,
 } from '../../../kptfile-schema/index.ts';
-import { RENDERED } from '../../package/write/render.ts';
-import { sameValue } from '../../resource/same-value.ts';
+import { RENDERED } from '../../package/plan/render.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 
 /** What functions changed in the Kptfile of the root package. */
 export interface KptfileChanges {

@@ -1,4 +1,4 @@
-import type { Resource } from '../resource-list/resource.ts';
+import type { Resource } from '../resource/resource.ts';
 import type { PipelinePackage } from './packages.ts';
 
 /** The resources of a package and of those in it, with files below the package's folder, for as long as its functions run. */

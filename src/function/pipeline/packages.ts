@@ -1,7 +1,7 @@
 import { type Kptfile, type Pipeline, readKptfile } from '../../../kptfile-schema/index.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
-import type { SingleFunction } from './pipeline.ts';
+import type { SingleFunction } from '../model/pipeline.ts';
 
 /** A package of the tree that is rendered: the root package, or one in a folder of it. */
 export interface PipelinePackage {

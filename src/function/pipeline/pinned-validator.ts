@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
-import type { PinnedValidator } from '../../package/policy.ts';
-import { sameValue } from '../../resource/same-value.ts';
+import type { PinnedValidator } from '../../package/model/policy.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
 import { completeImage, parseImageName } from '../catalog/image-name.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { Resource } from '../resource/resource.ts';
+import { isSelective } from '../resource/selection.ts';
 import type { Entry } from './pipeline-step.ts';
-import { isSelective } from './selection.ts';
 
 /** Annotations that say where a resource stands, and nothing of what it is. */
 const PLACE = /^(?:internal\.)?config\.kubernetes\.io\//;

@@ -1,7 +1,7 @@
 import type { KptFunction, ResultItem } from '../../../kptfile-schema/index.ts';
 import { completeImage } from '../catalog/image-name.ts';
+import type { PipelineStep } from '../model/pipeline.ts';
 import type { PipelinePackage } from './packages.ts';
-import type { PipelineStep } from './pipeline.ts';
 import type { FunctionRun } from './run-function.ts';
 
 /** Findings of one function that are kept; nobody reads more, and a function can make any number of them. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Catalog } from '../catalog/catalog.ts';
-import type { FunctionRules } from '../catalog/function-rules.ts';
+import type { FunctionRules } from '../model/function-rules.ts';
 import { readsStatus } from './reads-status.ts';
 import { kptfile, testFunction } from './testing.ts';
 

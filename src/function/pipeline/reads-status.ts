@@ -1,7 +1,7 @@
 import { readKptfile } from '../../../kptfile-schema/index.ts';
 import { isKptfilePath } from '../../package/merge/package-files.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { FunctionRules } from '../catalog/function-rules.ts';
+import type { FunctionRules } from '../model/function-rules.ts';
 
 /**
  * True if a function that these Kptfiles name may depend on the conditions that stand in them: one that says so, and every one

@@ -2,11 +2,11 @@ import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-e
 import type { ResolvedFunction } from '../catalog/catalog.ts';
 import { parseImageName } from '../catalog/image-name.ts';
 import type { ExternalCall, ExternalRunner } from '../external/external-runner.ts';
-import type { ResourceList } from '../function.ts';
-import type { FunctionResult } from '../function-result.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import type { ResourceList } from '../model/function.ts';
+import type { FunctionResult } from '../model/function-result.ts';
+import type { FunctionLimits } from '../model/pipeline.ts';
+import type { Resource } from '../resource/resource.ts';
 import { readResourceList, writeResourceList } from '../resource-list/resource-list-text.ts';
-import type { FunctionLimits } from './pipeline.ts';
 
 /** What one run of a function came to. */
 export interface FunctionRun {

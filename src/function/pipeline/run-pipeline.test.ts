@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { Resource } from '../resource-list/resource.ts';
-import type { PipelineEvent } from './pipeline.ts';
+import type { PipelineEvent } from '../model/pipeline.ts';
+import { Resource } from '../resource/resource.ts';
 import { configMap, kptfile, render, testFunction, testFunctions } from './testing.ts';
 
 const mark = (word: string, more = '') => `    - image: mark\n      configMap: {word: ${word}}\n${more}`;

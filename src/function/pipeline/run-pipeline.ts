@@ -3,9 +3,12 @@ import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Catalog, ResolvedFunction } from '../catalog/catalog.ts';
 import { parseImageName } from '../catalog/image-name.ts';
-import { readResources } from '../resource-list/read-resources.ts';
-import type { Resource } from '../resource-list/resource.ts';
-import { writeResources } from '../resource-list/write-resources.ts';
+import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from '../model/pipeline.ts';
+import { readResources } from '../resource/read-resources.ts';
+import type { Resource } from '../resource/resource.ts';
+import { isSelective, mergeSelection, selectResources } from '../resource/selection.ts';
+import { readWhen } from '../resource/when.ts';
+import { writeResources } from '../resource/write-resources.ts';
 import { acceptOutput, type Place, placesOf } from './accept-output.ts';
 import { entryProblem } from './check-entry.ts';
 import { failureText } from './failure-text.ts';
@@ -13,11 +16,8 @@ import { askedCondition, functionConfig } from './function-config.ts';
 import { type Members, PackageMembers } from './package-members.ts';
 import { type PackageTree, type PipelinePackage, readPackages, singlePackage } from './packages.ts';
 import { isPinned } from './pinned-validator.ts';
-import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from './pipeline.ts';
 import { type Entry, stepOf } from './pipeline-step.ts';
 import { type FunctionRun, type RunContext, runFunction } from './run-function.ts';
-import { isSelective, mergeSelection, selectResources } from './selection.ts';
-import { readWhen } from './when.ts';
 
 export interface PipelineOptions extends Omit<RunContext, 'byHand'> {
   readonly catalog: Catalog;

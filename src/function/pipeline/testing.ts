@@ -1,9 +1,9 @@
 import { Catalog } from '../catalog/catalog.ts';
 import type { ExternalAnswer, ExternalCall, ExternalRunner } from '../external/external-runner.ts';
-import type { KrmFunction } from '../function.ts';
-import { resultFor } from '../function-result.ts';
-import { Resource } from '../resource-list/resource.ts';
-import { DEFAULT_FUNCTION_LIMITS, type PipelineInput, type PipelineOutcome } from './pipeline.ts';
+import type { KrmFunction } from '../model/function.ts';
+import { resultFor } from '../model/function-result.ts';
+import { DEFAULT_FUNCTION_LIMITS, type PipelineInput, type PipelineOutcome } from '../model/pipeline.ts';
+import { Resource } from '../resource/resource.ts';
 import { type PipelineOptions, runPipeline } from './run-pipeline.ts';
 
 /** A function for tests that takes no words to write. */

@@ -1,7 +1,7 @@
 import { isMap, isScalar, type Node, Pair, Scalar, YAMLMap } from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { createNode } from './node-value.ts';
-import type { Resource } from './resource.ts';
+import type { Resource } from '../resource/resource.ts';
+import { createNode } from '../yaml/node-value.ts';
 
 const PATH = 'config.kubernetes.io/path';
 const INDEX = 'config.kubernetes.io/index';

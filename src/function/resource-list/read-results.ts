@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { causesOf } from '../../resource/invalid-object.ts';
-import type { FunctionResult } from '../function-result.ts';
-import { plainValue } from './node-value.ts';
+import { causesOf } from '../../resource/object/invalid-object.ts';
+import type { FunctionResult } from '../model/function-result.ts';
+import { plainValue } from '../yaml/node-value.ts';
 
 /** What YAML takes for a number or a truth value where a text is meant. */
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);

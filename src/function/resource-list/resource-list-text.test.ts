@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { DEFAULT_FUNCTION_LIMITS } from '../pipeline/pipeline.ts';
-import { readResources } from './read-resources.ts';
-import { Resource } from './resource.ts';
+import { DEFAULT_FUNCTION_LIMITS } from '../model/pipeline.ts';
+import { readResources } from '../resource/read-resources.ts';
+import { Resource } from '../resource/resource.ts';
+import { writeResources } from '../resource/write-resources.ts';
 import { readResourceList, writeResourceList } from './resource-list-text.ts';
 import { sinkPackage, sourcePackage } from './source-package.ts';
-import { writeResources } from './write-resources.ts';
 
 const DEPLOYMENT = `# Serves the shop.
 apiVersion: apps/v1

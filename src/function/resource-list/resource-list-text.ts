@@ -1,17 +1,17 @@
 import { posix } from 'node:path';
 import { isMap, isScalar, isSeq, type Node, Pair, YAMLMap, YAMLSeq } from 'yaml';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { checkPath } from '../../git/paths.ts';
-import type { ResourceList } from '../function.ts';
-import type { FunctionResult } from '../function-result.ts';
-import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits } from '../pipeline/pipeline.ts';
-import { graftNode } from './graft-node.ts';
-import { createNode, withoutJsonFormat } from './node-value.ts';
-import { parseResourceText } from './parse-resource-text.ts';
+import { checkPath } from '../../git/objects/paths.ts';
+import type { ResourceList } from '../model/function.ts';
+import type { FunctionResult } from '../model/function-result.ts';
+import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits } from '../model/pipeline.ts';
+import { Resource } from '../resource/resource.ts';
+import { graftNode } from '../yaml/graft-node.ts';
+import { createNode, withoutJsonFormat } from '../yaml/node-value.ts';
+import { parseResourceText } from '../yaml/parse-resource-text.ts';
+import { keepKeyComments, newDocument } from '../yaml/print-node.ts';
 import { type ToldPlace, toldPlaces, withoutPlace, withPlace } from './place-annotations.ts';
-import { keepKeyComments, newDocument } from './print-node.ts';
 import { readResults } from './read-results.ts';
-import { Resource } from './resource.ts';
 
 const API_VERSIONS = /^config\.kubernetes\.io\/(?:v1|v1beta1|v1alpha1)$/;
 

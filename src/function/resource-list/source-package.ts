@@ -1,7 +1,7 @@
-import { readResources } from './read-resources.ts';
-import type { Resource } from './resource.ts';
+import { readResources } from '../resource/read-resources.ts';
+import type { Resource } from '../resource/resource.ts';
+import { writeResources } from '../resource/write-resources.ts';
 import { readResourceList, writeResourceList } from './resource-list-text.ts';
-import { writeResources } from './write-resources.ts';
 
 /** What `fn source` gives. */
 export interface SourcedPackage {

@@ -1,4 +1,4 @@
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 
 /**
  * What Kubernetes knows, in short. Types of fields are `string`, `integer`, `int32`, `number`, `boolean`, `time`, `any`, `intOrString`,

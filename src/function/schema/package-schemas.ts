@@ -1,7 +1,7 @@
-import { isJsonObject } from '../../resource/own-property.ts';
-import { structuralProblems } from '../../resource/schema/structural-problems.ts';
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
-import type { Resource } from '../resource-list/resource.ts';
+import { isJsonObject } from '../../resource/object/own-property.ts';
+import { structuralProblems } from '../../resource/schema/structural/structural-problems.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
+import type { Resource } from '../resource/resource.ts';
 
 /** A schema that resources can be judged by. */
 export interface UsableSchema {

@@ -1,5 +1,12 @@
 import type { YAMLMap } from 'yaml';
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { fail, type Machine } from '../../starlark/machine/machine.ts';
+import type { StarlarkErrorDetails } from '../../starlark/machine/starlark-error.ts';
+import { runStarlark } from '../../starlark/run-starlark.ts';
+import { Dict } from '../../starlark/values/hash-table.ts';
+import { List } from '../../starlark/values/sequence.ts';
+import { Struct } from '../../starlark/values/struct.ts';
+import type { Value } from '../../starlark/values/value.ts';
 import {
   CONFIG_MAP,
   configOf,
@@ -8,20 +15,13 @@ import {
   KPT_FUNCTIONS,
   textAt,
 } from '../built-in/support/function-config.ts';
-import type { ResourceList } from '../function.ts';
-import type { FunctionResult } from '../function-result.ts';
-import { createNode } from '../resource-list/node-value.ts';
+import type { ResourceList } from '../model/function.ts';
+import type { FunctionResult } from '../model/function-result.ts';
+import type { Resource } from '../resource/resource.ts';
 import { withPlace } from '../resource-list/place-annotations.ts';
-import type { Resource } from '../resource-list/resource.ts';
 import { readListNode } from '../resource-list/resource-list-text.ts';
-import { fail, type Machine } from './machine.ts';
-import { loadModule } from './modules/load-module.ts';
-import { runStarlark } from './run-starlark.ts';
-import type { StarlarkErrorDetails } from './starlark-error.ts';
-import { Dict } from './values/hash-table.ts';
-import { List } from './values/sequence.ts';
-import { Struct } from './values/struct.ts';
-import type { Value } from './values/value.ts';
+import { createNode } from '../yaml/node-value.ts';
+import { loadModule } from './load-module.ts';
 import { plainFrom, valueFrom } from './yaml-values.ts';
 
 const STARLARK_RUN = { apiVersion: KPT_FUNCTIONS, kind: 'StarlarkRun' };

@@ -1,12 +1,12 @@
 import { isAlias, isMap, isNode, isScalar, isSeq, type Scalar } from 'yaml';
-import { plainValue } from '../resource-list/node-value.ts';
-import { fail, type Machine, TABLE } from './machine.ts';
-import { Float } from './values/float.ts';
-import { Dict } from './values/hash-table.ts';
-import { toInt } from './values/integer.ts';
-import { iterate, lengthOf } from './values/iterate.ts';
-import { List } from './values/sequence.ts';
-import { isInt, typeName, type Value } from './values/value.ts';
+import { fail, type Machine, TABLE } from '../../starlark/machine/machine.ts';
+import { Float } from '../../starlark/values/float.ts';
+import { Dict } from '../../starlark/values/hash-table.ts';
+import { toInt } from '../../starlark/values/integer.ts';
+import { iterate, lengthOf } from '../../starlark/values/iterate.ts';
+import { List } from '../../starlark/values/sequence.ts';
+import { isInt, typeName, type Value } from '../../starlark/values/value.ts';
+import { plainValue } from '../yaml/node-value.ts';
 
 const MAXIMUM_DEPTH = 200;
 

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../foundation/sluice-error.ts';
 import type { ExternalAnswer, ExternalCall } from '../external/external-runner.ts';
-import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome } from '../pipeline/pipeline.ts';
+import type { FunctionLimits, PipelineEvent, PipelineInput, PipelineOutcome } from '../model/pipeline.ts';
 
 export interface PlainError {
   readonly code: ErrorCode;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import type { KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../model/function.ts';
 import { runPipeline } from '../pipeline/run-pipeline.ts';
 import { AskingRunner } from './asking-runner.ts';
 import type { FromWorker, ToWorker } from './messages.ts';

@@ -1,5 +1,5 @@
 import { builtIns } from '../built-in/index.ts';
-import type { KrmFunction } from '../function.ts';
+import type { KrmFunction } from '../model/function.ts';
 import { serveWorker } from './serve-worker.ts';
 
 /** Functions that do what functions must not do. */

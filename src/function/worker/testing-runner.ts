@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
 import { isAlive } from '../external/testing-programs.ts';
-import type { PipelineInput } from '../pipeline/pipeline.ts';
+import type { PipelineInput } from '../model/pipeline.ts';
 import { type WorkerPipelineRunner, type WorkerRunnerOptions, workerPipelineRunner } from './worker-pipeline-runner.ts';
 
 export const HOSTILE_WORKER = new URL('./testing-hostile-worker.ts', import.meta.url);

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import type { ExternalRunner } from '../external/external-runner.ts';
-import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits, type PipelineRunner } from '../pipeline/pipeline.ts';
+import { DEFAULT_FUNCTION_LIMITS, type FunctionLimits, type PipelineRunner } from '../model/pipeline.ts';
 import { runInWorker } from './run-in-worker.ts';
 import { WorkerPool } from './worker-pool.ts';
 import { PIPELINE_WORKER } from './worker-process.ts';

@@ -7,7 +7,7 @@ import { systemClock } from '../../foundation/clock.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import { EMPTY_TREE, type ObjectSigner } from '../git-repository.ts';
-import { openRepository } from '../open-repository.ts';
+import { openRepository } from '../open/open-repository.ts';
 import { openPgpSigner } from './openpgp-signer.ts';
 
 const USER = [{ name: 'Sluice', email: 'sluice@localhost' }];

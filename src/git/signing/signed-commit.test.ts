@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { embedSignature, encodeCommit } from '../commit-codec.ts';
+import { embedSignature, encodeCommit } from '../objects/commit-codec.ts';
 import { signedCommit } from './signed-commit.ts';
 
 const person = { name: 'anna', email: 'anna@example.com', time: 1000 };

@@ -5,7 +5,7 @@ import { isInstalled, sshKey } from '../../../test/support/git/signing-keys.ts';
 import { skipFor } from '../../../test/support/skip.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import { EMPTY_TREE } from '../git-repository.ts';
-import { openRepository } from '../open-repository.ts';
+import { openRepository } from '../open/open-repository.ts';
 import { sshSigner } from './ssh-signer.ts';
 
 const folder = temporaryFolder();

@@ -1,10 +1,10 @@
 import type { Oid } from '../../git/git-repository.ts';
-import { parseCommitMessage } from '../commit-message.ts';
-import { isRevisionKey, revisionName, revisionUid } from '../identity.ts';
 import { judgePublication } from '../kernel/publication.ts';
-import type { Lifecycle } from '../kernel/types.ts';
-import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../layout.ts';
-import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
+import { parseCommitMessage } from '../model/commit-message.ts';
+import { isRevisionKey, revisionName, revisionUid } from '../model/identity.ts';
+import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '../model/layout.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
+import type { Lifecycle } from '../model/types.ts';
 import type { FolderFact, ShownFact } from './fact-cache.ts';
 import type { Place } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';

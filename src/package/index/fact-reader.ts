@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
+import { inSlices, pacer } from '../../foundation/in-slices.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { parseCommit } from '../../git/commit-codec.ts';
 import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
-import { inSlices, pacer } from '../../git/in-slices.ts';
-import { targetOfTag } from '../../git/tag-codec.ts';
-import { encodeName, pickEntries, type RawTreeEntry } from '../../git/tree-codec.ts';
-import { parseCommitMessage, unreadFacts } from '../commit-message.ts';
-import { parseRecord } from '../record.ts';
+import { parseCommit } from '../../git/objects/commit-codec.ts';
+import { targetOfTag } from '../../git/objects/tag-codec.ts';
+import { encodeName, pickEntries, type RawTreeEntry } from '../../git/objects/tree-codec.ts';
+import { parseCommitMessage, unreadFacts } from '../model/commit-message.ts';
+import { parseRecord } from '../model/record.ts';
 import type { FactCache } from './fact-cache.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';

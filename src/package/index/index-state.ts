@@ -1,8 +1,8 @@
+import { inSlices } from '../../foundation/in-slices.ts';
 import type { Oid, RefChange } from '../../git/git-repository.ts';
-import { inSlices } from '../../git/in-slices.ts';
-import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../layout.ts';
-import { isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
-import type { RevisionRecord } from '../record.ts';
+import { DELETION_PROPOSED, type RepositoryLayout, recordRef } from '../model/layout.ts';
+import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
+import type { RevisionRecord } from '../model/record.ts';
 import { ADOPTION_SCOPE, type Adoption, type AdoptionList } from '../trust/adoption.ts';
 import {
   keptScope,

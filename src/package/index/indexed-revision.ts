@@ -1,10 +1,10 @@
 import type { Kptfile } from '../../../kptfile-schema/index.ts';
+import { digest } from '../../foundation/canonical-json.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import { digest } from '../canonical-json.ts';
-import type { RevisionKey } from '../identity.ts';
-import type { Lifecycle } from '../kernel/types.ts';
-import { type CommitInfo, isPlaceholder, type OutOfBand, type PackageRevision } from '../package-revision.ts';
-import type { RevisionRecord } from '../record.ts';
+import type { RevisionKey } from '../model/identity.ts';
+import { type CommitInfo, isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
+import type { RevisionRecord } from '../model/record.ts';
+import type { Lifecycle } from '../model/types.ts';
 import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
 import type { KptfileFact } from './kptfile-fact.ts';

@@ -1,6 +1,6 @@
+import { inSlices } from '../../foundation/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { inSlices } from '../../git/in-slices.ts';
-import { deletedIn, type RepositoryLayout, tombstoneRef } from '../layout.ts';
+import { deletedIn, type RepositoryLayout, tombstoneRef } from '../model/layout.ts';
 import {
   deletionDigest,
   parsePublicationDigest,

@@ -1,5 +1,5 @@
+import { inSlices } from '../../foundation/in-slices.ts';
 import type { GitRepository, Oid, RefChange } from '../../git/git-repository.ts';
-import { inSlices } from '../../git/in-slices.ts';
 import {
   adoptionRef,
   identityRef,
@@ -8,8 +8,8 @@ import {
   parseRef,
   type RepositoryLayout,
   recordRef,
-} from '../layout.ts';
-import type { PackageRevision } from '../package-revision.ts';
+} from '../model/layout.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
 import { ADOPTION_SCOPE, type Adoption, readAdoption } from '../trust/adoption.ts';
 import { keptScope, publicationDigest } from '../trust/publication-mark.ts';
 import { readRepositoryId } from '../trust/repository-id.ts';

@@ -1,5 +1,5 @@
+import { pacer } from '../../foundation/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
-import { pacer } from '../../git/in-slices.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { RecordFact } from './record-fact.ts';
 import type { TipFact } from './tip-fact.ts';

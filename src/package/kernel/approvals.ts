@@ -1,6 +1,6 @@
-import type { EffectivePolicy } from '../policy.ts';
-import type { Approval, Contributor } from '../record.ts';
-import { PUSH_ACTOR } from '../verdict.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { Approval, Contributor } from '../model/record.ts';
+import { PUSH_ACTOR } from '../model/verdict.ts';
 
 /** What says who may approve a revision and who has. */
 export interface ApprovalFacts {

@@ -8,8 +8,8 @@ import {
   type RefMeaning,
   type RepositoryLayout,
   tagRef,
-} from '../layout.ts';
-import { oneLine } from '../record.ts';
+} from '../model/layout.ts';
+import { oneLine } from '../model/record.ts';
 import { judgePublication, type PublicationFacts, type PublicationFlaw } from './publication.ts';
 
 /*

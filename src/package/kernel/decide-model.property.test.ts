@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
+import { ACTIONS, type Decision } from '../model/types.ts';
 import { Driver, type Step } from './testing/driver.ts';
 import { PACKAGE } from './testing/package-data.ts';
-import { ACTIONS, type Decision } from './types.ts';
 
 /** `SLUICE_MODEL_SEQUENCES` names another number, for those who want to wait. */
 const SEQUENCES = Number(process.env.SLUICE_MODEL_SEQUENCES ?? runs(100_000));

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import { DEFAULT_POLICY, type EffectivePolicy } from '../policy.ts';
-import { decide } from './decide.ts';
+import { DEFAULT_POLICY, type EffectivePolicy } from '../model/policy.ts';
 import {
   ACTIONS,
   type Action,
@@ -11,7 +10,8 @@ import {
   type Lifecycle,
   type RevisionState,
   type TransitionRequest,
-} from './types.ts';
+} from '../model/types.ts';
+import { decide } from './decide.ts';
 
 const NOW = '2026-01-01T00:00:00Z';
 

@@ -1,7 +1,6 @@
-import { evaluateGates, type Gate } from '../gates.ts';
-import { MAX_REVISION } from '../layout.ts';
-import { type EffectivePolicy, isActor } from '../policy.ts';
-import { type ApprovalFacts, approvalStatus } from './approvals.ts';
+import { evaluateGates, type Gate } from '../model/gates.ts';
+import { MAX_REVISION } from '../model/layout.ts';
+import { type EffectivePolicy, isActor } from '../model/policy.ts';
 import {
   ACTIONS,
   type Action,
@@ -14,7 +13,8 @@ import {
   type Refused,
   type RevisionState,
   type TransitionRequest,
-} from './types.ts';
+} from '../model/types.ts';
+import { type ApprovalFacts, approvalStatus } from './approvals.ts';
 
 /**
  * The one judgement on every lifecycle transition, whoever asks and by whichever face. Pure and total: for every state and

@@ -7,7 +7,7 @@ import {
   type PackageAnnotation,
   type PublicationStatement,
   parseCommitMessage,
-} from '../commit-message.ts';
+} from '../model/commit-message.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { fakeSigned } from '../trust/testing/fake-signatures.ts';
 import { judgePublication, type PublicationFacts } from './publication.ts';

@@ -12,8 +12,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { errnoOf } from '../../foundation/file-system.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { errnoOf } from '../../git/file-system.ts';
 
 /** The largest RSA keys take a fifth of it. */
 const MAX_KEY_BYTES = 64 * 1024;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
-import type { InvalidObjectDetails } from '../../resource/invalid-object.ts';
 import { repositoryKind, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import type { InvalidObjectDetails } from '../../resource/object/invalid-object.ts';
 import { statementSigner } from './statement-signer.ts';
 import type { TrustedKey } from './trust-ledger.ts';
 import { trustedKeysOf, trusts } from './trusted-keys.ts';

@@ -1,5 +1,5 @@
 import type { Ref } from '../../git/git-repository.ts';
-import { RECORD_BRANCHES, RECORD_REFS, type RepositoryLayout } from '../layout.ts';
+import { RECORD_BRANCHES, RECORD_REFS, type RepositoryLayout } from '../model/layout.ts';
 
 /** The refs of the repository as far as they are here, and what is missing. */
 export interface FoundRefs {

@@ -1,10 +1,10 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
-import { targetOfTag } from '../../git/tag-codec.ts';
-import { parseCommitMessage, parseRemoval } from '../commit-message.ts';
+import { targetOfTag } from '../../git/objects/tag-codec.ts';
 import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
 import { judgePublication } from '../kernel/publication.ts';
+import { parseCommitMessage, parseRemoval } from '../model/commit-message.ts';
 import {
   adoptionRef,
   deletedIn,
@@ -17,9 +17,9 @@ import {
   tombstonePrefix,
   tombstoneRef,
   unsignedRecordUid,
-} from '../layout.ts';
-import type { PackageRevision } from '../package-revision.ts';
-import type { RecordStatement } from '../record.ts';
+} from '../model/layout.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { RecordStatement } from '../model/record.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';

@@ -1,10 +1,17 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
-import { parseCommitMessage } from '../commit-message.ts';
 import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { adoptionRef, deletedIn, identityRef, mainRef, type RepositoryLayout, unsignedRecordUid } from '../layout.ts';
-import { isPlaceholder, isPublished, type PackageRevision } from '../package-revision.ts';
+import { parseCommitMessage } from '../model/commit-message.ts';
+import {
+  adoptionRef,
+  deletedIn,
+  identityRef,
+  mainRef,
+  type RepositoryLayout,
+  unsignedRecordUid,
+} from '../model/layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { findId, lookTrust } from './look-trust.ts';
 

@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type FieldCause, fieldPath, invalidObject } from '../invalid-object.ts';
-import { isJsonObject, ownValue, setOwnValue } from '../own-property.ts';
-import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { type FieldCause, fieldPath, invalidObject } from '../object/invalid-object.ts';
+import { isJsonObject, ownValue, setOwnValue } from '../object/own-property.ts';
+import { fieldSchema, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { type FieldElement, showElement } from './field-element.ts';
 import { identityOf, isUnknown, shapeOf } from './shared-shape.ts';
 

@@ -1,7 +1,7 @@
-import { ownValue } from '../own-property.ts';
-import { sameValue } from '../same-value.ts';
-import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { ownValue } from '../object/own-property.ts';
+import { sameValue } from '../object/same-value.ts';
+import { fieldSchema, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { type FieldSet, fieldSet, isEmpty, LEAF, NO_FIELDS } from './field-set.ts';
 import { everyField } from './field-set-of.ts';

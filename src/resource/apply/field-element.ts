@@ -1,4 +1,4 @@
-import { isJsonObject } from '../own-property.ts';
+import { isJsonObject } from '../object/own-property.ts';
 
 /**
  * One step of the path to a field, as FieldsV1 writes it: `f:spec` a field by its name, `k:{"name":"web"}` an item of a list by

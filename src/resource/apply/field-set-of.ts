@@ -1,5 +1,5 @@
-import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { fieldSchema, isDeclared, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { type FieldSet, fieldSet, LEAF } from './field-set.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';

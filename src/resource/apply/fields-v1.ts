@@ -1,4 +1,4 @@
-import { isJsonObject } from '../own-property.ts';
+import { isJsonObject } from '../object/own-property.ts';
 import { type FieldElement, readElement } from './field-element.ts';
 import { type FieldSet, fieldSet, LEAF, NO_FIELDS, sortedElements, union } from './field-set.ts';
 

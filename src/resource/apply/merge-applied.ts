@@ -1,7 +1,7 @@
-import { ownValue, setOwnValue } from '../own-property.ts';
-import { sameValue } from '../same-value.ts';
-import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { ownValue, setOwnValue } from '../object/own-property.ts';
+import { sameValue } from '../object/same-value.ts';
+import { fieldSchema, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 

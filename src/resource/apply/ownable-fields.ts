@@ -1,4 +1,4 @@
-import { isJsonObject } from '../own-property.ts';
+import { isJsonObject } from '../object/own-property.ts';
 import { fieldSet, LEAF } from './field-set.ts';
 
 /** Which part of an object a request writes. */

@@ -1,6 +1,6 @@
-import type { ManagedFieldsEntry } from '../object.ts';
-import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import type { ManagedFieldsEntry } from '../object/object.ts';
+import { fieldSchema, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldElement } from './field-element.ts';
 import { type FieldSet, fieldSet, isEmpty, LEAF } from './field-set.ts';
 import { fromFieldsV1, toFieldsV1 } from './fields-v1.ts';

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject, ManagedFieldsEntry } from '../object.ts';
-import { isJsonObject } from '../own-property.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import type { KubernetesObject, ManagedFieldsEntry } from '../object/object.ts';
+import { isJsonObject } from '../object/own-property.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { applyConflict, type Conflict } from './apply-conflict.ts';
 import { checkedConfiguration } from './checked-configuration.ts';
 import { compareFields, type FieldChanges } from './compare-fields.ts';

@@ -1,6 +1,6 @@
-import { isJsonObject, ownValue } from '../own-property.ts';
-import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { isJsonObject, ownValue } from '../object/own-property.ts';
+import { fieldSchema, isDeclared, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { type FieldElement, isScalar, keyElement, type Scalar, valueElement } from './field-element.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { KubernetesObject } from '../object.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import type { KubernetesObject } from '../object/object.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { serverSideApply } from './server-side-apply.ts';
 import { trackUpdate } from './track-update.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ManagedFieldsEntry } from '../object.ts';
+import type { ManagedFieldsEntry } from '../object/object.ts';
 import { gadget, gadgetSchema, Scene } from './testing.ts';
 import { trackUpdate } from './track-update.ts';
 

@@ -1,5 +1,5 @@
-import type { KubernetesObject, ManagedFieldsEntry } from '../object.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import type { KubernetesObject, ManagedFieldsEntry } from '../object/object.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { compareFields } from './compare-fields.ts';
 import { difference, isEmpty, NO_FIELDS, union } from './field-set.ts';
 import { limitUpdaters } from './limit-updaters.ts';

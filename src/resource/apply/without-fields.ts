@@ -1,6 +1,6 @@
-import { setOwnValue } from '../own-property.ts';
-import { fieldSchema, isDeclared, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { setOwnValue } from '../object/own-property.ts';
+import { fieldSchema, isDeclared, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { type FieldSet, NO_FIELDS } from './field-set.ts';
 import { elementOf, shapeOf } from './shared-shape.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { findCondition } from '../condition.ts';
-import { invalidValue } from '../invalid-object.ts';
-import { defineKind } from '../kind.ts';
-import { PATH_SEGMENT } from '../name-rules.ts';
+import { findCondition } from '../object/condition.ts';
+import { invalidValue } from '../object/invalid-object.ts';
+import { PATH_SEGMENT } from '../object/name-rules.ts';
+import { defineKind } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { type FieldCause, invalidValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import { DNS_LABEL, DNS_SUBDOMAIN } from '../name-rules.ts';
-import type { DeepReadonly } from '../object.ts';
-import { nameString } from '../object-schema.ts';
-import { versionProblems } from '../schema/definition-problems.ts';
+import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN } from '../object/name-rules.ts';
+import type { DeepReadonly } from '../object/object.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
+import { nameString } from '../schema/object-schema.ts';
+import { versionProblems } from '../schema/structural/definition-problems.ts';
 import { CREATED_AT_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
 

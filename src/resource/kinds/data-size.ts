@@ -1,4 +1,4 @@
-import type { FieldCause } from '../invalid-object.ts';
+import type { FieldCause } from '../object/invalid-object.ts';
 
 /** So much may stand in a ConfigMap or a Secret: they are kept in memory, and are no place for files. */
 const MAX_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
 import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';

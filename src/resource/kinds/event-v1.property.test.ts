@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
-import type { Kind } from '../kind.ts';
+import type { Kind } from '../schema/kind.ts';
 import { type Event, eventKind } from './event.ts';
 import { eventV1Kind, eventV1Translation } from './event-v1.ts';
 

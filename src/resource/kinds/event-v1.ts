@@ -1,7 +1,7 @@
-import { type FieldCause, invalidValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import type { KubernetesObject, ObjectMeta } from '../object.ts';
-import type { Translation } from '../translated-storage.ts';
+import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
+import type { KubernetesObject, ObjectMeta } from '../object/object.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
+import type { Translation } from '../storage/translated-storage.ts';
 import { type Event, eventFields, eventKind } from './event.ts';
 
 interface EventPlace {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type FieldCause, invalidValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import type { ObjectMeta } from '../object.ts';
+import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
+import type { ObjectMeta } from '../object/object.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { objectReferenceSchema } from './object-reference.ts';
 import { serverTimeSchema } from './time-schema.ts';
 

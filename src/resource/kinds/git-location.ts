@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { looksLikeSsh, readSshAddress } from '../../git/ssh/ssh-address.ts';
+import { looksLikeSsh, readSshAddress } from '../../git/network/ssh-address.ts';
 
 /** Annotation of a Repository or DeliveryTarget: the Secret, of its namespace, with the key that its commits are signed with. */
 export const SIGNING_ANNOTATION = 'sluice.dev/signing-secret';

@@ -1,4 +1,4 @@
-import type { Kind } from '../kind.ts';
+import type { Kind } from '../schema/kind.ts';
 import { apiServiceKind } from './api-service.ts';
 import { configMapKind } from './config-map.ts';
 import { customResourceDefinitionKind } from './custom-resource-definition.ts';

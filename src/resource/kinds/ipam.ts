@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { defineKind } from '../kind.ts';
-import { labelSelectorSchema } from '../label-selector.ts';
+import { defineKind } from '../schema/kind.ts';
+import { labelSelectorSchema } from '../selector/label-selector.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
 

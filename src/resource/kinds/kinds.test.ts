@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { Kind } from '../kind.ts';
-import { thrownCauses } from '../testing.ts';
+import type { Kind } from '../schema/kind.ts';
+import { thrownCauses } from '../schema/testing.ts';
 import { apiServiceKind } from './api-service.ts';
 import { configMapKind } from './config-map.ts';
 import { eventKind } from './event.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import { DNS_LABEL } from '../name-rules.ts';
-import { DEFAULT_NAMESPACE, type ObjectMeta } from '../object.ts';
+import { DNS_LABEL } from '../object/name-rules.ts';
+import { DEFAULT_NAMESPACE, type ObjectMeta } from '../object/object.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema } from './condition-schema.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { durationSchema } from '../duration.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import { lookalikeProblem } from '../lookalike.ts';
+import { durationSchema } from '../object/duration.ts';
+import { lookalikeProblem } from '../object/lookalike.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';

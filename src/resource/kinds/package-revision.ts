@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { packageConditionsSchema } from './condition-schema.ts';
 import { serverTimeSchema } from './time-schema.ts';

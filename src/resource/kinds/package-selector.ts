@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { labelSelectorSchema } from '../label-selector.ts';
+import { labelSelectorSchema } from '../selector/label-selector.ts';
 
 /** Which packages a target or a policy is about; every field that is given must hold, none selects all. */
 export const packageSelectorSchema = z.object({

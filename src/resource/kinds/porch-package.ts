@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../kind.ts';
+import { defineKind } from '../schema/kind.ts';
 import { NAME_COLUMN } from './columns.ts';
 
 export const porchPackageKind = defineKind({

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
-import { findCondition } from '../condition.ts';
-import { type FieldCause, invalidValue } from '../invalid-object.ts';
-import { defineKind, type ObjectOf } from '../kind.ts';
-import { DNS_LABEL } from '../name-rules.ts';
+import { findCondition } from '../object/condition.ts';
+import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
+import { DNS_LABEL } from '../object/name-rules.ts';
+import { defineKind, type ObjectOf } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from './columns.ts';
 import { conditionsSchema, observedGenerationSchema } from './condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';

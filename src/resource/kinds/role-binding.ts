@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { type FieldCause, forbidden, invalidValue, requiredValue } from '../invalid-object.ts';
-import { defineKind, type PrinterColumn } from '../kind.ts';
-import { DNS_LABEL, followsRule, PATH_SEGMENT } from '../name-rules.ts';
+import { type FieldCause, forbidden, invalidValue, requiredValue } from '../object/invalid-object.ts';
+import { DNS_LABEL, followsRule, PATH_SEGMENT } from '../object/name-rules.ts';
+import { defineKind, type PrinterColumn } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 import { RBAC_GROUP } from './role.ts';
 

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { type FieldCause, invalidValue, REQUIRED_VALUE, requiredValue } from '../invalid-object.ts';
-import { defineKind } from '../kind.ts';
-import { labelSelectorSchema } from '../label-selector.ts';
-import { PATH_SEGMENT } from '../name-rules.ts';
-import type { DeepReadonly } from '../object.ts';
+import { type FieldCause, invalidValue, REQUIRED_VALUE, requiredValue } from '../object/invalid-object.ts';
+import { PATH_SEGMENT } from '../object/name-rules.ts';
+import type { DeepReadonly } from '../object/object.ts';
+import { defineKind } from '../schema/kind.ts';
+import { labelSelectorSchema } from '../selector/label-selector.ts';
 import { CREATED_AT_COLUMN, NAME_COLUMN } from './columns.ts';
 
 /** The API group of roles and bindings. */

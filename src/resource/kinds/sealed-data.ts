@@ -1,5 +1,5 @@
-import { type FieldCause, forbidden } from '../invalid-object.ts';
-import { sameValue } from '../same-value.ts';
+import { type FieldCause, forbidden } from '../object/invalid-object.ts';
+import { sameValue } from '../object/same-value.ts';
 
 /** What an object with `immutable: true` forbids: other data, and to become mutable again. No value is told. */
 export function sealedCauses<T extends { readonly immutable?: boolean | undefined }>(

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { isJsonObject, setOwnValue } from '../own-property.ts';
-import { sameValue } from '../same-value.ts';
+import { isJsonObject, setOwnValue } from '../object/own-property.ts';
+import { sameValue } from '../object/same-value.ts';
 
 /** As many operations as kube-apiserver takes. */
 const MOST_OPERATIONS = 10_000;

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../own-property.ts';
+import { isJsonObject } from '../object/own-property.ts';
 
 /** A JSON merge patch: null takes a field away, an object is merged, anything else replaces. */
 export type MergePatch = { readonly [key: string]: unknown };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { deepFreeze } from '../object.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { deepFreeze } from '../object/object.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
 
 const text: StructuralSchema = { type: 'string' };

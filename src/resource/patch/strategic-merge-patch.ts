@@ -1,7 +1,7 @@
-import { fieldPath, invalidObject } from '../invalid-object.ts';
-import { isJsonObject, ownValue } from '../own-property.ts';
-import { fieldSchema, itemSchema } from '../schema/child-schema.ts';
-import type { StructuralSchema } from '../schema/structural-schema.ts';
+import { fieldPath, invalidObject } from '../object/invalid-object.ts';
+import { isJsonObject, ownValue } from '../object/own-property.ts';
+import { fieldSchema, itemSchema } from '../schema/structural/child-schema.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Path = readonly (string | number)[];

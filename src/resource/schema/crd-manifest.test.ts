@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
-import { defineKind } from '../kind.ts';
+import { crdFiles } from '../kinds/crd-files.ts';
+import { customKind } from '../kinds/custom-kind.ts';
 import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
 import { deliveryTargetKind } from '../kinds/delivery-target.ts';
 import { OBJECT_KINDS } from '../kinds/index.ts';
 import { ipClaimKind } from '../kinds/ipam.ts';
 import { packagePolicyKind } from '../kinds/package-policy.ts';
 import { repositoryKind } from '../kinds/repository.ts';
-import { crdFiles } from './crd-files.ts';
 import { crdManifest } from './crd-manifest.ts';
-import { customKind } from './custom-kind.ts';
+import { defineKind } from './kind.ts';
 
 const FOLDER = new URL('../../../deploy/crds/', import.meta.url);
 

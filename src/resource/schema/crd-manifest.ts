@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
-import type { Kind, PrinterColumn } from '../kind.ts';
-import { DNS_SUBDOMAIN, type NameRule } from '../name-rules.ts';
+import { DNS_SUBDOMAIN, type NameRule } from '../object/name-rules.ts';
+import type { Kind, PrinterColumn } from './kind.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
-import type { StructuralSchema, ValidationRule } from './structural-schema.ts';
+import type { StructuralSchema, ValidationRule } from './structural/structural-schema.ts';
 
 /** The CustomResourceDefinition that makes a kube-apiserver serve a kind of ours, as an object. */
 export function crdManifest(kind: Kind): Readonly<Record<string, unknown>> {

@@ -1,4 +1,4 @@
-import type { StructuralSchema } from './structural-schema.ts';
+import type { StructuralSchema } from './structural/structural-schema.ts';
 
 const text = (description: string): StructuralSchema => ({ type: 'string', description });
 const time = (description: string): StructuralSchema => ({ type: 'string', format: 'date-time', description });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { defineKind } from '../kind.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS, SERVER_KINDS } from '../kinds/index.ts';
 import { repositoryKind } from '../kinds/repository.ts';
+import { defineKind } from './kind.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
-import { structuralProblems } from './structural-problems.ts';
-import type { StructuralSchema } from './structural-schema.ts';
+import { structuralProblems } from './structural/structural-problems.ts';
+import type { StructuralSchema } from './structural/structural-schema.ts';
 
 const KINDS = [...OBJECT_KINDS, ...PACKAGE_KINDS, ...SERVER_KINDS];
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { immutableMessage } from '../immutable-fields.ts';
-import type { Kind } from '../kind.ts';
+import { immutableMessage } from './immutable-fields.ts';
+import type { Kind } from './kind.ts';
 import { OBJECT_META_SCHEMA } from './object-meta-schema.ts';
-import { structuralFromZod } from './structural-from-zod.ts';
-import { structuralProblems } from './structural-problems.ts';
-import type { StructuralSchema } from './structural-schema.ts';
+import { structuralFromZod } from './structural/structural-from-zod.ts';
+import { structuralProblems } from './structural/structural-problems.ts';
+import type { StructuralSchema } from './structural/structural-schema.ts';
 
 const known = new WeakMap<Kind, StructuralSchema>();
 

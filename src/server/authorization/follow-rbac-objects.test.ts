@@ -1,13 +1,12 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { ManualClock, settle } from '../../foundation/manual-clock.ts';
-import { EventLog } from '../../resource/event-log.ts';
-import { defineKind, type Kind } from '../../resource/kind.ts';
-import { MemoryStorage } from '../../resource/memory-storage.ts';
-import { Registry } from '../../resource/registry.ts';
-import { RegistryClient } from '../../resource/registry-client.ts';
+import { RegistryClient } from '../../resource/client/registry-client.ts';
+import { defineKind, type Kind } from '../../resource/schema/kind.ts';
+import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
+import { Registry } from '../../resource/storage/registry.ts';
+import { EventLog } from '../../resource/watch/event-log.ts';
 import type { User } from '../authentication/user.ts';
-import { permission } from '../require-allowed.ts';
 import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
 import { followRbacObjects } from './follow-rbac-objects.ts';
 import { missingRules } from './missing-rules.ts';
@@ -15,6 +14,7 @@ import { RbacAuthorizer } from './rbac-authorizer.ts';
 import { RbacIndex } from './rbac-index.ts';
 import { type ClusterRole, RBAC_GROUP, RBAC_PLURALS, type RbacKind, type RoleBinding } from './rbac-objects.ts';
 import { reconcileBootstrapObjects } from './reconcile-bootstrap-objects.ts';
+import { permission } from './require-allowed.ts';
 import { binding, clusterRole, user } from './testing.ts';
 
 function rbacKind(kind: RbacKind): Kind<ClusterRole> {

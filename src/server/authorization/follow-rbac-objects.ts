@@ -1,7 +1,7 @@
 import { Informer } from '../../controller/informer.ts';
 import type { Clock } from '../../foundation/clock.ts';
-import type { Client } from '../../resource/client.ts';
-import type { Kind } from '../../resource/kind.ts';
+import type { Client } from '../../resource/client/client.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import type { RbacIndex } from './rbac-index.ts';
 import { RBAC_PLURALS, type RbacKind, type RoleBinding } from './rbac-objects.ts';
 

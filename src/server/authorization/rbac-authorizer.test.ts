@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { User } from '../authentication/user.ts';
-import { permission } from '../require-allowed.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 import type { ClusterRole, PolicyRule } from './rbac-objects.ts';
+import { permission } from './require-allowed.ts';
 import { authorizerOf, binding, clusterRole, role, user } from './testing.ts';
 
 const READ: PolicyRule = { verbs: ['get'], apiGroups: [''], resources: ['configmaps'] };

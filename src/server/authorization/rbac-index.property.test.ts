@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ALL_RUNS, runs } from '../../../test/support/runs.ts';
 import type { User } from '../authentication/user.ts';
-import { permission } from '../require-allowed.ts';
 import { allows } from './allows.ts';
 import type { RequestAttributes } from './authorizer.ts';
 import type { ClusterRole, PolicyRule, RbacKind, Role, RoleBinding } from './rbac-objects.ts';
+import { permission } from './require-allowed.ts';
 import { authorizerOf, binding, clusterRole, role } from './testing.ts';
 
 type RbacObject = Role | ClusterRole | RoleBinding;

@@ -1,5 +1,5 @@
-import { labelSelector, matchesLabels } from '../../resource/label-selector.ts';
-import { keyOf, keyText } from '../../resource/object.ts';
+import { keyOf, keyText } from '../../resource/object/object.ts';
+import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
 import type { User } from '../authentication/user.ts';
 import type { ClusterRole, PolicyRule, RbacKind, Role, RoleBinding, RoleRef, Subject } from './rbac-objects.ts';
 

@@ -1,5 +1,5 @@
-import type { LabelSelectorObject } from '../../resource/label-selector.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { LabelSelectorObject } from '../../resource/selector/label-selector.ts';
 
 export { RBAC_GROUP } from '../../resource/kinds/role.ts';
 

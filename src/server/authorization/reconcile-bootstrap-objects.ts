@@ -1,7 +1,7 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import type { Client } from '../../resource/client.ts';
-import type { Kind } from '../../resource/kind.ts';
-import { sameValue } from '../../resource/same-value.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import { BOOTSTRAP_BINDINGS, BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
 import { missingRules } from './missing-rules.ts';
 import type { ClusterRole, RoleBinding } from './rbac-objects.ts';

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { join } from 'node:path';
 import { type Clock, timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { DNS_SUBDOMAIN, followsRule } from '../../resource/name-rules.ts';
+import { DNS_SUBDOMAIN, followsRule } from '../../resource/object/name-rules.ts';
 import { issueCertificate, type KeyPair } from './issue-certificate.ts';
 import { makePrivateFolder, readPrivateFile, writePrivateFile } from './private-file.ts';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { isMissing, readFolder, syncFolder } from '../../foundation/file-system.ts';
 import { ProcessLock } from '../../foundation/process-lock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
-import { isMissing, readFolder, syncFolder } from '../../git/file-system.ts';
 
 /** Milliseconds that another process has to finish its change. */
 const PATIENCE_MS = 30_000;

@@ -1,6 +1,6 @@
-import type { GroupVersionKind } from '../../resource/object.ts';
+import type { GroupVersionKind } from '../../resource/object/object.ts';
 import { OBJECT_META_SCHEMA } from '../../resource/schema/object-meta-schema.ts';
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 import { META_SCHEMAS } from './meta-schemas.ts';
 import { STRATEGIC_MERGE_PATCH } from './patch-types.ts';
 import { mapChildren } from './schema-children.ts';

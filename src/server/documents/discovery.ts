@@ -1,4 +1,4 @@
-import { apiVersionOf } from '../../resource/object.ts';
+import { apiVersionOf } from '../../resource/object/object.ts';
 import type { ServedGroup, ServedVersion } from './served.ts';
 
 /** `/api`: the versions of the core group. */

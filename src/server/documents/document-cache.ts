@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { apiVersionOf } from '../../resource/object.ts';
+import { apiVersionOf } from '../../resource/object/object.ts';
 import { acceptedTypes, type MediaType } from '../http/media-type.ts';
 import { AGGREGATED_VERSIONS, type AggregatedVersion, aggregatedDiscovery } from './aggregated-discovery.ts';
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './discovery.ts';

@@ -1,4 +1,4 @@
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 
 const text = (description: string): StructuralSchema => ({ type: 'string', description });
 const whole = (description: string): StructuralSchema => ({ type: 'integer', format: 'int64', description });

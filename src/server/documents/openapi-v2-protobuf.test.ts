@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { wholeObject } from '../../resource/schema/schema-of-kind.ts';
-import { widgetKind } from '../../resource/testing.ts';
+import { widgetKind } from '../../resource/schema/testing.ts';
 import { openApiV2 } from './openapi-v2.ts';
 import { openApiV2Protobuf } from './openapi-v2-protobuf.ts';
 import { servedGroups } from './served.ts';

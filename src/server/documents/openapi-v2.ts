@@ -1,4 +1,4 @@
-import type { GroupVersionKind } from '../../resource/object.ts';
+import type { GroupVersionKind } from '../../resource/object/object.ts';
 import { type DocumentSchema, definitionsOf } from './definitions.ts';
 import { type Method, type Operation, type OperationsAtPath, operationsOf } from './operations.ts';
 import { PRETTY, type QueryParameter } from './parameters.ts';

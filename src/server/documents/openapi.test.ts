@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Kind } from '../../resource/kind.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS } from '../../resource/kinds/index.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import { wholeObject } from '../../resource/schema/schema-of-kind.ts';
-import { ALL_VERBS } from '../../resource/storage.ts';
-import { widgetKind } from '../../resource/testing.ts';
+import { widgetKind } from '../../resource/schema/testing.ts';
+import { ALL_VERBS } from '../../resource/storage/storage.ts';
 import { openApiV2 } from './openapi-v2.ts';
 import { openApiV3 } from './openapi-v3.ts';
 import { REVIEWS } from './reviews.ts';

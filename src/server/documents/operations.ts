@@ -1,4 +1,4 @@
-import { apiVersionOf, type GroupVersionKind } from '../../resource/object.ts';
+import { apiVersionOf, type GroupVersionKind } from '../../resource/object/object.ts';
 import { PARAMETERS, type QueryParameter } from './parameters.ts';
 import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
 import type { ServedResource, ServedVersion } from './served.ts';

@@ -1,4 +1,4 @@
-import type { Kind } from '../../resource/kind.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 
 export const JSON_PATCH = 'application/json-patch+json';
 export const MERGE_PATCH = 'application/merge-patch+json';

@@ -1,5 +1,5 @@
 import { wholeObject } from '../../resource/schema/schema-of-kind.ts';
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 import type { ServedReview } from './served.ts';
 
 const text = (description: string): StructuralSchema => ({ type: 'string', description });

@@ -1,4 +1,4 @@
-import type { GroupVersionKind } from '../../resource/object.ts';
+import type { GroupVersionKind } from '../../resource/object/object.ts';
 
 /** Name of a shared schema of `meta/v1`, as Kubernetes has it. */
 export function metaSchemaName(name: string): string {

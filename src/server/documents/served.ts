@@ -1,7 +1,7 @@
-import type { Kind } from '../../resource/kind.ts';
-import type { GroupVersionKind } from '../../resource/object.ts';
+import type { GroupVersionKind } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
-import type { StructuralSchema } from '../../resource/schema/structural-schema.ts';
+import type { StructuralSchema } from '../../resource/schema/structural/structural-schema.ts';
 import { patchTypesOf } from './patch-types.ts';
 
 /** A sub-resource such as `status` or `approval`. */

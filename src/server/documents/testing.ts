@@ -1,6 +1,6 @@
 import { secretKind } from '../../resource/kinds/secret.ts';
-import { ALL_VERBS } from '../../resource/storage.ts';
-import { widgetKind } from '../../resource/testing.ts';
+import { widgetKind } from '../../resource/schema/testing.ts';
+import { ALL_VERBS } from '../../resource/storage/storage.ts';
 import { REVIEWS } from './reviews.ts';
 import type { Served } from './served.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { causesOf, invalidObject } from '../../resource/invalid-object.ts';
-import type { DeleteOptions, PropagationPolicy } from '../../resource/storage.ts';
+import { causesOf, invalidObject } from '../../resource/object/invalid-object.ts';
+import type { DeleteOptions, PropagationPolicy } from '../../resource/storage/storage.ts';
 import { countOf, invalidOptions } from './query-options.ts';
 import type { ResourceCall } from './resource-call.ts';
 

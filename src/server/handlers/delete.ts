@@ -1,6 +1,6 @@
 import { unlessMissing } from '../../foundation/sluice-error.ts';
-import { keyOf, type Stored } from '../../resource/object.ts';
-import { isHeld } from '../../resource/object-rules.ts';
+import { keyOf, type Stored } from '../../resource/object/object.ts';
+import { isHeld } from '../../resource/storage/memory/object-rules.ts';
 import { jsonAnswer } from '../http/answer.ts';
 import { SUCCESS_CODE, successStatus } from '../http/status.ts';
 import { type AskedDeletion, askedDeletion } from './delete-options.ts';

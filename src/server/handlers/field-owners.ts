@@ -1,6 +1,6 @@
 import { timestamp } from '../../foundation/clock.ts';
 import { trackUpdate } from '../../resource/apply/track-update.ts';
-import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
 import { invalidOptions } from './query-options.ts';
 import type { ResourceCall, Services } from './resource-call.ts';

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
-import type { ListResult } from '../../resource/storage.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { ListResult } from '../../resource/storage/storage.ts';
 
 /**
  * Judges the version that a list was asked for. Lists show the present state, so that "not older than" holds for every version that

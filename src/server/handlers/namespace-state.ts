@@ -1,6 +1,6 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import type { KubernetesObject } from '../../resource/object.ts';
-import { resourceName } from '../../resource/object-rules.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { ResourceCall, Services } from './resource-call.ts';
 
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };

@@ -1,9 +1,9 @@
+import { inSlices } from '../../foundation/in-slices.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { inSlices } from '../../git/in-slices.ts';
-import { fieldPath, invalidObject } from '../../resource/invalid-object.ts';
-import type { Kind } from '../../resource/kind.ts';
-import type { KubernetesObject, ObjectMeta } from '../../resource/object.ts';
-import { compileRules } from '../../resource/schema/validation-rules.ts';
+import { fieldPath, invalidObject } from '../../resource/object/invalid-object.ts';
+import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { compileRules } from '../../resource/schema/structural/validation-rules.ts';
 import { fieldValidationOf } from './query-options.ts';
 import type { ResourceCall } from './resource-call.ts';
 

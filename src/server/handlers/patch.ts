@@ -1,13 +1,13 @@
 import { timestamp } from '../../foundation/clock.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { serverSideApply } from '../../resource/apply/server-side-apply.ts';
-import { invalidValue } from '../../resource/invalid-object.ts';
-import type { Kind } from '../../resource/kind.ts';
-import type { KubernetesObject, Stored } from '../../resource/object.ts';
-import { isJsonObject, ownValue } from '../../resource/own-property.ts';
+import { invalidValue } from '../../resource/object/invalid-object.ts';
+import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
+import { isJsonObject, ownValue } from '../../resource/object/own-property.ts';
 import { applyJsonPatch } from '../../resource/patch/json-patch.ts';
 import { applyMergePatch, type MergePatch } from '../../resource/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../resource/patch/strategic-merge-patch.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import { structuralSchemaOf } from '../../resource/schema/schema-of-kind.ts';
 import { APPLY_PATCH, JSON_PATCH, MERGE_PATCH, patchTypesOf } from '../documents/patch-types.ts';
 import { decodeJson } from '../http/json-text.ts';

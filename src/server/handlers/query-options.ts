@@ -1,8 +1,8 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
-import { fieldSelector } from '../../resource/field-selector.ts';
-import { type FieldCause, invalidObject } from '../../resource/invalid-object.ts';
-import { labelSelector } from '../../resource/label-selector.ts';
-import type { Selection } from '../../resource/storage.ts';
+import { type FieldCause, invalidObject } from '../../resource/object/invalid-object.ts';
+import { fieldSelector } from '../../resource/selector/field-selector.ts';
+import { labelSelector } from '../../resource/selector/label-selector.ts';
+import type { Selection } from '../../resource/storage/storage.ts';
 import type { RequestInfo } from '../http/request-path.ts';
 
 const FIELD_VALIDATIONS = ['Ignore', 'Warn', 'Strict'] as const;

@@ -1,18 +1,18 @@
 import type { Clock } from '../../foundation/clock.ts';
-import type { Kind } from '../../resource/kind.ts';
-import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object.ts';
-import type { RequestContext } from '../../resource/request-context.ts';
+import type { KubernetesObject, ObjectKey, Stored } from '../../resource/object/object.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
 import type { User } from '../authentication/user.ts';
+import type { ServedResource, ServedResources } from '../exchange/served-resources.ts';
 import type { Answer, StreamedAnswer } from '../http/answer.ts';
 import type { DecodedText } from '../http/json-text.ts';
 import type { Representation } from '../http/media-type.ts';
 import type { RequestBody } from '../http/request-body.ts';
 import type { RequestInfo } from '../http/request-path.ts';
 import type { Status } from '../http/status.ts';
-import type { ServedResource, ServedResources } from '../served-resources.ts';
+import type { Presenter } from '../presentation/presenter.ts';
 import type { WatchFrames } from '../watch/watch-frames.ts';
 import type { WatchStreams } from '../watch/watch-streams.ts';
-import type { Presenter } from './presenter.ts';
 
 /** A request for objects that was let in: what the handlers of the verbs work with. */
 export interface ResourceCall {

@@ -1,7 +1,7 @@
 import { retryConflicts } from '../../foundation/retry-conflicts.ts';
 import { type ErrorCode, isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
-import { invalidObject, invalidValue } from '../../resource/invalid-object.ts';
-import type { KubernetesObject, Stored } from '../../resource/object.ts';
+import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
+import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import type { Answer } from '../http/answer.ts';
 import { withOwners } from './field-owners.ts';
 import { requireNamespace } from './namespace-state.ts';

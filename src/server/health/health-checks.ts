@@ -1,5 +1,5 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
-import type { PathHandler } from '../exchange.ts';
+import type { PathHandler } from '../exchange/exchange.ts';
 import { textAnswer } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
 

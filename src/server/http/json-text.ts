@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { fieldPath } from '../../resource/invalid-object.ts';
+import { fieldPath } from '../../resource/object/invalid-object.ts';
 
 export interface DecodedText {
   readonly value: unknown;

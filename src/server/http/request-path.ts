@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { fieldSelector } from '../../resource/field-selector.ts';
-import { DNS_LABEL, followsRule } from '../../resource/name-rules.ts';
+import { DNS_LABEL, followsRule } from '../../resource/object/name-rules.ts';
+import { fieldSelector } from '../../resource/selector/field-selector.ts';
 import type { RequestAttributes } from '../authorization/authorizer.ts';
 
 /** What a request is about, read from its method and its URL alone. */

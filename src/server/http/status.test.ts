@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { invalidObject } from '../../resource/invalid-object.ts';
+import { invalidObject } from '../../resource/object/invalid-object.ts';
 import { failureStatus } from './status.ts';
 
 const subject = { group: 'config.porch.kpt.dev', resource: 'repositories', kind: 'Repository', name: 'blueprints' };

@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../foundation/clock.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { EventLog } from '../../resource/event-log.ts';
-import type { Kind } from '../../resource/kind.ts';
-import { MemoryStorage } from '../../resource/memory-storage.ts';
-import type { RequestContext } from '../../resource/request-context.ts';
-import type { Storage } from '../../resource/storage.ts';
-import { widgetKind } from '../../resource/testing.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { widgetKind } from '../../resource/schema/testing.ts';
+import { MemoryStorage } from '../../resource/storage/memory/memory-storage.ts';
+import type { Storage } from '../../resource/storage/storage.ts';
+import { EventLog } from '../../resource/watch/event-log.ts';
 import { NO_LOAD } from '../metrics/request-metrics.ts';
 import { createWidget, send, startTestServer, type TestServer, WIDGETS, widgetBody } from '../testing.ts';
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
-import type { NamespaceQuota } from '../../resource/namespace-quota.ts';
+import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
 
 /** Namespaces that are shown by name, those with the most bytes; clients can create any number. */
 const MAX_NAMESPACES = 100;

@@ -2,9 +2,9 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PROTOBUF_TYPE } from '../http/request-body.ts';
 import { decodeMessage } from './decode-message.ts';
-import type { Message } from './message.ts';
 import { lease } from './messages/coordination.ts';
 import { configMap, event, eventsEvent, namespace, secret, serviceAccount } from './messages/core.ts';
+import type { Message } from './messages/message.ts';
 import { deleteOptions, status } from './messages/meta.ts';
 import { clusterRole, role, roleBinding } from './messages/rbac.ts';
 import {

@@ -1,8 +1,8 @@
 import { WireType } from '@bufbuild/protobuf/wire';
-import { setOwnValue } from '../../resource/own-property.ts';
+import { setOwnValue } from '../../resource/object/own-property.ts';
 import { decodeJson, MAX_VALUES } from '../http/json-text.ts';
 import { textOf } from '../http/request-body.ts';
-import type { FieldType, Message, NamedField, NumberType, ScalarType } from './message.ts';
+import type { FieldType, Message, NamedField, NumberType, ScalarType } from './messages/message.ts';
 import { readTime } from './read-time.ts';
 import { malformed, WireReader } from './wire-reader.ts';
 

@@ -1,8 +1,8 @@
-import type { KubernetesObject, Stored } from '../../resource/object.ts';
-import type { WatchEvent } from '../../resource/storage.ts';
-import { GenerationCache } from '../handlers/generation-cache.ts';
-import type { Presenter, View } from '../handlers/presenter.ts';
+import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
+import type { WatchEvent } from '../../resource/storage/storage.ts';
 import type { Status } from '../http/status.ts';
+import { GenerationCache } from '../presentation/generation-cache.ts';
+import type { Presenter, View } from '../presentation/presenter.ts';
 
 type ChangeType = Exclude<WatchEvent<KubernetesObject>['type'], 'BOOKMARK'>;
 

@@ -1,5 +1,5 @@
-import { DNS_LABEL, followsRule } from '../../resource/name-rules.ts';
-import { DEFAULT_NAMESPACE, type ObjectKey } from '../../resource/object.ts';
+import { DNS_LABEL, followsRule } from '../../resource/object/name-rules.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey } from '../../resource/object/object.ts';
 
 const PREFIX = '/webhooks/git/';
 

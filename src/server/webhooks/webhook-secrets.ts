@@ -1,7 +1,7 @@
-import type { Client } from '../../resource/client.ts';
+import type { Client } from '../../resource/client/client.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { secretKind, secretText } from '../../resource/kinds/secret.ts';
-import type { ObjectKey } from '../../resource/object.ts';
+import type { ObjectKey } from '../../resource/object/object.ts';
 
 /** Annotation of a Repository: the name of the Secret, in its namespace, that its webhook is signed with. */
 export const WEBHOOK_SECRET_ANNOTATION = 'sluice.dev/webhook-secret';

@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { initRepository } from '../../../src/git/open-repository.ts';
+import { initRepository } from '../../../src/git/open/open-repository.ts';
 import { issueCertificate } from '../../../src/server/certificates/issue-certificate.ts';
 import { sluice } from '../../support/cli.ts';
 import { type GitServer, startGitServer } from '../../support/git/git-server.ts';

@@ -1,8 +1,8 @@
 import { posix } from 'node:path';
 import { type KptFunction, readKptfile } from '../../../kptfile-schema/index.ts';
 import { parseImageName } from '../../../src/function/catalog/image-name.ts';
-import { readResources } from '../../../src/function/resource-list/read-resources.ts';
-import { Resource } from '../../../src/function/resource-list/resource.ts';
+import { readResources } from '../../../src/function/resource/read-resources.ts';
+import { Resource } from '../../../src/function/resource/resource.ts';
 import { isKptfilePath } from '../../../src/package/merge/package-files.ts';
 import { corpusMissing, corpusPackages } from '../../support/corpus.ts';
 import type { ComparisonCase } from './comparison-cases.ts';

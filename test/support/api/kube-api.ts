@@ -7,7 +7,7 @@ import {
 import { Agent, request } from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { gunzipSync } from 'node:zlib';
-import { findClusterAccess } from '../../../src/kubernetes/kubeconfig.ts';
+import { findClusterAccess } from '../../../src/kubernetes/access/kubeconfig.ts';
 import { WatchStream } from './watch-stream.ts';
 
 /** An object, a list or a Status, as far as tests look into it. */

@@ -4,7 +4,7 @@
  */
 import { writeSync } from 'node:fs';
 import { RefConflictError } from '../../../src/git/errors.ts';
-import { openRepository } from '../../../src/git/open-repository.ts';
+import { openRepository } from '../../../src/git/open/open-repository.ts';
 
 const [path = '', ref = '', count = '0', label = '', packRefsFrom = ''] = process.argv.slice(2);
 const repository = await openRepository(path, {

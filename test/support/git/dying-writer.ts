@@ -4,7 +4,7 @@
  */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { openRepository } from '../../../src/git/open-repository.ts';
+import { openRepository } from '../../../src/git/open/open-repository.ts';
 
 const [path = '', updates = '[]', steps = '0'] = process.argv.slice(2);
 const repository = await openRepository(path, { engine: 'native', packRefsFrom: 1 });

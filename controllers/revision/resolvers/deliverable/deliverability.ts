@@ -2,11 +2,11 @@ import { settingsOf } from '../../../../src/delivery/delivery-target.ts';
 import { type ManifestsOutcome, manifestsOf } from '../../../../src/delivery/manifests.ts';
 import type { Refusal } from '../../../../src/delivery/refusal.ts';
 import { packageKey } from '../../../../src/delivery/select-revisions.ts';
-import type { PackageRevision } from '../../../../src/package/package-revision.ts';
-import { selects } from '../../../../src/package/policy-objects.ts';
+import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
+import { selects } from '../../../../src/package/store/policy-objects.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../../../src/resource/kinds/repository.ts';
-import { DEFAULT_NAMESPACE } from '../../../../src/resource/object.ts';
+import { DEFAULT_NAMESPACE } from '../../../../src/resource/object/object.ts';
 
 /** Whether the targets that select a revision could deliver it as it is. Without a gate it is there only while they could not. */
 export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';

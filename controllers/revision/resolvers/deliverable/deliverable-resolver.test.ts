@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
 import { manifestsOf } from '../../../../src/delivery/manifests.ts';
-import { RevisionStore } from '../../../../src/package/revision-store.ts';
+import { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../../../../src/resource/kinds/package-policy.ts';
 import { ANNA, type Fixture, fixture } from '../../../../test/support/fixture.ts';

@@ -1,11 +1,11 @@
 import { gatesOf } from '../../../../kptfile-schema/index.ts';
 import { specOrMetadataChanged } from '../../../../src/controller/predicates.ts';
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
-import type { PackageRevision } from '../../../../src/package/package-revision.ts';
-import type { Resolver, ResolverSubject } from '../../../../src/package/resolver.ts';
-import type { RevisionStore } from '../../../../src/package/revision-store.ts';
+import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
+import type { Resolver, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
+import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
-import { DEFAULT_NAMESPACE, type ObjectKey } from '../../../../src/resource/object.ts';
+import { DEFAULT_NAMESPACE, type ObjectKey } from '../../../../src/resource/object/object.ts';
 import {
   DELIVERABLE_TYPE,
   type DeliverabilityOptions,

@@ -1,10 +1,10 @@
 import { type Claim, claimFromObject, ownerText } from '../../../../src/allocation/claim.ts';
 import type { Allocated } from '../../../../src/allocation/outcome.ts';
-import { canonicalJson } from '../../../../src/package/canonical-json.ts';
-import { formatConditionType } from '../../../../src/package/condition-type.ts';
-import type { KrmObject } from '../../../../src/package/krm.ts';
-import type { PackageRevision } from '../../../../src/package/package-revision.ts';
-import { DEFAULT_NAMESPACE } from '../../../../src/resource/object.ts';
+import { canonicalJson } from '../../../../src/foundation/canonical-json.ts';
+import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
+import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
+import type { PackageRevision } from '../../../../src/package/model/package-revision.ts';
+import { DEFAULT_NAMESPACE } from '../../../../src/resource/object/object.ts';
 import { ownerOf, statusOf } from './ip-claim.ts';
 
 /** An IPClaim as it stands in a draft. */

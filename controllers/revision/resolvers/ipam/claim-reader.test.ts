@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GitRepository, Oid, TreeEdit } from '../../../../src/git/git-repository.ts';
-import { initRepository, openRepository } from '../../../../src/git/open-repository.ts';
+import { initRepository, openRepository } from '../../../../src/git/open/open-repository.ts';
 import { temporaryFolder } from '../../../../test/support/git/git-cli.ts';
 import { ClaimReader } from './claim-reader.ts';
 

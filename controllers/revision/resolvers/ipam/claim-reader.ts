@@ -1,6 +1,6 @@
 import { SluiceError } from '../../../../src/foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../../src/git/git-repository.ts';
-import { isYamlPath, type KrmObject, readKrmFile } from '../../../../src/package/krm.ts';
+import { isYamlPath, type KrmObject, readKrmFile } from '../../../../src/package/model/krm/krm.ts';
 import { IPAM_GROUP, isGivenUp, isIpClaim } from './ip-claim.ts';
 
 /** Files beyond this size hold no claims that anyone could read; see readKrmFile. */

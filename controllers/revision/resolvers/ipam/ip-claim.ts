@@ -1,5 +1,5 @@
-import { formatConditionType } from '../../../../src/package/condition-type.ts';
-import { isRecord, type KrmObject } from '../../../../src/package/krm.ts';
+import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
+import { isRecord, type KrmObject } from '../../../../src/package/model/krm/krm.ts';
 import { ipClaimKind } from '../../../../src/resource/kinds/ipam.ts';
 
 const { apiVersion: API_VERSION, kind: KIND } = ipClaimKind;

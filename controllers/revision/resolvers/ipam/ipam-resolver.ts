@@ -1,17 +1,17 @@
 import { type Source, watchKind } from '../../../../src/controller/source.ts';
 import type { Clock } from '../../../../src/foundation/clock.ts';
 import { messageOf } from '../../../../src/foundation/sluice-error.ts';
-import { formatConditionType } from '../../../../src/package/condition-type.ts';
-import type { KrmObject } from '../../../../src/package/krm.ts';
-import { setKrmStatus } from '../../../../src/package/krm-edit.ts';
-import { revisionId } from '../../../../src/package/package-revision.ts';
-import { matchesPattern } from '../../../../src/package/policy.ts';
-import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/resolver.ts';
-import type { RevisionStore } from '../../../../src/package/revision-store.ts';
-import type { Client } from '../../../../src/resource/client.ts';
+import { formatConditionType } from '../../../../src/package/model/condition-type.ts';
+import type { KrmObject } from '../../../../src/package/model/krm/krm.ts';
+import { setKrmStatus } from '../../../../src/package/model/krm/krm-edit.ts';
+import { revisionId } from '../../../../src/package/model/package-revision.ts';
+import { matchesPattern } from '../../../../src/package/model/policy.ts';
+import type { Resolver, ResolverContext, ResolverSubject } from '../../../../src/package/plan/resolver.ts';
+import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../../src/resource/client/client.ts';
 import { ipPrefixKind, networkInstanceKind } from '../../../../src/resource/kinds/ipam.ts';
 import { repositoryKind } from '../../../../src/resource/kinds/repository.ts';
-import type { ObjectKey } from '../../../../src/resource/object.ts';
+import type { ObjectKey } from '../../../../src/resource/object/object.ts';
 import { Allocator } from './allocator.ts';
 import {
   type Answer,

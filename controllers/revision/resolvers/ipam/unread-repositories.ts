@@ -1,7 +1,7 @@
-import type { RevisionStore } from '../../../../src/package/revision-store.ts';
-import type { Client } from '../../../../src/resource/client.ts';
+import type { RevisionStore } from '../../../../src/package/store/revision-store.ts';
+import type { Client } from '../../../../src/resource/client/client.ts';
 import { type Repository, repositoryKind } from '../../../../src/resource/kinds/repository.ts';
-import { DEFAULT_NAMESPACE, type Stored } from '../../../../src/resource/object.ts';
+import { DEFAULT_NAMESPACE, type Stored } from '../../../../src/resource/object/object.ts';
 import { conflictingRepository } from '../../../repository/repository-conflict.ts';
 
 /** Registered Git repositories with packages that nobody has read yet, by name. */

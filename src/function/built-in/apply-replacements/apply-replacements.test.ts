@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../../test/support/corpus.ts';
 import { skipFor } from '../../../../test/support/skip.ts';
-import type { FunctionResult } from '../../function-result.ts';
-import { readResources } from '../../resource-list/read-resources.ts';
+import type { FunctionResult } from '../../model/function-result.ts';
+import { readResources } from '../../resource/read-resources.ts';
 import { runFunction } from '../support/testing.ts';
 import { applyReplacements } from './apply-replacements.ts';
 import { type Case, check, config, copy, LIST, run, thing } from './testing.ts';

@@ -1,7 +1,7 @@
 import type { Node } from 'yaml';
-import type { KrmFunction, ResourceList } from '../../function.ts';
-import { resultFor } from '../../function-result.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../../model/function.ts';
+import { resultFor } from '../../model/function-result.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { configOf, KPT_FUNCTIONS } from '../support/function-config.ts';
 import { parseFieldPath } from './field-path.ts';
 import { findSource, findTargets } from './find-fields.ts';

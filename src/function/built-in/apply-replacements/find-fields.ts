@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { createNode } from '../../resource-list/node-value.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { createNode } from '../../yaml/node-value.ts';
 import { scalarText } from '../support/scalar-text.ts';
 import type { ItemStep, Step } from './field-path.ts';
 

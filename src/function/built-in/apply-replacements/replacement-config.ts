@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { causesOf, invalidObject } from '../../../resource/invalid-object.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import { causesOf, invalidObject } from '../../../resource/object/invalid-object.ts';
+import type { Resource } from '../../resource/resource.ts';
 
 /** Exact texts for a source; texts or whole regular expressions for a target. What is absent holds for all. */
 const resourceIdSchema = {

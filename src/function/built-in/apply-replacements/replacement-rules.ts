@@ -1,4 +1,4 @@
-import { type FunctionVersion, isBefore } from '../../function-version.ts';
+import { type FunctionVersion, isBefore } from '../../model/function-version.ts';
 
 /** Where the published versions of apply-replacements differ, which is where the versions of kustomize in them do. */
 export interface ReplacementRules {

@@ -1,7 +1,7 @@
+import { linearRegex } from '../../../foundation/linear-regex.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
-import { type LabelSelector, labelSelector, matchesLabels } from '../../../resource/label-selector.ts';
-import type { Resource } from '../../resource-list/resource.ts';
-import { linearRegex } from '../support/linear-regex.ts';
+import { type LabelSelector, labelSelector, matchesLabels } from '../../../resource/selector/label-selector.ts';
+import type { Resource } from '../../resource/resource.ts';
 import type { ReplacementSource, ReplacementTarget, TargetSelector } from './replacement-config.ts';
 
 const FIELDS = ['group', 'version', 'kind', 'name', 'namespace'] as const;

@@ -1,4 +1,4 @@
-import type { KrmFunction } from '../../function.ts';
+import type { KrmFunction } from '../../model/function.ts';
 
 export const celValidation: KrmFunction = {
   name: 'cel-validation',

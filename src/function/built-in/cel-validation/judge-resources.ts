@@ -1,8 +1,8 @@
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import type { ResourceList } from '../../function.ts';
-import { type FunctionResult, resultFor } from '../../function-result.ts';
-import { selectResources } from '../../pipeline/selection.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import type { ResourceList } from '../../model/function.ts';
+import { type FunctionResult, resultFor } from '../../model/function-result.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { selectResources } from '../../resource/selection.ts';
 import { kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
 import { configOf, isOfKind } from '../support/function-config.ts';
 import { cutFindings, MOST_FINDINGS } from '../support/most-findings.ts';

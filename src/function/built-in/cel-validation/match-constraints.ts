@@ -1,6 +1,6 @@
-import { labelSelector, matchesLabels } from '../../../resource/label-selector.ts';
-import { isJsonObject } from '../../../resource/own-property.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import { isJsonObject } from '../../../resource/object/own-property.ts';
+import { labelSelector, matchesLabels } from '../../../resource/selector/label-selector.ts';
+import type { Resource } from '../../resource/resource.ts';
 import type { KubernetesSchemas, ResourceName } from '../../schema/kubernetes-schemas.ts';
 import type { MatchConstraints, ResourceRule } from './policy-config.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { causesOf, invalidObject } from '../../../resource/invalid-object.ts';
-import { labelSelectorSchema } from '../../../resource/label-selector.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import { causesOf, invalidObject } from '../../../resource/object/invalid-object.ts';
+import { labelSelectorSchema } from '../../../resource/selector/label-selector.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { type ConfigKind, invalidConfig, isOfKind, KPT_FUNCTIONS } from '../support/function-config.ts';
 
 export const CEL_VALIDATOR: ConfigKind = { apiVersion: KPT_FUNCTIONS, kind: 'CELValidator' };

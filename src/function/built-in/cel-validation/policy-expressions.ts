@@ -1,7 +1,7 @@
 import { compileExpression, type Expression } from '../../../expression/expression.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import { fieldPath } from '../../../resource/invalid-object.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import { fieldPath } from '../../../resource/object/invalid-object.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { invalidConfig } from '../support/function-config.ts';
 import type { PolicyConfig } from './policy-config.ts';
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { corpusMissing, corpusPackages } from '../../../../test/support/corpus.ts';
 import { skipFor } from '../../../../test/support/skip.ts';
-import type { FunctionResult } from '../../function-result.ts';
-import { readResources } from '../../resource-list/read-resources.ts';
-import { Resource } from '../../resource-list/resource.ts';
-import { isResourcePath } from '../../resource-list/resource-path.ts';
+import type { FunctionResult } from '../../model/function-result.ts';
+import { readResources } from '../../resource/read-resources.ts';
+import { Resource } from '../../resource/resource.ts';
+import { isResourcePath } from '../../resource/resource-path.ts';
 import { kubeconform } from './kubeconform.ts';
 
 const strict = Resource.from({

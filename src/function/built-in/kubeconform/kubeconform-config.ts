@@ -1,6 +1,6 @@
 import { isMap, isScalar } from 'yaml';
-import type { ResourceList } from '../../function.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import type { ResourceList } from '../../model/function.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { invalidConfig, textAt } from '../support/function-config.ts';
 
 export interface KubeconformConfig {

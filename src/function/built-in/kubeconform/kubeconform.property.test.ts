@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
-import type { FunctionResult } from '../../function-result.ts';
-import { Resource } from '../../resource-list/resource.ts';
+import type { FunctionResult } from '../../model/function-result.ts';
+import { Resource } from '../../resource/resource.ts';
 import { kubeconform } from './kubeconform.ts';
 
 const words = fc.constantFrom(

@@ -1,4 +1,4 @@
-import type { KrmFunction } from '../../function.ts';
+import type { KrmFunction } from '../../model/function.ts';
 
 const DIFFERENCES = [
   'Nothing is downloaded: with a `schema_location` of your own there is a warning, and the built-in schemas count.',

@@ -1,9 +1,9 @@
-import { fieldPath } from '../../../resource/invalid-object.ts';
-import { judgeValue } from '../../../resource/schema/judge-value.ts';
-import { ruleCauses } from '../../../resource/schema/rule-causes.ts';
-import type { ResourceList } from '../../function.ts';
-import { type FunctionResult, resultFor } from '../../function-result.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import { fieldPath } from '../../../resource/object/invalid-object.ts';
+import { judgeValue } from '../../../resource/schema/structural/judge-value.ts';
+import { ruleCauses } from '../../../resource/schema/structural/rule-causes.ts';
+import type { ResourceList } from '../../model/function.ts';
+import { type FunctionResult, resultFor } from '../../model/function-result.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { type KubernetesSchemas, kubernetesSchemas } from '../../schema/kubernetes-schemas.ts';
 import { PackageSchemas, type UsableSchema } from '../../schema/package-schemas.ts';
 import { cutFindings, MOST_FINDINGS } from '../support/most-findings.ts';

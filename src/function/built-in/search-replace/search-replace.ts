@@ -1,10 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: this is how groups and setters are written.
 import { isScalar, isSeq, type Node, type Scalar } from 'yaml';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
-import type { KrmFunction, ResourceList } from '../../function.ts';
-import { resultFor, withoutReference } from '../../function-result.ts';
-import { plainValue } from '../../resource-list/node-value.ts';
-import type { Resource } from '../../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../../model/function.ts';
+import { resultFor, withoutReference } from '../../model/function-result.ts';
+import type { Resource } from '../../resource/resource.ts';
+import { plainValue } from '../../yaml/node-value.ts';
 import { CONFIG_MAP, configOf, textsAt } from '../support/function-config.ts';
 import { lineComment, putLineComment } from '../support/line-comment.ts';
 import { scalarText, writeScalar } from '../support/scalar-text.ts';

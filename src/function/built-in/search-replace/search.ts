@@ -1,7 +1,7 @@
 import type { RE2JS } from 're2js';
-import type { Resource } from '../../resource-list/resource.ts';
+import { linearRegex } from '../../../foundation/linear-regex.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { invalidConfig } from '../support/function-config.ts';
-import { linearRegex } from '../support/linear-regex.ts';
 import { pathGlob } from './path-glob.ts';
 import { PathPattern } from './path-pattern.ts';
 

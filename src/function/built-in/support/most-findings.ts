@@ -1,4 +1,4 @@
-import type { FunctionResult } from '../../function-result.ts';
+import type { FunctionResult } from '../../model/function-result.ts';
 
 /** Of one validator; nobody reads more. */
 export const MOST_FINDINGS = 1000;

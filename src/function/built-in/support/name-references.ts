@@ -1,4 +1,4 @@
-import type { Resource } from '../../resource-list/resource.ts';
+import type { Resource } from '../../resource/resource.ts';
 import { podSpecOf } from './pod-specs.ts';
 
 /** A kind whose names are referred to. */

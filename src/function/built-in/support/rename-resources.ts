@@ -1,4 +1,4 @@
-import type { FieldPath, Resource } from '../../resource-list/resource.ts';
+import type { FieldPath, Resource } from '../../resource/resource.ts';
 import { changeDependencies } from './depends-on.ts';
 import { placesOf } from './field-spec.ts';
 import { textAt } from './function-config.ts';

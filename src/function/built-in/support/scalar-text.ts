@@ -1,5 +1,5 @@
 import { isScalar, type Node, Scalar } from 'yaml';
-import { createNode, plainValue } from '../../resource-list/node-value.ts';
+import { createNode, plainValue } from '../../yaml/node-value.ts';
 
 /** What a reader takes for nothing, if it stands without quotes. */
 const NOTHING = /^(?:~|null|Null|NULL|)$/;

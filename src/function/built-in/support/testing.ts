@@ -1,7 +1,7 @@
-import type { KrmFunction, ResourceList } from '../../function.ts';
-import type { FunctionResult } from '../../function-result.ts';
-import { parseVersion } from '../../function-version.ts';
-import { Resource } from '../../resource-list/resource.ts';
+import type { KrmFunction, ResourceList } from '../../model/function.ts';
+import type { FunctionResult } from '../../model/function-result.ts';
+import { parseVersion } from '../../model/function-version.ts';
+import { Resource } from '../../resource/resource.ts';
 
 export interface TestRun {
   /** What the package is then, by file; documents of one file with `---` between. */

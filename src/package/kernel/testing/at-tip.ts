@@ -1,7 +1,7 @@
 import type { Condition } from '../../../../kptfile-schema/index.ts';
 import type { Oid } from '../../../git/git-repository.ts';
-import { emptyRecord, type RevisionRecord, withContributor, withStep } from '../../record.ts';
-import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../../verdict.ts';
+import { emptyRecord, type RevisionRecord, withContributor, withStep } from '../../model/record.ts';
+import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../../model/verdict.ts';
 import { inputsOf, type PackageData, treeOf } from './package-data.ts';
 import { type Listed, recordOf } from './places.ts';
 import type { Records } from './records.ts';

@@ -1,4 +1,4 @@
-import type { EffectivePolicy } from '../../policy.ts';
+import type { EffectivePolicy } from '../../model/policy.ts';
 import { looks } from './looks.ts';
 import type { ModelRecords } from './model-records.ts';
 import { type Asked, copyOf, type Entry, type Given, type Kept } from './model-state.ts';

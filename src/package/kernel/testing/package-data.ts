@@ -6,9 +6,9 @@ import {
   formatCommitMessage,
   type PublicationStatement,
   parseCommitMessage,
-} from '../../commit-message.ts';
-import type { PackageInputs } from '../../inputs.ts';
-import type { RevisionRecord } from '../../record.ts';
+} from '../../model/commit-message.ts';
+import type { PackageInputs } from '../../model/inputs.ts';
+import type { RevisionRecord } from '../../model/record.ts';
 import type { SignedStatement } from '../../trust/statement.ts';
 
 export const PACKAGE = 'net/upf';

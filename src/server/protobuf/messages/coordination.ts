@@ -1,4 +1,4 @@
-import { int32, message, microTime, optional, part, text } from '../message.ts';
+import { int32, message, microTime, optional, part, text } from './message.ts';
 import { objectMeta } from './meta.ts';
 
 /** Messages of k8s.io/api, package coordination/v1. */

@@ -1,4 +1,4 @@
-import { flag, int32, list, map, message, microTime, optional, part, required, text, time } from '../message.ts';
+import { flag, int32, list, map, message, microTime, optional, part, required, text, time } from './message.ts';
 import { objectMeta } from './meta.ts';
 
 /** Messages of k8s.io/api, packages core/v1 and events/v1, which share what an event is made of. */

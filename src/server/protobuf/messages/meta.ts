@@ -12,7 +12,7 @@ import {
   required,
   text,
   time,
-} from '../message.ts';
+} from './message.ts';
 
 /** Messages of k8s.io/apimachinery, package meta/v1. */
 

@@ -1,4 +1,4 @@
-import { list, message, optional, part, required, text } from '../message.ts';
+import { list, message, optional, part, required, text } from './message.ts';
 import { labelSelector, objectMeta } from './meta.ts';
 
 /** Messages of k8s.io/api, package rbac/v1. */

@@ -1,4 +1,4 @@
-import { flag, list, map, message, optional, part, required, text } from '../message.ts';
+import { flag, list, map, message, optional, part, required, text } from './message.ts';
 import { objectMeta, selectorRequirement } from './meta.ts';
 
 /** Messages of k8s.io/api, packages authorization/v1 and authentication/v1. */

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { mkdir, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
+
+/** Used where neither --data nor SLUICE_DATA names another folder. */
+export const DEFAULT_DATA_FOLDER = '.sluice';
+
+/** The places in a data folder. */
+export interface DataFolder {
+  /** Absolute. */
+  readonly path: string;
+  /** As the user wrote it, for commands that a message proposes. */
+  readonly shown: string;
+  /** All objects that are not packages, and their events: a SQLite file. */
+  readonly database: string;
+  /** Held by the one process that writes the database. */
+  readonly databaseLock: string;
+  /** Held by a running `sluice up`. */
+  readonly upLock: string;
+  /** How clients reach a running `sluice up`. */
+  readonly kubeconfig: string;
+  /** Keys and certificates of the API server. */
+  readonly pki: string;
+  /** Hashes of bearer tokens and whose they are. */
+  readonly tokens: string;
+  /** Every write through the API, a line each. */
+  readonly auditLog: string;
+}
+
+export function dataFolder(path: string): DataFolder {
+  const absolute = resolve(path);
+  return {
+    path: absolute,
+    shown: path,
+    database: join(absolute, 'objects.db'),
+    databaseLock: join(absolute, 'objects-lock'),
+    upLock: join(absolute, 'up-lock'),
+    kubeconfig: join(absolute, 'kubeconfig'),
+    pki: join(absolute, 'pki'),
+    tokens: join(absolute, 'tokens.csv'),
+    auditLog: join(absolute, 'audit.log'),
+  };
+}
+
+/** Where a mirror of a remote delivery target is kept for those who only look; it may be deleted at any time. */
+export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): string {
+  const id = createHash('sha256').update(spec.git.repo).digest('hex').slice(0, 16);
+  return join(path, 'cache', 'targets', `${id}.git`);
+}
+
+/** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
+export async function createDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    await mkdir(folder.path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
+    throw new SluiceError('Unavailable', message, { cause: error });
+  }
+}
+
+/** Throws NotFound with the next step if there is no data folder. */
+export async function expectDataFolder(folder: DataFolder): Promise<void> {
+  try {
+    if ((await stat(folder.path)).isDirectory()) return;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new SluiceError('Unavailable', `cannot read the data folder ${folder.path}: ${(error as Error).message}`, {
+        cause: error,
+      });
+    }
+    throw new SluiceError(
+      'NotFound',
+      `there is no data folder ${folder.path}; name another one with --data or SLUICE_DATA, or register a first repository with "sluice repo reg"`,
+      { cause: error },
+    );
+  }
+  throw new SluiceError('InvalidInput', `${folder.path} is not a folder; name another one with --data or SLUICE_DATA`);
+}
+
+/** True if something is at the path. */
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new SluiceError('Unavailable', `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}

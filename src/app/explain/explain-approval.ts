@@ -1,0 +1,77 @@
+import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import {
+  APPROVAL_DELAY_ANNOTATION,
+  APPROVAL_POLICY_ANNOTATION,
+  AUTO_LIFECYCLE_ANNOTATION,
+  lifecycleAnnotation,
+} from '../../package/model/lifecycle-annotations.ts';
+import { isPublished, type PackageRevision } from '../../package/model/package-revision.ts';
+import type { Judgement } from '../../package/store/revision-store.ts';
+import { parseDuration } from '../../resource/object/duration.ts';
+import type { Surroundings } from './explain-gates.ts';
+import type { Reason } from './explanation.ts';
+
+/** What the approval controller does with a revision that carries Nephio's annotations. */
+export type ApprovalOutlook =
+  /** It will act; `when` ends a sentence. */
+  | { readonly acts: true; readonly named: string; readonly when: string }
+  /** It would, but for what is told elsewhere or in `held`. */
+  | { readonly acts: 'held'; readonly named: string; readonly held: string }
+  /** It never will, as things stand. */
+  | { readonly acts: false; readonly why: Reason };
+
+/** Undefined if the revision has no approval annotation. `siblings` are the other revisions of the package. */
+export function approvalOutlook(
+  judgement: Judgement,
+  siblings: readonly PackageRevision[],
+  disabled: readonly string[],
+  around: Surroundings,
+): ApprovalOutlook | undefined {
+  const policy = annotationOf(judgement, APPROVAL_POLICY_ANNOTATION);
+  if (policy === undefined) return undefined;
+  const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
+  const never = (reason: string, message: string) => ({ acts: false, why: { reason, message } }) as const;
+  if (disabled.includes('approval')) return never('Disabled', `${named}, but the approval controller is switched off`);
+  if (policy !== 'initial' && policy !== 'always') {
+    return never('InvalidPolicy', `${named} has no effect; use initial or always`);
+  }
+  const text = annotationOf(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0';
+  const delay = parseDuration(text);
+  if (delay === undefined) {
+    const message = `${named} has no effect, since ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
+    return never('InvalidDelay', message);
+  }
+  const [published] = siblings.filter(isPublished).sort((a, b) => b.revision - a.revision);
+  if (policy === 'initial' && published !== undefined) {
+    const message = `${named} is for the first revision only, and ${published.name} is ${published.lifecycle}`;
+    return never('NotTheFirst', message);
+  }
+  if (judgement.policy.forbidSelfApproval)
+    return never('SelfApproval', `${named}, but a policy forbids self-approval, so a person has to approve it`);
+  const isDraft = judgement.revision.lifecycle === 'Draft';
+  const obstacle = obstacleTo(judgement, (gate) => !isDraft || !gate.approveOnly);
+  if (obstacle !== undefined) return { acts: 'held', named, held: obstacle.message };
+  const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
+  const due = created + delay;
+  if (due > around.now) return { acts: true, named, when: `not before ${timestamp(due)}` };
+  return { acts: true, named, when: around.running ? 'about now' : 'as soon as "sluice up" runs' };
+}
+
+/** An annotation of the revision, else, where a policy enables those, of its Kptfile. */
+export function annotationOf({ record, revision, policy }: Judgement, key: string): string | undefined {
+  return lifecycleAnnotation(
+    key,
+    { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations },
+    policy,
+  );
+}
+
+/** Annotations of the Kptfile that have no effect because no policy enables them. */
+export function ignoredAnnotations({ record, revision, policy }: Judgement): string[] {
+  const { annotations = {} } = revision.kptfile?.metadata ?? {};
+  if (policy.kptfileApprovals) return [];
+  return [AUTO_LIFECYCLE_ANNOTATION, APPROVAL_POLICY_ANNOTATION].filter(
+    (key) => Object.hasOwn(annotations, key) && record.annotations?.[key] === undefined,
+  );
+}

@@ -1,0 +1,114 @@
+import type { Claims } from '../../../controllers/revision/arrange-resolvers.ts';
+import { OWN_TYPES } from '../../../controllers/revision/settlement.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import type { Gate } from '../../package/model/gates.ts';
+import { matchesPattern } from '../../package/model/policy.ts';
+import { RENDER_ACTOR } from '../../package/model/verdict.ts';
+import { RENDERED } from '../../package/plan/render.ts';
+import type { Judgement } from '../../package/store/revision-store.ts';
+import type { GateExplanation } from './explanation.ts';
+
+/** What is known about who runs, for the question who can settle a gate. */
+export interface Surroundings {
+  /** The resolvers that run, or would run in `sluice up`. */
+  readonly resolvers: readonly Claims[];
+  /** Whether controllers work on this data folder now. */
+  readonly running: boolean;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** The name of who asks. */
+  readonly actor: string;
+  /** A command line of this CLI for the data folder at hand. */
+  command(...words: string[]): string;
+}
+
+/** `recordFlaw`: why verdicts of the record do not count, if they do not. */
+export function explainGates(judgement: Judgement, around: Surroundings, recordFlaw?: string): GateExplanation[] {
+  return judgement.gates.map((gate) => explainGate(gate, judgement, around, recordFlaw));
+}
+
+function explainGate(
+  gate: Gate,
+  judgement: Judgement,
+  around: Surroundings,
+  recordFlaw: string | undefined,
+): GateExplanation {
+  const { condition, verdict, type } = gate;
+  const settler = settlerOf(gate, judgement, around);
+  const deadline = deadlineOf(gate, judgement, around.now);
+  const open = gate.state === 'Open';
+  const editable = ['Draft', 'Proposed'].includes(judgement.revision.lifecycle);
+  return {
+    type,
+    open,
+    state: gate.state,
+    requiredBy: gate.requiredBy,
+    approveOnly: gate.approveOnly,
+    ...(condition === undefined
+      ? {}
+      : {
+          condition: {
+            status: condition.status,
+            ...(condition.reason === undefined ? {} : { reason: condition.reason }),
+            ...(condition.message === undefined ? {} : { message: condition.message }),
+          },
+        }),
+    ...(gate.since === undefined ? {} : { since: gate.since }),
+    // Without its record the condition is all that is left of a verdict.
+    explanation:
+      recordFlaw === undefined || open || gate.condition?.status !== 'True'
+        ? gate.explanation
+        : `${gate.explanation}; ${recordFlaw}`,
+    boundTo: verdict === undefined ? [] : Object.keys(verdict.inputs),
+    changed: gate.changed,
+    ...(verdict?.external === undefined ? {} : { external: verdict.external }),
+    ...(verdict === undefined ? {} : { givenBy: verdict.by, givenAt: verdict.at }),
+    ...(gate.expires === undefined ? {} : { expires: gate.expires }),
+    settledBy: settler.who,
+    ...(deadline === undefined || open || !editable ? {} : { deadline }),
+    ...(open || !editable ? {} : { next: settler.next }),
+  };
+}
+
+/** Who can settle a condition type, and what to do for that. */
+function settlerOf(
+  { type, state, verdict }: Gate,
+  { policy, revision }: Judgement,
+  { resolvers, running, command }: Surroundings,
+): { who: string; next: string } {
+  const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
+  const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
+  const byPipeline = type === RENDERED.type || (verdict?.by === RENDER_ACTOR && state !== 'NotAllowed');
+  const name = OWN_TYPES.includes(type)
+    ? 'revision controller'
+    : (resolver && `resolver ${resolver.name}`) || (byPipeline ? "the package's pipeline" : undefined);
+  if (name !== undefined) {
+    // What it has said about the inputs at hand it says again until something else changes.
+    const answered = state === 'NotTrue' && [`resolver:${resolver?.name}`, RENDER_ACTOR].includes(verdict?.by ?? '');
+    const wait = answered ? `settle what its message says; ${name} looks again by itself` : `${name} works on it`;
+    return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: command('up') };
+  }
+  const rules = policy.givers.filter((rule) => matchesPattern(rule.conditionType, type));
+  const [first, ...others] = rules;
+  if (first === undefined) return { who: 'anyone', next: give() };
+  // Every rule that names the type must allow the actor.
+  const actors = first.actors.filter((actor) => others.every((rule) => rule.actors.includes(actor)));
+  const policies = [...new Set(rules.map((rule) => rule.policy))].join(', ');
+  const [actor] = actors;
+  if (actor === undefined) return { who: `nobody: ${policies} allow no common actor`, next: `change ${policies}` };
+  const as = actor.startsWith('group:') ? ['--as-group', actor.slice('group:'.length)] : ['--as', actor];
+  return { who: `${actors.join(', ')} (policy ${policies})`, next: give(...as) };
+}
+
+function deadlineOf(
+  gate: Gate,
+  { policy, revision, record }: Judgement,
+  now: number,
+): { due: string; overdue: boolean } | undefined {
+  const limit = policy.gateDeadlines[gate.type];
+  if (limit === undefined || !Number.isFinite(limit)) return undefined;
+  const since = gate.state === 'Missing' ? record.createdAt : gate.state === 'NotTrue' ? gate.since : undefined;
+  const start = since === undefined ? revision.tip.time : Date.parse(since);
+  if (Number.isNaN(start)) return undefined;
+  return { due: timestamp(start + limit), overdue: now >= start + limit };
+}

@@ -1,0 +1,64 @@
+import { queueWaits } from '../../controller/controller.ts';
+import type { Manager } from '../../controller/manager.ts';
+import { gitDisk, gitOperations } from '../../git/process/git-operations.ts';
+import type { IndexChange } from '../../package/index/revision-index.ts';
+import type { RevisionStore } from '../../package/store/revision-store.ts';
+import { transitions } from '../../package/store/transitions.ts';
+import type { NamespaceQuota } from '../../resource/storage/memory/namespace-quota.ts';
+import { Metrics } from '../../server/metrics/metrics.ts';
+import type { RevisionCount } from '../../server/metrics/package-metrics.ts';
+import type { ServerLoad } from '../../server/metrics/request-metrics.ts';
+
+export interface MeasuredParts {
+  readonly manager: Manager;
+  readonly store: RevisionStore;
+  readonly quota: NamespaceQuota;
+  load(): ServerLoad;
+}
+
+/** The metrics of a running service; `stop` ends what they listen to. */
+export function measure({ manager, store, quota, load }: MeasuredParts): { readonly metrics: Metrics; stop(): void } {
+  const metrics = new Metrics({
+    load,
+    queues: () => manager.metrics(),
+    revisions: () => revisionCounts(store),
+    quota: () => quota,
+  });
+  const subscriptions = [
+    gitOperations.subscribe(({ operation, milliseconds }) => {
+      metrics.packages.gitOperation(operation, milliseconds / 1000);
+    }),
+    gitDisk.subscribe(({ repository, bytes }) => metrics.packages.gitDisk(repository, bytes)),
+    queueWaits.subscribe(({ controller, milliseconds }) => metrics.controllers.taken(controller, milliseconds / 1000)),
+    transitions.subscribe(({ action, result }) => metrics.packages.transition(action, result)),
+    store.subscribe((changes) => {
+      for (const change of changes) {
+        const waited = gateWait(change);
+        if (waited !== undefined) metrics.packages.gateWaited(waited);
+      }
+    }),
+  ];
+  return {
+    metrics,
+    stop: () => {
+      for (const end of subscriptions) end();
+    },
+  };
+}
+
+function revisionCounts(store: RevisionStore): RevisionCount[] {
+  return store.repositories().flatMap(({ repository, index }) => {
+    const counts = new Map<string, number>();
+    for (const { lifecycle } of index.all()) counts.set(lifecycle, (counts.get(lifecycle) ?? 0) + 1);
+    return [...counts].map(([lifecycle, count]) => ({ repository, lifecycle, count }));
+  });
+}
+
+/** Seconds from a proposal until its last verdict, told when the revision is published; 0 if all gates were open before. */
+function gateWait({ before, after }: IndexChange): number | undefined {
+  if (before?.lifecycle !== 'Proposed' || after?.lifecycle !== 'Published') return undefined;
+  const proposed = before.record?.steps.findLast(({ action }) => action === 'propose')?.at;
+  if (proposed === undefined) return undefined;
+  const given = (before.record?.verdicts ?? []).map(({ at }) => Date.parse(at));
+  return Math.max(0, Math.max(0, ...given) - Date.parse(proposed)) / 1000;
+}

@@ -1,0 +1,168 @@
+import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import type { IndexChange } from '../../package/index/revision-index.ts';
+import { authorOf, lastRequestOf } from '../../package/model/attribution.ts';
+import { publishedRecordOf } from '../../package/model/commit-message.ts';
+import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/package-revision.ts';
+import { verdictOf } from '../../package/model/record.ts';
+import type { LogEntry } from './log-entry.ts';
+
+/** From how many revisions on that appear together only their number is told. */
+const MANY = 6;
+/** How many packages an entry about several names. */
+const NAMED = 3;
+
+/**
+ * What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. Of revisions that an
+ * earlier process knew as they are now (`wasKnown`) only the number is told.
+ */
+export function narrateChanges(
+  changes: readonly IndexChange[],
+  now: number,
+  wasKnown: (revision: PackageRevision) => boolean = () => false,
+): LogEntry[] {
+  const isKnown = ({ before, after }: IndexChange) => before === undefined && after !== undefined && wasKnown(after);
+  const [known, news] = [changes.filter(isKnown), changes.filter((change) => !isKnown(change))];
+  const shown = known.flatMap(({ after }) => after ?? []).filter((row) => !isPlaceholder(row));
+  return [...summarise(shown, now, 'as before'), ...narrateNews(news, now)];
+}
+
+function narrateNews(changes: readonly IndexChange[], now: number): LogEntry[] {
+  const real = changes.filter(({ before, after }) => {
+    const row = after ?? before;
+    if (row === undefined || !isPlaceholder(row)) return row !== undefined;
+    return changedOnMain({ before, after });
+  });
+  const onMain = real.filter(
+    ({ before, after }) => before !== undefined && after !== undefined && isPlaceholder(after),
+  );
+  const found = real.filter(({ before, after }) => before === undefined && after !== undefined);
+  const entries =
+    found.length >= MANY
+      ? summarise(
+          found.flatMap(({ after }) => after ?? []),
+          now,
+          'found',
+        )
+      : [];
+  // A main branch that was rewritten is one thing that happened, however many packages are on it.
+  if (onMain.length > 1) entries.push(...differing(onMain, now));
+  for (const change of real) {
+    if (onMain.length > 1 && onMain.includes(change)) continue;
+    if (found.length >= MANY && change.before === undefined) continue;
+    entries.push(...narrate(change, now));
+  }
+  return entries;
+}
+
+function differing(changes: readonly IndexChange[], at: number): LogEntry[] {
+  const rows = changes.flatMap(({ after }) => after ?? []);
+  return [...Map.groupBy(rows, (row) => row.key.repository)].map(([repository, packages]) => {
+    const names = packages.slice(0, NAMED).map(({ key }) => key.package);
+    const more = packages.length > NAMED ? ` and ${packages.length - NAMED} more` : '';
+    const message = `the main branch differs from what was published for ${packages.length} packages: ${names.join(', ')}${more}`;
+    return { at, level: 'warn', event: 'OutOfBand', subject: repository, message, fields: { count: packages.length } };
+  });
+}
+
+function summarise(rows: readonly PackageRevision[], at: number, what: 'found' | 'as before'): LogEntry[] {
+  return [...Map.groupBy(rows, repositoryIdOf)].map(([id, revisions]) => {
+    const repository = id.slice(id.indexOf('/') + 1);
+    const counts = [...Map.groupBy(revisions, (row) => row.lifecycle)].map(([name, list]) => `${list.length} ${name}`);
+    const message = `${revisions.length} package revisions ${what} (${counts.join(', ')})`;
+    return { at, level: 'info', event: 'Found', subject: repository, message, fields: { count: revisions.length } };
+  });
+}
+
+/** True if somebody else changed a published package on the main branch; a deletion leaves the branch as it is. */
+function changedOnMain({ before, after }: IndexChange): boolean {
+  if (before === undefined || after?.outOfBand === undefined || before.commit === after.commit) return false;
+  return before.outOfBand?.reason !== after.outOfBand.reason;
+}
+
+function narrate({ before, after }: IndexChange, at: number): LogEntry[] {
+  const row = after ?? before;
+  if (row === undefined) return [];
+  const entry = (
+    event: string,
+    message: string,
+    fields: Record<string, unknown> = {},
+    level: 'info' | 'warn' = 'info',
+  ) =>
+    ({
+      at,
+      level,
+      event,
+      subject: row.name,
+      message,
+      fields: { ...fields, namespace: row.namespace, commit: row.commit },
+    }) satisfies LogEntry;
+  if (after === undefined) return [entry('Removed', `${row.lifecycle} is gone`, { lifecycle: row.lifecycle })];
+  const entries: LogEntry[] = [];
+  if (before === undefined) {
+    entries.push(entry(after.lifecycle, found(after), { lifecycle: after.lifecycle, by: lastRequestOf(after).by }));
+  } else if (before.lifecycle !== after.lifecycle) {
+    entries.push(entry(after.lifecycle, moved(before, after), movedFields(before, after)));
+    const broken = after.lifecycle === 'Published' ? brokenGlass(after) : undefined;
+    if (broken !== undefined) entries.push(entry('BreakGlass', broken.message, { by: broken.by }, 'warn'));
+  } else if (before.commit !== after.commit && !isPlaceholder(after)) entries.push(...edited(before, after, entry));
+  if (after.problem !== undefined && after.problem !== before?.problem) {
+    entries.push(entry('Unreadable', `the Kptfile cannot be read: ${after.problem}`, {}, 'warn'));
+  }
+  if (after.outOfBand !== undefined && before?.outOfBand === undefined) {
+    const { reason, message } = after.outOfBand;
+    entries.push(entry('OutOfBand', `did not come through the gates: ${message}`, { reason }, 'warn'));
+  }
+  return entries;
+}
+
+type MakeEntry = (event: string, message: string, fields?: Record<string, unknown>) => LogEntry;
+
+/** Conditions that changed, each told by itself; an edit without such is told by the subject of its commit. */
+function edited(before: PackageRevision, after: PackageRevision, entry: MakeEntry): LogEntry[] {
+  const [old, next] = [conditionsOfRow(before), conditionsOfRow(after)];
+  const gates = new Set(after.kptfile === undefined ? [] : gatesOf(after.kptfile));
+  const entries: LogEntry[] = [];
+  for (const type of new Set([...next.keys(), ...old.keys()])) {
+    const [from, to] = [old.get(type), next.get(type)];
+    if (from?.status === to?.status && from?.reason === to?.reason && from?.message === to?.message) continue;
+    const by = verdictOf(after.record, type)?.by ?? authorOf(after);
+    const what = gates.has(type) ? 'gate' : 'condition';
+    const said = [to?.reason, to?.message].filter((text) => text !== undefined && text !== '').join(': ');
+    const opened = what === 'gate' && to?.status === 'True' && from?.status !== 'True';
+    const state = to === undefined ? 'withdrawn' : opened ? 'open' : to.status;
+    const message = `${what} ${type} ${state}, by ${by}${said === '' ? '' : `: ${said}`}`;
+    entries.push(entry(opened ? 'GateOpened' : 'Condition', message, { type, status: to?.status ?? 'withdrawn', by }));
+  }
+  if (entries.length > 0) return entries;
+  return [entry('Edited', `changed by ${authorOf(after)}: ${after.tip.subject}`, { by: authorOf(after) })];
+}
+
+function conditionsOfRow({ kptfile }: PackageRevision): Map<string, Condition> {
+  return kptfile === undefined ? new Map() : conditionsOf(kptfile);
+}
+
+function found(row: PackageRevision): string {
+  const number = row.revision > 0 ? ` v${row.revision}` : '';
+  return `found as ${row.lifecycle}${number}, last by ${lastRequestOf(row).by}`;
+}
+
+function moved(before: PackageRevision, after: PackageRevision): string {
+  const { by, reason } = lastRequestOf(after);
+  const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
+  const why = reason === undefined ? '' : ` (${reason})`;
+  return `${before.lifecycle} → ${after.lifecycle}${number}, by ${by}${why}`;
+}
+
+function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
+  const { by, reason } = lastRequestOf(after);
+  return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Who published it with closed gates and why; undefined if they were open, and where only a claim says so. */
+function brokenGlass(row: PackageRevision): { by: string; message: string } | undefined {
+  const record = row.outOfBand === undefined ? publishedRecordOf(row.tip.facts) : undefined;
+  if (record?.breakGlass === undefined) return undefined;
+  const { by, reason } = record.breakGlass;
+  const closed = (record.gates ?? []).flatMap(({ type, state }) => (state === 'Open' ? [] : `${type} (${state})`));
+  return { by, message: `${by} published it with closed gates: ${closed.join(', ')}; reason: ${reason}` };
+}

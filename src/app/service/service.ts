@@ -1,0 +1,305 @@
+import { join } from 'node:path';
+import { SyncRequests } from '../../../controllers/repository/sync-requests.ts';
+import { sleep } from '../../controller/backoff.ts';
+import type { ReconcileRecord } from '../../controller/controller.ts';
+import { EventRecorder } from '../../controller/event-recorder.ts';
+import { Manager } from '../../controller/manager.ts';
+import type { ProcessLock } from '../../foundation/process-lock.ts';
+import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import { eventKind } from '../../resource/kinds/event.ts';
+import { packagePolicyKind } from '../../resource/kinds/package-policy.ts';
+import { packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { keyOf, keyText } from '../../resource/object/object.ts';
+import type { PathHandler } from '../../server/exchange/exchange.ts';
+import { HealthChecks, Heartbeat } from '../../server/health/health-checks.ts';
+import type { Listener } from '../../server/listener.ts';
+import type { Metrics } from '../../server/metrics/metrics.ts';
+import { addControllers, type ControllerChoice } from '../controllers.ts';
+import type { Session } from '../session.ts';
+import { eventOfStep } from './event-of-step.ts';
+import type { ListenAddress } from './listen-address.ts';
+import type { LogEntry, LogSink } from './log-entry.ts';
+import { narrateChanges } from './narrate-changes.ts';
+import { narrateEvent } from './narrate-event.ts';
+import { Recovery } from './recovery.ts';
+import type { ServedApi } from './serve-api.ts';
+
+export interface ServiceOptions extends ControllerChoice {
+  readonly session: Session;
+  readonly lock: ProcessLock;
+  readonly log: LogSink;
+  /** Where the API is served; see RunOptions. */
+  readonly serve: ListenAddress | 'default' | undefined;
+  /** Where webhooks alone are served; see RunOptions. */
+  readonly webhooks?: ListenAddress;
+  /** Aborts when the user wants it to end. */
+  readonly signal: AbortSignal;
+  /** Told when the service cannot go on. */
+  readonly onLost: (message: string) => void;
+}
+
+/** Milliseconds between two looks at the lock. */
+const LOCK_INTERVAL = 1000;
+/** Milliseconds that work has to end by itself; with what the rest takes, all ends within ten seconds, or soon after for what hangs. */
+const STOP_GRACE = 5000;
+/** Failures in a row of an item that lost a race; one that fails for another reason is not waited for. */
+const RACES = 12;
+/** These report on their object, which is told as an event. */
+const REPORTING: ReadonlySet<string> = new Set(['repository', 'delivery']);
+
+/** All controllers on one data folder, and a log of what they move. */
+export class Service {
+  readonly manager: Manager;
+  readonly #options: ServiceOptions;
+  /** Why the last reconciliation of an item failed. */
+  readonly #errors = new Map<string, unknown>();
+  /** How often in a row an item lost to another writer. */
+  readonly #races = new Map<string, number>();
+  /** Repositories that were opened, or could not be, until it serves. */
+  #looked: Set<string> | undefined = new Set();
+  readonly #health = new HealthChecks();
+  readonly #heartbeat: Heartbeat;
+  readonly #events: EventRecorder;
+  readonly #requests: SyncRequests;
+  #started = false;
+  #api: ServedApi | undefined;
+  #webhooks: Listener | undefined;
+  #metrics: Metrics | undefined;
+  #unsubscribe: (() => void)[] = [];
+
+  constructor(options: ServiceOptions) {
+    const { session } = options;
+    this.#options = options;
+    const { client, clock } = session;
+    const onError = (error: unknown) => this.#warn('Error', 'events', messageOf(error));
+    this.#events = new EventRecorder({
+      client: client.as({ name: 'sluice' }, 'api'),
+      clock,
+      component: 'sluice',
+      onError,
+    });
+    this.#heartbeat = new Heartbeat(() => session.clock.now(), 60_000);
+    this.#health.add('livez', 'loop', this.#heartbeat.check);
+    this.#health.add('livez', 'workers', () => {
+      const stuck = this.manager.stuck();
+      if (stuck.length > 0) throw new Error(`stuck: ${stuck.slice(0, 5).join(', ')}`);
+    });
+    this.#health.add('readyz', 'controllers', () => {
+      if (!this.#started) throw new Error('they start');
+    });
+    this.manager = new Manager({
+      client: session.client,
+      clock: session.clock,
+      onReconcile: (record) => this.#note(record),
+      onError: (error, where) => {
+        // An informer that lists anew has lost nothing.
+        if (!isSluiceError(error, 'Expired')) this.#warn('Error', where, messageOf(error));
+      },
+    });
+    this.manager.add({ name: 'lock', start: (signal) => void this.#watchLock(signal) });
+    const onProblem = (revision: string, message: string) => this.#warn('Problem', revision, message);
+    this.#requests = new SyncRequests(clock);
+    addControllers(this.manager, session, { ...options, onProblem, requests: this.#requests });
+  }
+
+  async start(): Promise<void> {
+    const { session, log, lock } = this.#options;
+    const now = () => session.clock.now();
+    const recovery = lock.abandonedBy === undefined ? undefined : new Recovery(session, lock.abandonedBy);
+    if (recovery !== undefined) log(recovery.begun());
+    this.#unsubscribe.push(
+      session.store.subscribe((changes) => {
+        recovery?.count(changes);
+        for (const entry of narrateChanges(changes, now(), (revision) => session.wasKnown(revision))) {
+          log(entry);
+          this.#recordStep(entry);
+        }
+        for (const { git } of session.store.repositories()) session.note(git.engineNote);
+      }),
+      this.manager.informer(eventKind).addHandler((event) => {
+        // What an earlier process recorded was told then.
+        if (event.type === 'delete' || session.isFromBefore(event.object)) return;
+        const entry = narrateEvent(event.object, now());
+        if (entry !== undefined) log(entry);
+      }),
+    );
+    await this.manager.start();
+    this.#started = true;
+    if (recovery !== undefined) this.#tellWhenFinished(recovery);
+    const { serve, webhooks, signal } = this.#options;
+    if (serve === undefined && webhooks === undefined) return;
+    // Clients who come back find the packages as they left them, and not each of them anew.
+    await this.#firstLook();
+    if (signal.aborted) return;
+    const { client, clock } = session;
+    const { WebhookEndpoint } = await import('../../server/webhooks/webhook-endpoint.ts');
+    const endpoint = new WebhookEndpoint({
+      client: client.as({ name: 'sluice' }, 'api'),
+      clock,
+      onMessage: (repository, scope) => this.#requests.add(repository, scope),
+    });
+    if (serve !== undefined) await this.#serve(serve, endpoint.handle);
+    if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);
+  }
+
+  /** Says what was found and finished after a process that was killed, once nothing is left to do. */
+  #tellWhenFinished(recovery: Recovery): void {
+    const { log, signal } = this.#options;
+    this.idle(signal).then(
+      () => log(recovery.finished()),
+      (error: unknown) => {
+        if (!signal.aborted) this.#warn('Error', 'recovery', messageOf(error));
+      },
+    );
+  }
+
+  /** Controllers record what they do; people do not. */
+  #recordStep(entry: LogEntry): void {
+    const event = eventOfStep(entry);
+    const id = `${String(entry.fields?.namespace)}/${entry.subject}`;
+    const revision = event === undefined ? undefined : this.#options.session.store.find(id);
+    if (event === undefined || revision === undefined) return;
+    const { apiVersion, kind } = packageRevisionKind;
+    const { namespace, name, uid } = revision;
+    const metadata = { name, namespace, uid };
+    this.#events.record({ apiVersion, kind, metadata }, event.type, event.reason, event.message);
+  }
+
+  /** Waits until every repository was opened, or could not be; but not long for those that do not answer. */
+  async #firstLook(): Promise<void> {
+    const { session, signal } = this.#options;
+    const { clock, patience } = session;
+    const end = clock.now() + patience;
+    const waits = () => session.repositories().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
+    this.#looked = undefined;
+  }
+
+  async #serveWebhooks(address: ListenAddress, handle: PathHandler): Promise<void> {
+    const { session, log } = this.#options;
+    const { clock } = session;
+    const { serveWebhooks } = await import('./serve-webhooks.ts');
+    this.#webhooks = await serveWebhooks({
+      ...{ address, clock, handle },
+      onRequest: (record) => this.#metrics?.requests.record(record),
+      warn: (subject, message) => this.#warn('Webhooks', subject, message),
+    });
+    const { url } = this.#webhooks;
+    const message = 'POST /webhooks/git/<namespace>/<repository>';
+    log({ at: clock.now(), level: 'info', event: 'Webhooks', subject: url, message, fields: { url } });
+  }
+
+  async #serve(address: ListenAddress | 'default', webhooks: PathHandler): Promise<void> {
+    const { session, log } = this.#options;
+    session.endQuiet();
+    const policies = this.manager.informer(packagePolicyKind);
+    // Those that are there already were used from the start.
+    let isNews = false;
+    const handle = () => {
+      if (isNews) session.repeatEvaluations();
+    };
+    this.#unsubscribe.push(policies.addHandler(handle));
+    isNews = true;
+    // What serves is read only where it is wanted: a run that ends by itself has no use for it.
+    const [{ serveApi }, { measure }, { NO_LOAD }] = await Promise.all([
+      import('./serve-api.ts'),
+      import('./measure.ts'),
+      import('../../server/metrics/request-metrics.ts'),
+    ]);
+    const { metrics, stop } = measure({
+      manager: this.manager,
+      store: session.store,
+      quota: session.objects.database.quota,
+      load: () => this.#api?.server.load ?? NO_LOAD,
+    });
+    this.#unsubscribe.push(stop);
+    this.#metrics = metrics;
+    this.#api = await serveApi({
+      session,
+      address: address === 'default' ? undefined : address,
+      health: this.#health,
+      paths: [metrics.paths],
+      webhooks,
+      onRequest: (record) => metrics.requests.record(record),
+      warn: (subject, message) => this.#warn('Api', subject, message),
+    });
+    const { url } = this.#api;
+    const file = join(session.folder.shown, 'kubeconfig');
+    const message = `kubectl --kubeconfig ${file} get packagerevisions`;
+    log({ at: session.clock.now(), level: 'info', event: 'Serving', subject: url, message, fields: { url } });
+  }
+
+  /** Resolves when nothing is queued, running or retrying; what keeps failing, and what waits for a time, is not waited for. */
+  async idle(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options.session;
+    for (;;) {
+      await this.manager.idle({ signal, failureLimit: 1 });
+      const retried = this.manager.failing().some(({ controller, key, failures }) => {
+        const error = this.#errors.get(`${controller} ${key}`);
+        return failures < RACES && (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy'));
+      });
+      if (!retried) return;
+      await sleep(clock, 20, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  /** What failed the last time and is tried again, with the reason. Repositories and targets tell of themselves. */
+  failing(): { readonly what: string; readonly message: string }[] {
+    return this.manager
+      .failing()
+      .filter(({ controller }) => !REPORTING.has(controller))
+      .map(({ controller, key }) => {
+        const error = this.#errors.get(`${controller} ${key}`);
+        return { what: `${controller} ${key}`, message: error === undefined ? 'failed' : messageOf(error) };
+      });
+  }
+
+  /** Takes no more requests and no more work, and finishes what runs, each of them whatever becomes of the other. */
+  async stop(): Promise<void> {
+    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    const ends = await Promise.allSettled([this.#api?.stop(), this.#webhooks?.stop(), this.manager.stop(STOP_GRACE)]);
+    await this.#events.flush();
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  #note(record: ReconcileRecord): void {
+    this.#metrics?.controllers.record(record);
+    const key = `${record.controller} ${record.key}`;
+    const before = this.#errors.get(key);
+    const { error } = record;
+    if (record.controller === 'repository') this.#looked?.add(record.key);
+    if (error === undefined) this.#errors.delete(key);
+    else this.#errors.set(key, error);
+    const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
+    const races = lost ? (this.#races.get(key) ?? 0) + 1 : 0;
+    if (races === 0) this.#races.delete(key);
+    else this.#races.set(key, races);
+    // A lost race is won the next time; one that never is has another cause.
+    if (error === undefined || (lost && races !== RACES)) return;
+    if (REPORTING.has(record.controller)) return;
+    const message = messageOf(error);
+    if (!lost && before !== undefined && messageOf(before) === message) return;
+    this.#warn('Failed', record.key, `${record.controller}: ${message}`);
+  }
+
+  #warn(event: string, subject: string, message: string): void {
+    const { session, log } = this.#options;
+    log({ at: session.clock.now(), level: 'warn', event, subject, message });
+  }
+
+  /** Notices when somebody took the lock away, so that two processes never work on one folder. */
+  async #watchLock(signal: AbortSignal): Promise<void> {
+    const { session, lock, onLost } = this.#options;
+    while (!signal.aborted) {
+      this.#heartbeat.beat();
+      await sleep(session.clock, LOCK_INTERVAL, signal);
+      if (signal.aborted) return;
+      try {
+        if (!lock.isHeld()) onLost(`the lock ${session.folder.upLock} was taken away`);
+      } catch (error) {
+        this.#warn('Error', session.folder.upLock, messageOf(error));
+      }
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
+import type { PackageRevision } from '../package/model/package-revision.ts';
+import type { EffectivePolicy } from '../package/model/policy.ts';
+import {
+  allowedSignersOf,
+  combinePolicies,
+  effectivePolicy,
+  peopleIn,
+  type SelectedRevision,
+} from '../package/store/policy-objects.ts';
+import { configMapKind } from '../resource/kinds/config-map.ts';
+import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
+import { type Repository, repositoryKind } from '../resource/kinds/repository.ts';
+import type { Stored } from '../resource/object/object.ts';
+import type { ObjectSet } from './object-set.ts';
+
+/** Milliseconds that the file behind an address is remembered. */
+const REMEMBER_MS = 5000;
+const MAX_REMEMBERED = 10_000;
+
+const remembered = new Map<string, { readonly canonical: string; readonly until: number }>();
+
+/**
+ * What the policies say at this moment about a revision of a repository in this namespace. Rights are given by namespace, so neither
+ * a policy nor a repository of another one has a say, save where both have registered the same packages: then what holds in one holds
+ * in the other, or each could be gone around by the other.
+ */
+export function policyOf(objects: ObjectSet, revision: PackageRevision, namespace: string): EffectivePolicy {
+  const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
+  const policiesOf = (where: string | undefined) =>
+    objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === where);
+  const name = repository === undefined ? undefined : allowedSignersOf(repository);
+  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
+  const people = listed === undefined ? undefined : peopleIn(listed);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), people);
+  const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
+  return others.reduce((policy, other) => {
+    const there = seenFrom(other, revision);
+    const { namespace: where } = other.metadata;
+    return there === undefined
+      ? policy
+      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where)), `${where}/`);
+  }, own);
+}
+
+/**
+ * Repositories of other namespaces with the same address and branch, and folders that overlap, which have been read once: an object
+ * alone, of a namespace that cannot even read the repository, demands nothing.
+ */
+function sharingRepositories(all: readonly Stored<Repository>[], own: Stored<Repository>): Stored<Repository>[] {
+  const { git } = own.spec;
+  if (git === undefined) return [];
+  const candidates = all.filter(({ metadata, spec, status }) => {
+    const isOther = metadata.namespace !== own.metadata.namespace && status?.lastFullSyncTime != null;
+    return isOther && spec.git?.branch === git.branch && overlap(spec.git.directory, git.directory);
+  });
+  if (candidates.length === 0) return [];
+  const address = addressOf(git.repo);
+  return candidates.filter(({ spec }) => spec.git !== undefined && addressOf(spec.git.repo) === address);
+}
+
+/** The revision as it is in a repository of another namespace; undefined if its folder does not hold the package. */
+function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevision): SelectedRevision | undefined {
+  const directory = spec.git?.directory ?? '/';
+  const prefix = directory === '/' ? '' : `${directory}/`;
+  if (!revision.path.startsWith(prefix)) return undefined;
+  const key = { ...revision.key, repository: metadata.name, package: revision.path.slice(prefix.length) };
+  return {
+    key,
+    record: revision.record,
+    // Made when somebody asks.
+    get kptfile() {
+      return revision.kptfile;
+    },
+  };
+}
+
+function addressOf(address: string): string {
+  const now = performance.now();
+  const known = remembered.get(address);
+  if (known !== undefined && known.until > now) return known.canonical;
+  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+  const canonical = canonicalAddressNow(address);
+  remembered.set(address, { canonical, until: now + REMEMBER_MS });
+  return canonical;
+}

@@ -1,0 +1,126 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../cli/testing.ts';
+import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
+import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
+import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
+import { repositoryKind } from '../resource/kinds/repository.ts';
+import { dataFolder } from './data-folder.ts';
+import { explainDelivery } from './explain/explain-delivery.ts';
+import { Session } from './session.ts';
+
+let cli: CliFixture;
+let silent: Server;
+let address: string;
+beforeEach(async () => {
+  cli = await cliFixture();
+  silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  address = `http://127.0.0.1:${(silent.address() as { port: number }).port}/x.git`;
+});
+afterEach(async () => {
+  silent.close();
+  await cli[Symbol.asyncDispose]();
+});
+
+const session = () =>
+  Session.open({
+    folder: dataFolder(cli.data),
+    actor: { name: 'anna' },
+    patience: 300,
+    write: true,
+    network: DEFAULT_NETWORK,
+  });
+
+test('a remote that does not answer keeps nobody waiting: neither the list of packages nor a look at a target', async () => {
+  await cli.run('repo', 'reg', cli.bare('packages.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+  for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v1');
+  const open = await session();
+  try {
+    await open.client.create(repositoryKind, { metadata: { name: 'silent' }, spec: { git: { repo: address } } });
+    await open.client.create(deliveryTargetKind, {
+      metadata: { name: 'far' },
+      spec: { selector: {}, git: { repo: address.replace('x.git', 'target.git') } },
+    });
+    const failures = await open.openAll();
+    expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
+    expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
+    expect(await explainDelivery(open, open.store.get('packages.web.v1'))).toEqual([
+      { target: 'far', state: 'Unknown', message: 'the target cannot be read: no answer within 0.3 s' },
+    ]);
+  } finally {
+    await open.close();
+  }
+});
+
+test('packages are not reached under the name of a second object, whose policies are others', async () => {
+  const path = cli.bare('packages.git');
+  await cli.run('repo', 'reg', path);
+  await cli.run('rpkg', 'init', 'net/web', '--repository', 'packages', '--workspace', 'v1');
+  const open = await session();
+  try {
+    await open.client.create(repositoryKind, {
+      metadata: { name: 'second' },
+      spec: { git: { repo: `file://${path}`, directory: 'net' } },
+    });
+  } finally {
+    await open.close();
+  }
+  const propose = await cli.run('rpkg', 'propose', 'second.web.v1');
+  expect(propose).toMatchObject({ code: 1, stderr: expect.stringContaining('conflict with existing repository') });
+  expect((await cli.run('repo', 'get', 'second')).stdout).toMatch(/^second .* False /m);
+  const list = await cli.run('rpkg', 'get', '-o', 'name');
+  expect(list).toMatchObject({ code: 1, stdout: 'packagerevision.porch.kpt.dev/packages.net.web.v1\n' });
+});
+
+test('a repository follows the policies of its own namespace, and what is said in others is no matter to it', async () => {
+  const open = await session();
+  const gate = (conditionType: string, namespace: string) =>
+    open.client.create(packagePolicyKind, {
+      metadata: { name: conditionType, namespace },
+      spec: {
+        selector: { repositorySelector: { matchLabels: { tier: 'one' } } },
+        requiredGates: [{ conditionType }],
+      },
+    });
+  try {
+    const git = { repo: cli.bare('team.git') };
+    await open.client.create(repositoryKind, {
+      metadata: {
+        name: 'team',
+        namespace: 'team',
+        labels: { tier: 'one' },
+        annotations: { 'sluice.dev/gates': 'warn' },
+      },
+      spec: { git },
+    });
+    for (const namespace of ['team', 'default']) await gate(`of-${namespace}`, namespace);
+    await open.openRepository('team/team');
+    // Somebody else has a repository of that name in his namespace; it is not the one that is open.
+    await open.client.create(repositoryKind, {
+      metadata: { name: 'team', labels: { tier: 'one' }, annotations: { 'sluice.dev/gates': 'off' } },
+      spec: { git: { repo: cli.bare('other.git') } },
+    });
+    const { name } = await open.store.create(
+      'team',
+      { package: 'web', workspace: 'v1', source: { type: 'init' } },
+      open.context(),
+    );
+    const { policy } = await open.store.judge(name);
+    expect(policy.enforcement).toBe('warn');
+    expect(policy.requiredGates.map(({ conditionType }) => conditionType)).toEqual(['of-team']);
+  } finally {
+    await open.close();
+  }
+});
+
+test('a data folder that cannot be made is told with what to do', async () => {
+  const data = join(cli.bare('file.git'), 'HEAD', 'data');
+  expect(await cli.run('repo', 'reg', '/srv/x.git', '--data', data)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^error: cannot make the data folder \S+: .*; name another one with --data/),
+  });
+});

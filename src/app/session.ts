@@ -1,0 +1,312 @@
+import { TargetObjects } from '../../controllers/delivery/target-objects.ts';
+import { conflictingRepository, leadingRepository } from '../../controllers/repository/repository-conflict.ts';
+import {
+  DELIVERABLE_TYPE,
+  deliverabilityJudge,
+  describeRefusal,
+} from '../../controllers/revision/resolvers/deliverable/deliverability.ts';
+import { type Clock, systemClock } from '../foundation/clock.ts';
+import { SluiceError } from '../foundation/sluice-error.ts';
+import { type GitNetwork, PUBLIC_NETWORK } from '../git/network/git-network.ts';
+import { canonicalAddressNow } from '../git/open/repository-address.ts';
+import { packageStorages } from '../package/api/package-storages.ts';
+import type { RevisionTable } from '../package/api/revision-table.ts';
+import { type PackageRevision, repositoryIdOf, revisionId } from '../package/model/package-revision.ts';
+import { openPackageRepository } from '../package/store/open-package-repository.ts';
+import type { ServerTrust } from '../package/store/open-repository-trust.ts';
+import { RevisionStore } from '../package/store/revision-store.ts';
+import { Signers } from '../package/store/signing.ts';
+import { credentialsOf } from '../package/upstream/credentials.ts';
+import type { Client } from '../resource/client/client.ts';
+import { RegistryClient } from '../resource/client/registry-client.ts';
+import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
+import { eventKind } from '../resource/kinds/event.ts';
+import { eventV1Kind, eventV1Translation } from '../resource/kinds/event-v1.ts';
+import { type Repository, repositoryKind } from '../resource/kinds/repository.ts';
+import { keyOf, keyText, type Stored } from '../resource/object/object.ts';
+import type { Actor, RequestContext } from '../resource/object/request-context.ts';
+import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts';
+import { Registry } from '../resource/storage/registry.ts';
+import { TranslatedStorage } from '../resource/storage/translated-storage.ts';
+import type { EventLog } from '../resource/watch/event-log.ts';
+import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
+import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
+import { ObjectSet } from './object-set.ts';
+import type { OpenFailure } from './open-failure.ts';
+import { openTrust } from './open-trust.ts';
+import { PackageMemory } from './package-memory.ts';
+import { recordAlert } from './record-alert.ts';
+import { policyOf } from './session-policy.ts';
+import { SessionRenderer } from './session-renderer.ts';
+import { type SigningChoice, signingKeyOf } from './signing-choice.ts';
+import { upstreamAddresses } from './upstreams.ts';
+
+export interface SessionOptions {
+  readonly folder: DataFolder;
+  readonly actor: Actor;
+  /** Which Git hosts are connected to. Default: public ones. */
+  readonly network?: GitNetwork;
+  /** Write objects, not only packages; the data folder is made if it is not there. Without it a missing one is NotFound. */
+  readonly write?: boolean;
+  readonly clock?: Clock;
+  /** Controllers run that open every repository that is registered. */
+  readonly opens?: boolean;
+  /** How long, in milliseconds, a command that looks at several repositories waits for a remote one; default 10 s. */
+  readonly patience?: number;
+  /** What functions of packages may do outside of this process. */
+  readonly functions?: FunctionSettings;
+  /** Which key signs statements; default: that of the data folder. */
+  readonly signing?: SigningChoice;
+  /** What the objects of a namespace may be together. */
+  readonly quota?: Partial<QuotaLimits> | undefined;
+  /** Told once of each limit of the Git engine at hand. */
+  readonly onNote?: (note: string) => void;
+  /** Told what was taken otherwise than it was asked for. */
+  readonly onWarning?: (text: string) => void;
+  /** Told why what nobody waits for could not be written. */
+  readonly onError?: (error: unknown) => void;
+}
+
+const PATIENCE = 10_000;
+
+/** Objects, packages and the client to them, on a data folder. Every command works through one. */
+export class Session {
+  readonly folder: DataFolder;
+  readonly clock: Clock;
+  readonly actor: Actor;
+  readonly log: EventLog;
+  readonly objects: ObjectSet;
+  /** Filled by the delivery controller of this process. */
+  readonly targetObjects = new TargetObjects();
+  readonly store: RevisionStore;
+  readonly registry: Registry;
+  readonly client: Client;
+  readonly renderer: SessionRenderer;
+  /** What statements are signed with, and what is known of keys and repositories. */
+  readonly trust: ServerTrust;
+
+  readonly patience: number;
+  readonly network: GitNetwork;
+
+  readonly #signers: Signers;
+  readonly #memory: PackageMemory | undefined;
+  readonly #revisions: RevisionTable;
+  readonly #notes = new Set<string>();
+  /** The version of the objects when this process opened them. */
+  readonly #startVersion: bigint;
+  readonly #onNote: (note: string) => void;
+
+  private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
+    this.folder = options.folder;
+    this.#onNote = options.onNote ?? (() => undefined);
+    this.actor = options.actor;
+    this.network = options.network ?? PUBLIC_NETWORK;
+    this.patience = options.patience ?? PATIENCE;
+    this.clock = clock;
+    this.trust = trust;
+    this.log = objects.log;
+    this.#startVersion = BigInt(objects.log.version);
+    this.objects = objects;
+    const judge = deliverabilityJudge({
+      targets: () => objects.of(deliveryTargetKind),
+      repositoryOf: (revision) => this.repository(repositoryIdOf(revision)),
+      packagesOf: (target, identity) => this.targetObjects.packagesOf(target, identity),
+    });
+    this.store = new RevisionStore({
+      address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
+      isComing: (id) => options.opens === true && this.repository(id) !== undefined,
+      approvalProblem: (revision, files) => {
+        const message = describeRefusal(judge(revision, files));
+        return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
+      },
+    });
+    this.renderer = new SessionRenderer(objects, options.functions ?? DEFAULT_FUNCTION_SETTINGS);
+    this.registry = new Registry();
+    for (const storage of objects.storages()) this.registry.register(storage);
+    this.#memory = options.write === true ? new PackageMemory(objects.database) : undefined;
+    const { revisions, resources, packages } = packageStorages({
+      ...{ store: this.store, log: this.log, clock },
+      alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
+      ...this.#memory,
+    });
+    this.#revisions = revisions.table;
+    this.registry.register(revisions);
+    this.registry.register(resources);
+    this.registry.register(packages);
+    const events = this.registry.storage(eventKind);
+    this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
+    this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
+    this.#signers = new Signers(this.client, clock);
+  }
+
+  static async open(options: SessionOptions): Promise<Session> {
+    const { folder, clock = systemClock, write = false, quota, onError } = options;
+    if (write) await createDataFolder(folder);
+    else await expectDataFolder(folder);
+    const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
+    try {
+      const key = signingKeyOf(options.signing ?? {}, objects);
+      const trust = await openTrust(folder.path, { key, clock, ...(onError === undefined ? {} : { onError }) });
+      return new Session(options, clock, objects, trust);
+    } catch (error) {
+      await objects.close();
+      throw error;
+    }
+  }
+
+  /** True for the address of a registered repository. */
+  isRegistered(address: string): boolean {
+    return this.repositories().some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  }
+
+  /** For calls of the store, with why. */
+  context(reason?: string): RequestContext {
+    return { actor: this.actor, face: 'cli', ...(reason === undefined ? {} : { reason }) };
+  }
+
+  repositories(): Stored<Repository>[] {
+    return this.objects.of(repositoryKind);
+  }
+
+  /** By `<namespace>/<name>`. */
+  repository(id: string): Stored<Repository> | undefined {
+    return this.repositories().find((repository) => keyText(keyOf(repository)) === id);
+  }
+
+  /**
+   * Opens one registered repository, with what its remote holds now. NotFound if it is not registered; Refused if another object
+   * holds the same packages, since its policies must not be passed by under a second name. `newId` makes a copy of another repository
+   * one of its own; `offline` reads what was fetched last.
+   */
+  async openRepository(
+    id: string,
+    signal?: AbortSignal,
+    { newId = false, offline = false }: { readonly newId?: boolean; readonly offline?: boolean } = {},
+  ): Promise<void> {
+    if (this.store.repositories().some((open) => open.id === id)) return;
+    const object = this.repository(id);
+    const [namespace, name] = id.split('/');
+    if (object === undefined) {
+      const own = this.repositories().filter(({ metadata }) => metadata.namespace === namespace);
+      const known = own.map((repository) => repository.metadata.name);
+      const list = known.length === 0 ? 'none is' : `registered are ${known.join(', ')}`;
+      throw new SluiceError('NotFound', `repository "${name}" is not registered; ${list}`);
+    }
+    const open = new Set(this.store.repositories().map((one) => one.id));
+    const other = await conflictingRepository(object, this.repositories(), (one) => open.has(keyText(keyOf(one))));
+    if (other !== undefined) {
+      const key = keyText(keyOf(other));
+      throw new SluiceError(
+        'Refused',
+        `Repository conflict with existing repository: ${key}; its packages are reached under that name, and "sluice repo unreg ${name}" forgets this one`,
+      );
+    }
+    const leader = await leadingRepository(object, this.repositories());
+    const credentials = credentialsOf(this.client, object, object.spec.git?.secretRef);
+    const signer = this.#signers.of(object);
+    let added = false;
+    const repository = await openPackageRepository(object, {
+      dataFolder: this.folder.path,
+      trust: this.trust,
+      isRegistered: (address) => this.isRegistered(address),
+      follows: leader !== undefined,
+      ...{ newId, offline },
+      clock: this.clock,
+      renderer: this.renderer,
+      ...(credentials === undefined ? {} : { credentials }),
+      git: { network: this.network, ...(signer === undefined ? {} : { signer }) },
+      ...(signal === undefined ? {} : { signal }),
+      policyFor: (revision, namespace) => policyOf(this.objects, revision, namespace),
+      dependentsOf: (revision) => this.store.dependentsOf(revision),
+      // What it finds while it opens is announced when it is added.
+      onChange: (changes) => {
+        if (added) this.store.announce(changes);
+      },
+    });
+    added = true;
+    try {
+      await this.store.add(repository);
+    } catch (error) {
+      await repository.close();
+      throw error;
+    }
+    this.note(repository.git.engineNote);
+  }
+
+  /** As `openRepository`, for those who look at many: a remote that does not answer is given up after a while, with Timeout. */
+  async openSoon(id: string): Promise<void> {
+    const signal = AbortSignal.timeout(this.patience);
+    try {
+      await this.openRepository(id, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      const message = `it did not answer within ${this.patience / 1000} s; "sluice repo sync ${id.split('/')[1]}" has more patience`;
+      throw new SluiceError('Timeout', message, { cause: error });
+    }
+  }
+
+  /** Opens all registered repositories. One that cannot be opened does not keep the others from being used. */
+  async openAll(): Promise<OpenFailure[]> {
+    const failures: OpenFailure[] = [];
+    await Promise.all(
+      this.repositories().map(async (object) => {
+        try {
+          await this.openSoon(keyText(keyOf(object)));
+        } catch (error) {
+          failures.push({ repository: object.metadata.name, error });
+        }
+      }),
+    );
+    return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
+  }
+
+  /** From now on others may look at lists: a revision that arrives later is news to them. */
+  endQuiet(): void {
+    if (this.#memory !== undefined) this.#memory.versions.quiet = false;
+    const registered = new Set(this.repositories().map((object) => keyText(keyOf(object))));
+    this.#revisions.forgetMissing((repository) => registered.has(repository));
+    this.log.forgetUnkept();
+    this.#revisions.startEvaluations();
+  }
+
+  /** Policies changed, and with them what opens a gate. */
+  repeatEvaluations(): void {
+    this.#revisions.repeatEvaluations();
+  }
+
+  /** True for an object that is as an earlier process left it. */
+  isFromBefore({ metadata }: Stored): boolean {
+    return BigInt(metadata.resourceVersion) <= this.#startVersion;
+  }
+
+  /** True for a revision that an earlier process knew as it is now. */
+  wasKnown(revision: PackageRevision): boolean {
+    const known = this.#memory?.versions.get(revisionId(revision));
+    return known !== undefined && BigInt(known.resourceVersion) <= this.#startVersion;
+  }
+
+  /** Passes a note on, once. */
+  note(text: string | undefined): void {
+    if (text === undefined || this.#notes.has(text)) return;
+    this.#notes.add(text);
+    this.#onNote(text);
+  }
+
+  /** Saves caches and ends child processes. */
+  async close(): Promise<void> {
+    this.log.close();
+    try {
+      await this.renderer.close();
+    } finally {
+      try {
+        await this.store.close();
+      } finally {
+        try {
+          this.trust.ledger.close();
+        } finally {
+          await this.objects.close();
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import { nearMisses } from '../output/near-misses.ts';
+import { printable } from '../output/printable.ts';
+import type { Access } from './access.ts';
+
+/** Repositories that are looked into for a name without one: opening each takes its time. */
+const MAX_LOOKED_INTO = 3;
+
+/** The repository that the name of a revision begins with: names of repositories have no dot. */
+export function repositoryOf(revisionName: string): string {
+  return revisionName.split('.', 1)[0] ?? '';
+}
+
+/** A revision by its full name, its repository opened. NotFound names what may have been meant. */
+export async function findRevision(access: Access, name: string): Promise<Stored<PackageRevision>> {
+  const { client, namespace, repositories } = access;
+  const repository = repositoryOf(name);
+  try {
+    await repositories.open(repository);
+    const found = await client.find(packageRevisionKind, { namespace, name });
+    if (found !== undefined) return found;
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') || (await repositoryNames(access)).includes(repository)) throw error;
+  }
+  throw new SluiceError('NotFound', `package revision "${printable(name)}" not found; ${await hintFor(access, name)}`);
+}
+
+/** Package revisions of one repository. */
+export async function revisionsOf(
+  { client, namespace }: Access,
+  repository: string,
+): Promise<Stored<PackageRevision>[]> {
+  const fieldSelector = `spec.repository=${repository}`;
+  return [...(await client.list(packageRevisionKind, { namespace, fieldSelector })).items];
+}
+
+async function hintFor(access: Access, name: string): Promise<string> {
+  const near = await nearNames(access, name);
+  return near.length === 0 ? '"sluice rpkg get" lists what there is' : `did you mean ${near.join(' or ')}?`;
+}
+
+async function nearNames(access: Access, name: string): Promise<string[]> {
+  const repository = repositoryOf(name);
+  const known = await repositoryNames(access);
+  if (!known.includes(repository)) {
+    // The name of the repository is easily left out.
+    const looked = known.slice(0, MAX_LOOKED_INTO).map((each) => `${each}.${name}`);
+    const whole = await existing(access, looked);
+    if (whole.length > 0) return whole;
+    return nearMisses(repository, known).map((near) => `${near}${name.slice(repository.length)}`);
+  }
+  const revisions = await revisionsOf(access, repository);
+  return nearMisses(
+    name,
+    revisions.map(({ metadata }) => metadata.name),
+  );
+}
+
+/** Those of the names that there are; what cannot be read has none. */
+async function existing(access: Access, names: readonly string[]): Promise<string[]> {
+  const { client, namespace, repositories } = access;
+  const found: string[] = [];
+  for (const name of names) {
+    try {
+      await repositories.open(repositoryOf(name));
+      if ((await client.find(packageRevisionKind, { namespace, name })) !== undefined) found.push(name);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+    }
+  }
+  return found;
+}
+
+async function repositoryNames({ client, namespace }: Access): Promise<string[]> {
+  try {
+    return (await client.list(repositoryKind, { namespace })).items.map(({ metadata }) => metadata.name);
+  } catch (error) {
+    // Who may not see repositories gets no proposals.
+    if (isSluiceError(error, 'Refused') || isSluiceError(error, 'Unsupported')) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+import { messageOf } from '../../foundation/sluice-error.ts';
+import { printable, printableLines } from '../output/printable.ts';
+import type { Invocation, Outcome } from '../program/invocation.ts';
+import { isExpected } from '../program/report-error.ts';
+import type { Access } from './access.ts';
+
+/**
+ * Does one thing for each name, one after the other, and goes on after a failure: `<name> proposed` on stdout,
+ * `<name> failed (<error>)` on stderr, exit code 1. Errors are not repeated at the end, as porchctl does. The server that was asked is
+ * named after them.
+ */
+export async function forEachName(
+  names: readonly string[],
+  { terminal }: Invocation,
+  { server, where }: Pick<Access, 'server' | 'where'>,
+  action: (name: string) => Promise<string>,
+): Promise<Outcome> {
+  let failures = 0;
+  for (const name of names) {
+    try {
+      terminal.line(`${printable(name)} ${await action(name)}`);
+    } catch (error) {
+      // What is no error of the domain is a defect and ends the command.
+      if (!isExpected(error)) throw error;
+      terminal.note(`${printable(name)} failed (${printableLines(messageOf(error))})`);
+      failures += 1;
+    }
+  }
+  if (failures === 0) return 0;
+  if (server !== undefined) terminal.note(`(asked: ${printable(where)})`);
+  return 1;
+}

@@ -1,0 +1,43 @@
+import { describeFailure } from '../../app/open-failure.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { printable, printableLines } from '../output/printable.ts';
+import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
+import type { Access } from './access.ts';
+import { openAccess } from './open-access.ts';
+
+/** Runs a command on the server or the data folder that its command line means, and closes what it opened, whatever happens. */
+export async function inAccess<Result>(
+  options: PlaceOptions & ActorOptions,
+  invocation: Invocation,
+  run: (access: Access) => Promise<Result>,
+  write = false,
+): Promise<Result> {
+  const { terminal, environment } = invocation;
+  const tell = (label: string) => (text: string) =>
+    terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
+  const access = await openAccess({ options, environment, write, onNote: tell('note:'), onWarning: tell('warning:') });
+  try {
+    if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
+    return await run(access);
+  } catch (error) {
+    throw located(error, access);
+  } finally {
+    await access.close();
+  }
+}
+
+/** Opens every repository; those that cannot be opened are told. Returns how many these are. */
+export async function openAll({ repositories }: Access, { terminal }: Invocation): Promise<number> {
+  const failures = await repositories.openAll();
+  const label = terminal.style('yellow', 'warning:', terminal.err);
+  for (const failure of failures) terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
+  return failures.length;
+}
+
+/** What a server refused or does not have is told with the server: it may not be the one that was meant. */
+function located(error: unknown, { server, where }: Access): unknown {
+  if (server === undefined || !isSluiceError(error) || error.code === 'Internal') return error;
+  const message = messageOf(error);
+  if (message.includes(server)) return error;
+  return new SluiceError(error.code, `${message} (asked: ${where})`, { cause: error, details: error.details });
+}

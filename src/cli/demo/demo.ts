@@ -1,0 +1,116 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { applyConfig, readConfig } from '../../app/apply-config.ts';
+import { createDataFolder, dataFolder } from '../../app/data-folder.ts';
+import { gitNetworkOf } from '../../app/git-network.ts';
+import { packageRoot } from '../../app/package-root.ts';
+import { aborted } from '../../app/service/until-stopped.ts';
+import type { Session } from '../../app/session.ts';
+import { signingChoice } from '../../app/signing-choice.ts';
+import { systemClock } from '../../foundation/clock.ts';
+import { hostedFolder } from '../../package/store/open-package-repository.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { folderOf } from '../access/place.ts';
+import { commandLine } from '../output/command-line.ts';
+import { printable } from '../output/printable.ts';
+import { actorOf } from '../program/actor.ts';
+import { commandFor } from '../program/command-for.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { firstRest } from '../up/first-rest.ts';
+import { timelineSink } from '../up/log-sinks.ts';
+import { type Running, runService } from '../up/run-service.ts';
+import { printWaitReport } from '../up/wait-report.ts';
+import { makeRepositories } from './quickstart-repositories.ts';
+
+export interface DemoOptions extends DataOptions {
+  readonly serve?: boolean;
+}
+
+/** The configuration of the quick start. Its packages come as drafts that somebody pushed. */
+const CONFIG = ['1-repository.yaml', '2-network.yaml', '3-policy.yaml', '4-targets.yaml'];
+
+/** `sluice demo`: examples/quickstart with all controllers, told as a time line. */
+export async function demo(options: DemoOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal, environment } = invocation;
+  // What a demonstration leaves behind is there to be looked at.
+  const data = options.data ?? (options.serve === true ? undefined : await mkdtemp(join(tmpdir(), 'sluice-demo-')));
+  const shown: DataOptions = data === undefined ? {} : { data };
+  const folder = data === undefined ? folderOf({}, environment) : dataFolder(data);
+  const source = new URL('examples/quickstart/', packageRoot());
+  const start = systemClock.now();
+  const log = timelineSink(terminal, start);
+  const at = () => systemClock.now();
+  await createDataFolder(folder);
+  return runService(
+    {
+      folder,
+      network: gitNetworkOf({}, environment),
+      actor: actorOf({}, environment),
+      terminal,
+      log,
+      resolvers: [],
+      disabled: [],
+      signing: signingChoice(environment),
+      housekeeping: options.serve === true,
+      serve: options.serve === true ? 'default' : undefined,
+    },
+    async (session) => {
+      terminal.line(`Quick start in ${printable(folder.path)}`);
+      terminal.line();
+      const made = await makeRepositories({ source, folder: hostedFolder(folder.path), clock: session.clock });
+      for (const name of made) {
+        log({ at: at(), level: 'info', event: 'Pushed', subject: name, message: 'draft pushed to packages.git' });
+      }
+      const manifests = await readConfig(CONFIG.map((name) => fileURLToPath(new URL(name, source))));
+      const applied = await applyConfig(session, manifests);
+      const changed = applied.filter(({ outcome }) => outcome !== 'unchanged').length;
+      const message = `${applied.length} objects of examples/quickstart, ${changed} of them new or changed`;
+      log({ at: at(), level: 'info', event: 'Config', subject: 'config', message });
+    },
+    async (running) => {
+      const ended = await tellOutcome(running, shown, invocation);
+      if (options.serve !== true || !ended) return 0;
+      terminal.line();
+      terminal.line('Serving until Ctrl-C; what moves from here on is told below.');
+      await aborted(running.stop.signal);
+      return 0;
+    },
+  );
+}
+
+/** Waits until nothing moves and tells what came of it. False if the user ended it before. */
+async function tellOutcome(running: Running, options: DataOptions, invocation: Invocation): Promise<boolean> {
+  const { terminal } = invocation;
+  const { session } = running;
+  const command = commandFor(options, invocation);
+  const report = await firstRest(running, command);
+  if (report === undefined) return false;
+  terminal.line();
+  await printDelivered(session, invocation);
+  terminal.line();
+  printWaitReport(terminal, report);
+  terminal.line();
+  terminal.line('Look further:');
+  const [waiting] = report.revisions;
+  const [example] = session.store.list();
+  const name = waiting?.name ?? example?.name;
+  const lines = [command('rpkg', 'get')];
+  if (name !== undefined) lines.push(command('why', name), command('rpkg', 'history', name));
+  const east = join(hostedFolder(session.folder.path), 'edge-east.git');
+  lines.push(commandLine(['git', '--git-dir', east, 'log', '--stat', 'main']));
+  for (const line of lines) terminal.line(`  ${printable(line)}`);
+  return true;
+}
+
+async function printDelivered(session: Session, { terminal }: Invocation): Promise<void> {
+  const { items } = await session.client.list(deliveryTargetKind);
+  terminal.line('Delivered:');
+  for (const { metadata, spec, status } of items) {
+    const packages = (status?.packages ?? []).map((one) => `${one.package} v${one.revision}`);
+    const commit = status?.lastCommit === undefined ? 'nothing' : `commit ${status.lastCommit.slice(0, 12)}`;
+    const what = packages.length === 0 ? '' : `: ${packages.join(', ')}`;
+    terminal.line(`  ${printable(metadata.name)}  ${commit} on ${printable(spec.git.branch)}${printable(what)}`);
+  }
+}

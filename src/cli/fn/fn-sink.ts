@@ -1,0 +1,10 @@
+import type { Outcome } from '../program/invocation.ts';
+import { checkNoFolder, writeNewFolder } from './package-folder.ts';
+import { stdinFiles } from './stdin-files.ts';
+
+/** `sluice fn sink` */
+export async function fnSink(folder: string): Promise<Outcome> {
+  await checkNoFolder(folder);
+  await writeNewFolder(folder, await stdinFiles());
+  return 0;
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import type { Invocation } from '../program/invocation.ts';
+import { examples, type Finish, withData, withOutput } from '../program/options.ts';
+
+const FORMATS = ['text', 'json', 'yaml'];
+
+/** `sluice key …`: the keys of a data folder. */
+export function addKeyCommands(program: Command, invocation: Invocation, finish: Finish): void {
+  const key = program
+    .command('key')
+    .description('keys that sign statements, and keys that are trusted')
+    .addHelpText(
+      'after',
+      `
+They work on a data folder, also while "sluice up" runs, which knows of a change at once. docs/trust.md explains what keys are for.`,
+    );
+
+  const show = key
+    .command('show')
+    .description('print the own public key, and all keys that are or were trusted')
+    .option('--allowed-signers', 'print an allowed-signers file for "ssh-keygen -Y verify -I sluice" instead')
+    .addHelpText('after', '\nExit code 1 if the own key cannot be read.');
+  examples(
+    withOutput(withData(show), ['table', 'json', 'yaml']),
+    'sluice key show',
+    'sluice key show --allowed-signers > allowed-signers',
+  ).action(async (options) => {
+    finish(await (await import('./key-show.ts')).keyShow(options, invocation));
+  });
+
+  const rotate = key
+    .command('rotate')
+    .description('make a new own key; what the old one signed stays valid')
+    .addHelpText(
+      'after',
+      `
+The private part of the old key is removed. Servers that trust the old key need the new one: "sluice key trust" there.`,
+    );
+  examples(withOutput(withData(rotate), FORMATS), 'sluice key rotate').action(async (options) => {
+    finish(await (await import('./key-rotate.ts')).keyRotate(options, invocation));
+  });
+
+  const revoke = key
+    .command('revoke')
+    .description('end the trust in a key, for good')
+    .argument('<fingerprint>', 'SHA256:…, as "sluice key show" prints it')
+    .option('--force', 'also the own key that signs now; another one is made first')
+    .addHelpText(
+      'after',
+      `
+What the key signed until now, and Sluice has seen, keeps its validity; nothing that comes later counts, whatever its date.`,
+    );
+  examples(
+    withOutput(withData(revoke), FORMATS),
+    'sluice key revoke SHA256:UNgWKzz8hvabKkiY/9yU+T5UPBFpBedPWtysJSdwguA',
+    'sluice key revoke SHA256:UNgWKzz8hvabKkiY/9yU+T5UPBFpBedPWtysJSdwguA --force',
+  ).action(async (fingerprint, options) => {
+    finish(await (await import('./key-revoke.ts')).keyRevoke(fingerprint, options, invocation));
+  });
+
+  const trust = key
+    .command('trust')
+    .description('trust the public key of another server')
+    .argument('<key>', 'file with public keys, one a line; - for stdin; or a public key itself')
+    .addHelpText(
+      'after',
+      `
+What the key signs counts in every repository that does not list its keys itself (annotation sluice.dev/trusted-keys).`,
+    );
+  examples(
+    withOutput(withData(trust), FORMATS),
+    'sluice key trust other-server.pub',
+    "sluice key trust 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI… sluice@other'",
+    'ssh other sluice key show -o json | jq -r .own.publicKey | sluice key trust -',
+  ).action(async (source, options) => {
+    finish(await (await import('./key-trust.ts')).keyTrust(source, options, invocation));
+  });
+}

@@ -1,0 +1,38 @@
+import { systemClock, timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { parsePublicKeyList } from '../../git/signing/public-key-list.ts';
+import { printable } from '../output/printable.ts';
+import type { Invocation, Outcome } from '../program/invocation.ts';
+import { readSecretFile } from '../repo/put-secret.ts';
+import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
+
+/** `sluice key trust`: all keys of the source, or none if one of them cannot be read or was revoked. */
+export async function keyTrust(source: string, options: KeyOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal } = invocation;
+  const isKey = /^(ssh|ecdsa|sk)-\S+\s+\S/.test(source.trim());
+  const { keys, problems } = parsePublicKeyList(isKey ? source : await readSecretFile('public keys', source));
+  const where = isKey ? 'the public key' : source === '-' ? 'stdin' : source;
+  if (problems.length > 0)
+    throw new SluiceError(
+      'InvalidInput',
+      `${where}: ${problems.join('; ')}; give public keys as "sluice key show" prints them, one a line`,
+    );
+  return inKeyRing(options, invocation, ({ ledger }) => {
+    const before = new Map(ledger.keys().map((key) => [key.fingerprint, key]));
+    for (const { fingerprint } of keys) {
+      const revocation = before.get(fingerprint)?.revocation;
+      if (revocation === undefined) continue;
+      throw new SluiceError('Refused', `${fingerprint} was revoked at ${revocation.at}: a revoked key stays revoked`);
+    }
+    const addedAt = timestamp(systemClock.now());
+    for (const { fingerprint, line, comment } of keys)
+      ledger.addKey({ fingerprint, publicKey: line, comment, origin: 'added', addedAt });
+    const trusted = keys.map(({ fingerprint }) => keyOf(ledger, fingerprint));
+    if (printedAsData({ trusted }, options, invocation)) return 0;
+    for (const { fingerprint, comment } of trusted) {
+      const name = comment === '' ? fingerprint : `${fingerprint} (${printable(comment)})`;
+      terminal.line(before.has(fingerprint) ? `${name} is trusted already` : `${name} trusted`);
+    }
+    return 0;
+  });
+}

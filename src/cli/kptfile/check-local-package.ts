@@ -1,0 +1,46 @@
+import { isUtf8 } from 'node:buffer';
+import { join } from 'node:path';
+import { loadAll, YAMLException } from 'js-yaml';
+import { type LintFinding, lintKptfile, readKptfile } from '../../../kptfile-schema/index.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isYamlPath } from '../../package/model/krm/krm.ts';
+
+/** Problems that are named; a folder of templates has one in each file. */
+const MAX_NAMED_PROBLEMS = 20;
+
+/**
+ * What is wrong in the files that are about to be pushed, as `<file>:<line>:<column>: <what>`, for a warning. Throws InvalidInput, with
+ * the place, for a Kptfile that cannot be read at all, which no draft can have.
+ */
+export function checkLocalPackage(folder: string, files: ReadonlyMap<string, Buffer>): string[] {
+  const problems: string[] = [];
+  const kptfile = files.get('Kptfile');
+  if (kptfile !== undefined) {
+    const text = kptfile.toString('utf8');
+    const [first] = lintKptfile(text).filter(({ severity }) => severity === 'error');
+    // Of other mistakes in it the write itself warns.
+    if (first !== undefined && !readKptfile(text).ok)
+      throw new SluiceError('InvalidInput', told(join(folder, 'Kptfile'), first));
+  }
+  for (const [path, data] of files) {
+    const problem = isYamlPath(path) && isUtf8(data) ? yamlProblem(data.toString('utf8')) : undefined;
+    if (problem !== undefined) problems.push(`${join(folder, path)}:${problem}`);
+  }
+  const more = problems.length - MAX_NAMED_PROBLEMS;
+  return more > 0 ? [...problems.slice(0, MAX_NAMED_PROBLEMS), `and ${more} more problems in ${folder}`] : problems;
+}
+
+function told(place: string, { line, column, message }: LintFinding): string {
+  return `${place}:${line}:${column}: ${message}`;
+}
+
+function yamlProblem(text: string): string | undefined {
+  try {
+    loadAll(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error;
+    const { line = 0, column = 0 } = error.mark ?? {};
+    return `${line + 1}:${column + 1}: not valid YAML: ${error.reason}`;
+  }
+}

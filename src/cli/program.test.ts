@@ -1,0 +1,182 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { actorOf } from './program/actor.ts';
+import { cliFixture, runCli } from './testing.ts';
+
+describe('command line', () => {
+  test('help names every command, and every command has help with an example', async () => {
+    const help = await runCli(['--help']);
+    expect(help.code).toBe(0);
+    for (const name of [
+      'up',
+      'demo',
+      'repo',
+      'rpkg',
+      'why',
+      'backup',
+      'restore',
+      'token',
+      'key',
+      'fn',
+      'kptfile',
+      'version',
+      'completion',
+    ]) {
+      expect(help.stdout).toContain(`  ${name}`);
+    }
+    for (const path of [
+      'up',
+      'why',
+      'repo reg',
+      'rpkg push',
+      'rpkg condition set',
+      'kptfile gates',
+      'fn render',
+      'fn eval',
+      'fn source',
+      'fn sink',
+      'fn doc',
+      'token create',
+      'key show',
+      'key rotate',
+      'key revoke',
+      'key trust',
+      'restore',
+      'completion',
+    ]) {
+      const { code, stdout } = await runCli([...path.split(' '), '--help']);
+      expect([path, code, stdout.includes('Examples:')]).toEqual([path, 0, true]);
+    }
+  });
+
+  test('what is not understood is told on stderr with exit code 2 and nothing on stdout', async () => {
+    for (const words of [['nonsense'], ['rpkg', 'init'], ['rpkg', 'get', '-o', 'xml'], ['why']]) {
+      const { code, stdout, stderr } = await runCli(words);
+      expect([words, code, stdout]).toEqual([words, 2, '']);
+      expect(stderr).toMatch(/^error: /);
+    }
+    expect((await runCli(['wyh'])).stderr).toContain('why');
+  });
+
+  test('the help of groups that work on servers tells the order in which places count', async () => {
+    for (const group of ['rpkg', 'repo']) {
+      const { stdout } = await runCli([group, '--help']);
+      expect(stdout).toMatch(/^ {2}--kubeconfig .*\n {2}--data.*\n {2}\$KUBECONFIG.*\n {2}\.sluice/m);
+    }
+  });
+
+  test('errors have a next step and no stack, unless asked for', async () => {
+    const quiet = await runCli(['rpkg', 'get', '--data', '/nonexistent/place']);
+    expect(quiet.code).toBe(1);
+    expect(quiet.stderr).toContain('sluice repo reg');
+    expect(quiet.stderr).not.toContain('    at ');
+    const loud = await runCli(['rpkg', 'get', '--data', '/nonexistent/place'], { SLUICE_DEBUG: '1' });
+    expect(loud.stderr).toContain('    at ');
+  });
+
+  test('what the system refuses is no defect', async () => {
+    const { code, stderr } = await runCli(['repo', 'reg', '/tmp/x.git', '--data', '/proc/version/data']);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: cannot make the data folder \S+: E[A-Z]+: /);
+    expect(stderr).not.toContain('defect');
+  });
+
+  test('who asks: --as, then SLUICE_USER, then the user of the system', () => {
+    expect(actorOf({ as: 'eve', asGroup: ['ops'] }, { SLUICE_USER: 'anna' })).toEqual({ name: 'eve', groups: ['ops'] });
+    expect(actorOf({}, { SLUICE_USER: 'anna' })).toEqual({ name: 'anna' });
+    expect(actorOf({}, {}).name).not.toBe('');
+    for (const name of ['', 'a b', 'a\u001b[1m', 'x'.repeat(300)]) {
+      expect(() => actorOf({ as: name }, {})).toThrow(/cannot be the name of an actor/);
+    }
+  });
+
+  test('completion of bash is a script that bash reads, and completes', async () => {
+    const { stdout } = await runCli(['completion', 'bash']);
+    const complete = (line: string) =>
+      execFileSync(
+        'bash',
+        [
+          '-c',
+          `${stdout}\nCOMP_WORDS=(${line}); COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); _sluice; echo "\${COMPREPLY[*]}"`,
+        ],
+        { encoding: 'utf8' },
+      ).trim();
+    expect(complete('sluice rp')).toBe('rpkg');
+    expect(complete('sluice rpkg pro')).toBe('propose propose-delete');
+    expect(complete('sluice rpkg get --life')).toBe('--lifecycle');
+    expect(complete('sluice rpkg get -o n')).toBe('name');
+    expect(complete('sluice rpkg get --lifecycle P')).toBe('');
+    expect(complete('sluice up --log ""')).toBe('text json');
+    expect(complete('sluice kptfile lint ""')).toBe('');
+    expect(complete('sluice kptfile condition se')).toBe('set');
+    expect(complete('sluice fn ev')).toBe('eval');
+    expect(complete('sluice fn eval -t v')).toBe('validator');
+    expect(complete('sluice fn render --image-pull-policy n')).toBe('never');
+    expect(complete('sluice rpkg approve --kube')).toBe('--kubeconfig');
+    expect(complete('sluice token create ci -o t')).toBe('token');
+  });
+
+  test('completion of bash offers names of revisions, repositories and functions, in a checkout also under npx', async () => {
+    await using cli = await cliFixture();
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    for (const name of ['web/shop', 'web/site', 'db'])
+      await cli.run('rpkg', 'init', name, '--repository', 'packages', '--workspace', 'first');
+    await cli.run('rpkg', 'propose', 'packages.db.first');
+    await cli.run('rpkg', 'approve', 'packages.db.first');
+    // Whoever can push names branches; a shell must not run them.
+    cli.git('packages.git', 'update-ref', `refs/heads/drafts/web/$(touch\${IFS}hacked)/v1`, 'main');
+    const { stdout } = await runCli(['completion', 'bash']);
+    await writeFile(join(cli.folder, 'completion.bash'), stdout);
+    const complete = (line: string, run = '_sluice', environment: NodeJS.ProcessEnv = { SLUICE_DATA: cli.data }) => {
+      const script = `. ./completion.bash; COMP_WORDS=(${line}); COMP_CWORD=$(( \${#COMP_WORDS[@]} - 1 )); ${run}; echo "\${COMPREPLY[*]}"`;
+      const { stdout: out, stderr } = spawnSync('bash', ['--norc', '-c', script], {
+        ...{ encoding: 'utf8', cwd: cli.folder, env: { PATH: process.env.PATH, ...environment } },
+      });
+      expect(stderr).toBe('');
+      return out.trim();
+    };
+    expect(complete('sluice rpkg approve packages.w')).toBe('packages.web.shop.first packages.web.site.first');
+    expect(complete('sluice why packages.d')).toBe('packages.db.first');
+    expect(complete('npx sluice why packages.d', '_sluice_npx')).toBe('packages.db.first');
+    expect(complete('sluice repo get p')).toBe('packages');
+    expect(complete('sluice rpkg init x --repository ""')).toBe('packages');
+    expect(complete('sluice fn doc set-na')).toBe('set-name-prefix set-namespace');
+    expect(complete('sluice fn eval -i apply-s')).toBe('apply-setters');
+    expect(complete(`sluice why --data ${cli.data} packages.d`, '_sluice', {})).toBe('packages.db.first');
+    // Nothing is there, or nothing answers: no names, and no errors in the shell.
+    expect(complete('sluice why pack', '_sluice', { SLUICE_DATA: '/nonexistent' })).toBe('');
+    expect(complete('sluice why pack', '_sluice', { KUBECONFIG: '/nonexistent/kubeconfig' })).toBe('');
+    await writeFile(join(cli.data, 'objects.db'), 'broken');
+    expect(complete('sluice why pack')).toBe('');
+    expect(await readdir(cli.folder)).not.toContain('hacked');
+  });
+
+  test('completion of other shells names the commands; an unknown shell is refused', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { code, stdout } = await runCli(['completion', shell]);
+      expect([code, stdout.includes('propose-delete')]).toEqual([0, true]);
+      expect(stdout).toMatch(/__complete .*2>\/dev\/null/);
+      expect(stdout).toContain('set-namespace');
+      const check = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' });
+      // Where the shell is not installed its script is looked at only.
+      if (check.error === undefined) expect([shell, check.status, check.stderr]).toEqual([shell, 0, '']);
+    }
+    expect(await runCli(['completion', 'tcsh'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('bash, zsh, fish'),
+    });
+  });
+
+  test('version names the engine', async () => {
+    expect((await runCli(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    const { code, stdout } = await runCli(['version', '-o', 'json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      sluice: expect.any(String),
+      node: process.versions.node,
+      engine: 'native',
+    });
+  });
+});

@@ -1,0 +1,111 @@
+import type { Session } from '../../app/session.ts';
+import type { Adoptable, AdoptableRecord } from '../../package/plan/adoption.ts';
+import type { PackageRepository } from '../../package/store/package-repository.ts';
+import { DEFAULT_NAMESPACE } from '../../resource/object/object.ts';
+import { inSession } from '../access/in-session.ts';
+import { printable } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
+import { table } from '../output/table.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+
+export interface AdoptOptions extends PlaceOptions, ActorOptions {
+  readonly output: 'text' | 'json' | 'yaml';
+  readonly yes?: boolean;
+  readonly only?: string;
+  readonly newId?: boolean;
+}
+
+/** Flaws of which a publication that was made in order has none: somebody changed or copied something. */
+const SUSPICIOUS: ReadonlySet<string> = new Set([
+  ...['BadSignature', 'RevokedKey', 'OtherRevision', 'ContentChanged', 'GateUnmet'],
+]);
+
+/** `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. */
+export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<Outcome> {
+  return inSession('repo adopt', options, invocation, async ({ session }) => {
+    const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
+    if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
+    await session.openRepository(id);
+    const repository = session.store.repository(id);
+    const adoptable = await repository.adoptable(options.only);
+    const adopted = options.yes === true;
+    if (adopted) await repository.adopt(adoptable, session.context());
+    print(repository, adoptable, adopted, options, invocation);
+    return 0;
+  });
+}
+
+async function giveNewId(
+  { id: registration, name }: { readonly id: string; readonly name: string },
+  { output, yes }: AdoptOptions,
+  { terminal }: Invocation,
+  session: Session,
+): Promise<Outcome> {
+  if (yes === true) await session.openRepository(registration, undefined, { newId: true });
+  const id = yes === true ? session.store.repository(registration).trust.repository : null;
+  if (output !== 'text') {
+    terminal.out.write(output === 'json' ? toJson({ repository: name, id }) : toYaml({ repository: name, id }));
+    return 0;
+  }
+  if (id === null)
+    terminal.line(`${name} would get an id of its own, for which no statement in it counts; --yes does it`);
+  else {
+    terminal.line(`${name} has the id ${id}; no statement of the repository that it is a copy of counts in it`);
+    terminal.line(`next: "sluice repo adopt ${name}" lists what could be adopted`);
+  }
+  return 0;
+}
+
+function print(
+  { repository, trust }: PackageRepository,
+  adoptable: Adoptable,
+  adopted: boolean,
+  { output }: AdoptOptions,
+  { terminal }: Invocation,
+): void {
+  const { tags, records, main } = adoptable;
+  if (output !== 'text') {
+    const value = { repository, id: trust.repository, adopted, tags, records, main: main ?? null };
+    terminal.out.write(output === 'json' ? toJson(value) : toYaml(value));
+    return;
+  }
+  const usable = records.filter(({ revision }) => revision !== undefined);
+  if (tags.length === 0 && usable.length === 0 && main === undefined) {
+    terminal.line(`nothing to adopt in ${repository}`);
+    return;
+  }
+  if (tags.length > 0) {
+    const rows = tags.map(({ ref, oid, reason, message }) => [oid, ref, reason, message].map(printable));
+    terminal.out.write(table(['object', 'ref', 'reason', 'why it does not count now'], rows));
+  }
+  if (records.length > 0) {
+    const rows = records.map((record) => [record.oid, record.ref, ...describe(record)].map(printable));
+    terminal.out.write(table(['object', 'unsigned record', 'revision', 'taken over'], rows));
+  }
+  if (main !== undefined) terminal.line(`main branch: ${main.present} in place of ${main.accepted}`);
+  const suspicious = tags.filter(({ reason }) => SUSPICIOUS.has(reason));
+  if (suspicious.length > 0) {
+    const label = terminal.style('yellow', 'warning:', terminal.err);
+    terminal.note(
+      `${label} ${suspicious.length} of these tags carry a statement that does not fit; find out why first`,
+    );
+  }
+  const what = `${count(tags.length, 'tag')}, ${count(usable.length, 'record')}${main === undefined ? '' : ', the main branch'}`;
+  terminal.line(adopted ? `adopted: ${what}` : `would adopt: ${what}; nothing was changed, --yes does it`);
+}
+
+function describe({ revision, takesOver }: AdoptableRecord): [string, string] {
+  if (revision === undefined) return ['-', 'nothing: it is of no revision here, and stays'];
+  const { labels, annotations, ownerReferences, finalizers } = takesOver;
+  const parts = [
+    ...Object.entries(labels ?? {}).map(([key, value]) => `label ${key}=${value}`),
+    ...Object.entries(annotations ?? {}).map(([key, value]) => `annotation ${key}=${value}`),
+    ...(ownerReferences ?? []).map(({ kind, name }) => `owner ${kind}/${name}`),
+    ...(finalizers ?? []).map((finalizer) => `finalizer ${finalizer}`),
+  ];
+  return [revision, parts.length === 0 ? 'no metadata' : parts.join(', ')];
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,58 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import type { Access } from '../access/access.ts';
+import { inAccess } from '../access/in-access.ts';
+import { nearMisses } from '../output/near-misses.ts';
+import { printObjects } from '../output/print-objects.ts';
+import { printableLines } from '../output/printable.ts';
+import type { OutputFormat } from '../output/structured.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+
+export interface GetOptions extends PlaceOptions {
+  readonly output: OutputFormat;
+  readonly headers: boolean;
+  readonly allNamespaces?: boolean;
+}
+
+/** `sluice repo get`: in a data folder each repository is opened, so that Ready says how it is now. */
+export function repoGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
+  return inAccess(options, invocation, async (access) => {
+    const { terminal } = invocation;
+    const wanted =
+      names.length > 0
+        ? await Promise.all(names.map((name) => expectRepository(access, name)))
+        : await repositoriesOf(access, options.allNamespaces === true ? undefined : access.namespace);
+    const shown = await Promise.all(
+      wanted.map(async (one) => {
+        const { object, problem } = await access.repositories.look(one);
+        const label = terminal.style('yellow', 'warning:', terminal.err);
+        if (problem !== undefined) terminal.note(`${label} ${one.metadata.name}: ${printableLines(problem)}`);
+        return object;
+      }),
+    );
+    printObjects(terminal, repositoryKind, shown, {
+      output: options.output,
+      headers: options.headers,
+      now: access.clock.now(),
+      single: names.length === 1,
+    });
+    return 0;
+  });
+}
+
+/** A registered repository by name; NotFound with what may have been meant. */
+export async function expectRepository(access: Access, name: string): Promise<Stored<Repository>> {
+  const found = await access.client.find(repositoryKind, { namespace: access.namespace, name });
+  if (found !== undefined) return found;
+  const known = (await repositoriesOf(access, access.namespace)).map((object) => object.metadata.name);
+  const near = nearMisses(name, known);
+  const hint = near.length === 0 ? '"sluice repo get" lists what there is' : `did you mean ${near.join(' or ')}?`;
+  throw new SluiceError('NotFound', `repository "${name}" is not registered; ${hint}`);
+}
+
+/** Registered repositories by name. */
+export async function repositoriesOf({ client }: Access, namespace: string | undefined): Promise<Stored<Repository>[]> {
+  const { items } = await client.list(repositoryKind, namespace === undefined ? {} : { namespace });
+  return items.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+}

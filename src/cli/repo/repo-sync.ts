@@ -1,0 +1,27 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { revisionsOf } from '../access/find-revision.ts';
+import { forEachName } from '../access/for-each-name.ts';
+import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { expectRepository, repositoriesOf } from './repo-get.ts';
+
+export interface SyncOptions extends PlaceOptions, ActorOptions {
+  readonly all?: boolean;
+}
+
+/** `sluice repo sync`: a server is asked to read repositories, in a data folder they are read here. */
+export function repoSync(names: readonly string[], options: SyncOptions, invocation: Invocation): Promise<Outcome> {
+  return inAccess(options, invocation, async (access) => {
+    if (names.length === 0 && options.all !== true) {
+      throw new SluiceError('InvalidInput', 'name repositories to read, or give --all');
+    }
+    const all = options.all === true ? await repositoriesOf(access, access.namespace) : [];
+    const wanted = options.all === true ? all.map((object) => object.metadata.name) : names;
+    return forEachName(wanted, invocation, access, async (name) => {
+      await expectRepository(access, name);
+      await access.repositories.sync(name);
+      const { length: count } = await revisionsOf(access, name);
+      return `synced (${count} package revision${count === 1 ? '' : 's'})`;
+    });
+  });
+}

@@ -1,0 +1,37 @@
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { WEBHOOK_SECRET_ANNOTATION } from '../../server/webhooks/webhook-secrets.ts';
+import type { Access } from '../access/access.ts';
+import { forEachName } from '../access/for-each-name.ts';
+import { inAccess } from '../access/in-access.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { expectRepository } from './repo-get.ts';
+import { AUTH_SECRET_SUFFIX } from './repository-options.ts';
+import { WEBHOOK_SECRET_SUFFIX } from './webhook-secret.ts';
+
+export interface UnregOptions extends PlaceOptions, ActorOptions {
+  readonly keepAuthSecret?: boolean;
+}
+
+/** `sluice repo unreg` */
+export function repoUnreg(names: readonly string[], options: UnregOptions, invocation: Invocation): Promise<Outcome> {
+  const unregister = (access: Access) =>
+    forEachName(names, invocation, access, async (name) => {
+      const { client, namespace } = access;
+      const object = await expectRepository(access, name);
+      await client.delete(repositoryKind, { namespace, name });
+      const credentials = object.spec.git?.secretRef?.name;
+      const webhook = object.metadata.annotations?.[WEBHOOK_SECRET_ANNOTATION];
+      // Only the secrets that the registration made; others may serve more repositories.
+      const made = [
+        ...(credentials === `${name}${AUTH_SECRET_SUFFIX}` && options.keepAuthSecret !== true ? [credentials] : []),
+        ...(webhook === `${name}${WEBHOOK_SECRET_SUFFIX}` ? [webhook] : []),
+      ];
+      for (const secret of made) {
+        if ((await client.find(secretKind, { namespace, name: secret })) === undefined) continue;
+        await client.delete(secretKind, { namespace, name: secret });
+      }
+      return 'unregistered';
+    });
+  return inAccess(options, invocation, unregister, true);
+}

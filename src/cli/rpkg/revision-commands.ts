@@ -1,0 +1,267 @@
+import { type Command, Option } from 'commander';
+import { UPDATE_STRATEGIES } from '../../package/upstream/revision-source.ts';
+import type { Invocation } from '../program/invocation.ts';
+import {
+  examples,
+  type Finish,
+  integer,
+  listOf,
+  PLACE_HELP,
+  withActor,
+  withAllNamespaces,
+  withHeaders,
+  withOutput,
+  withPlace,
+} from '../program/options.ts';
+
+/** `sluice rpkg …` and `sluice why`. */
+export function addRevisionCommands(program: Command, invocation: Invocation, finish: Finish): void {
+  const rpkg = program.command('rpkg').description('work with package revisions').addHelpText('after', PLACE_HELP);
+  addReading(rpkg, invocation, finish);
+  addCreating(rpkg, invocation, finish);
+  addSteps(rpkg, invocation, finish);
+  addConditions(rpkg, invocation, finish);
+
+  const why = program
+    .command('why')
+    .description('what one revision waits for: every gate, who can settle it, what to do next')
+    .argument('<revision>', 'name of a package revision');
+  examples(
+    withOutput(withPlace(why), ['text', 'json', 'yaml']),
+    'sluice why packages.web-shop.v1',
+    'sluice why packages.web-shop.v1 -o json',
+  ).action(async (name, options) => {
+    finish(await (await import('../why/why.ts')).why(name, options, invocation));
+  });
+}
+
+function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void {
+  const get = rpkg
+    .command('get')
+    .description('list package revisions')
+    .argument('[names...]', 'names of package revisions')
+    .option('--repository <name>', 'only of this repository')
+    .option('--name <package>', 'only of this package')
+    .option('--workspace <name>', 'only of this workspace')
+    .option('--revision <number>', 'only with this revision number; -1 is the main branch', integer)
+    .option('--lifecycle <value>', 'only in this state: Draft, Proposed, Published or DeletionProposed')
+    .option('-l, --selector <labels>', 'only with these labels')
+    .option('--show-kptfile', 'print the Kptfile instead (needs one name)');
+  examples(
+    withHeaders(withOutput(withAllNamespaces(withPlace(get)))),
+    'sluice rpkg get',
+    'sluice rpkg get --name web-shop --lifecycle Draft',
+    'sluice rpkg get packages.web-shop.v1 -o yaml',
+  ).action(async (names, options) => {
+    finish(await (await import('./rpkg-get.ts')).rpkgGet(names, options, invocation));
+  });
+
+  const pull = rpkg
+    .command('pull')
+    .description('write the files of a revision into a folder')
+    .argument('<name>', 'name of a package revision')
+    .argument(
+      '[folder]',
+      'a folder that does not exist or is empty; without it the files go to stdout as a ResourceList',
+    );
+  examples(withPlace(pull), 'sluice rpkg pull packages.web-shop.v1 ./web-shop').action(
+    async (name, folder, options) => {
+      finish(await (await import('./rpkg-pull.ts')).rpkgPull(name, folder, options, invocation));
+    },
+  );
+
+  const history = rpkg
+    .command('history')
+    .description('who did what to a revision, and why; newest first')
+    .argument('<name>', 'name of a package revision')
+    .option('--limit <number>', 'at most so many entries', integer, 100);
+  examples(
+    withHeaders(withOutput(withPlace(history), ['table', 'json', 'yaml'])),
+    'sluice rpkg history packages.web-shop.v1',
+  ).action(async (name, options) => {
+    finish(await (await import('./rpkg-history.ts')).rpkgHistory(name, options, invocation));
+  });
+
+  const diff = rpkg
+    .command('diff')
+    .description('what differs between a revision and another one')
+    .argument('<name>', 'name of a package revision')
+    .argument('[other]', 'what to compare with: source, latest, or a name', 'source')
+    .option('--name-only', 'print the paths of the files only')
+    .addHelpText(
+      'after',
+      `
+"source" is the published revision that it was copied from, or else the latest; "latest" is the highest published revision of
+the package. Exit code 0 if nothing differs, 1 if something does.`,
+    );
+  examples(
+    withPlace(diff),
+    'sluice rpkg diff packages.web-shop.v2',
+    'sluice rpkg diff packages.web-shop.v2 latest',
+  ).action(async (name, other, options) => {
+    finish(await (await import('./rpkg-diff.ts')).rpkgDiff(name, other, options, invocation));
+  });
+}
+
+function addCreating(rpkg: Command, invocation: Invocation, finish: Finish): void {
+  const init = rpkg
+    .command('init')
+    .description('create a new package as a draft')
+    .argument('<package>', 'path of the package inside the repository')
+    .requiredOption('--repository <name>', 'repository to create it in')
+    .requiredOption('--workspace <name>', 'name of the line of work')
+    .option('--description <text>', 'what the package is', 'sample description')
+    .option('--keywords <words>', 'keywords, separated by commas', listOf)
+    .option('--site <url>', 'page about the package');
+  examples(
+    withActor(withPlace(init)),
+    'sluice rpkg init network/upf --repository packages --workspace v1 --keywords 5g,upf',
+  ).action(async (path, options) => {
+    finish(await (await import('./rpkg-create.ts')).rpkgInit(path, options, invocation));
+  });
+
+  const clone = rpkg
+    .command('clone')
+    .description('create a new package as a draft from a package of another place, its upstream')
+    .argument('<source>', 'name of a package revision, or <git address>.git[/directory][@ref]')
+    .argument('<package>', 'path of the new package inside the repository')
+    .requiredOption('--repository <name>', 'repository to create it in')
+    .option('--workspace <name>', 'name of the line of work', 'v1')
+    .option('--directory <path>', 'with a Git address: folder of the package (default: /)')
+    .option('--ref <name>', 'with a Git address: branch, tag or commit (default: main)')
+    .option('--secret-ref <name>', 'with a Git address: Secret with the credentials');
+  examples(
+    withActor(withPlace(clone)),
+    'sluice rpkg clone blueprints.upf.v1 edge/upf --repository edge',
+    'sluice rpkg clone https://git.example.com/blueprints.git/network/upf@v2 upf --repository edge --workspace v1',
+  ).action(async (source, path, options) => {
+    finish(await (await import('./rpkg-create.ts')).rpkgClone(source, path, options, invocation));
+  });
+
+  const copy = rpkg
+    .command('copy')
+    .alias('edit')
+    .description('create a draft from a published revision of the same package')
+    .argument('<source>', 'name of a published package revision')
+    .requiredOption('--workspace <name>', 'name of the line of work');
+  examples(withActor(withPlace(copy)), 'sluice rpkg copy packages.web-shop.v1 --workspace v2').action(
+    async (source, options) => {
+      finish(await (await import('./rpkg-create.ts')).rpkgCopy(source, options, invocation));
+    },
+  );
+
+  const upgrade = rpkg
+    .command('upgrade')
+    .description('create a draft of a cloned package with what changed in its upstream')
+    .argument('[names...]', 'a published package revision; with --discover any, or none for all')
+    .option('--revision <number>', 'revision of the upstream to go to; 0 is the latest', integer, 0)
+    .option('--workspace <name>', 'name of the line of work; required unless with --discover')
+    .addOption(
+      new Option('--strategy <name>', 'what becomes of local changes')
+        .choices(UPDATE_STRATEGIES)
+        .default('resource-merge'),
+    )
+    .addOption(
+      new Option('--discover <side>', 'only list: updates of packages, or packages for updates').choices([
+        'upstream',
+        'downstream',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `
+resource-merge merges resource by resource, field by field; fast-forward goes only where nothing was changed locally;
+force-delete-replace drops what was changed locally; copy-merge replaces the files that upstream has and keeps the others.`,
+    );
+  examples(
+    withActor(withPlace(upgrade)),
+    'sluice rpkg upgrade edge.upf.v1 --workspace v2',
+    'sluice rpkg upgrade edge.upf.v1 --workspace v2 --revision 3 --strategy copy-merge',
+    'sluice rpkg upgrade --discover=upstream',
+  ).action(async (names, options) => {
+    finish(await (await import('./rpkg-upgrade.ts')).rpkgUpgrade(names, options, invocation));
+  });
+
+  const push = rpkg
+    .command('push')
+    .alias('update')
+    .description('bring the files of a pulled folder into its draft')
+    .argument('<name>', 'name of a package revision')
+    .argument('[folder]', 'a folder that "rpkg pull" wrote', '.')
+    .option('--reason <text>', 'why; recorded with the change')
+    .addHelpText(
+      'after',
+      `
+Files that were removed from the folder are removed from the package. If the revision has moved since it was pulled, nothing is
+pushed.`,
+    );
+  examples(withActor(withPlace(push)), 'sluice rpkg push packages.web-shop.v1 ./web-shop').action(
+    async (name, folder, options) => {
+      finish(await (await import('./rpkg-push.ts')).rpkgPush(name, folder, options, invocation));
+    },
+  );
+}
+
+interface Step {
+  readonly verb: 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';
+  readonly alias?: string;
+  readonly description: string;
+}
+
+const STEPS: readonly Step[] = [
+  { verb: 'propose', description: 'propose drafts for approval' },
+  { verb: 'approve', description: 'publish proposed revisions' },
+  { verb: 'reject', description: 'send proposed revisions back to draft, or keep those proposed for deletion' },
+  { verb: 'propose-delete', alias: 'propose-deletion', description: 'propose published revisions for deletion' },
+  { verb: 'del', alias: 'delete', description: 'delete drafts, proposals, and revisions proposed for deletion' },
+];
+
+function addSteps(rpkg: Command, invocation: Invocation, finish: Finish): void {
+  for (const { verb, alias, description } of STEPS) {
+    const command = rpkg
+      .command(verb)
+      .description(description)
+      .argument('<names...>', 'names of package revisions')
+      .option('--reason <text>', 'why; recorded in the history')
+      .option('--commit <id>', 'only if the revision is at this commit; for one name');
+    if (alias !== undefined) command.alias(alias);
+    if (verb === 'approve')
+      command.option('--break-glass', 'publish with closed gates; a policy names who may, and --reason must say why');
+    const why = verb === 'reject' ? ' --reason "the port is wrong"' : '';
+    examples(withActor(withPlace(command)), `sluice rpkg ${verb} packages.web-shop.v1${why}`).action(
+      async (names, options) => {
+        finish(await (await import('./rpkg-step.ts')).rpkgStep(verb, names, options, invocation));
+      },
+    );
+  }
+}
+
+function addConditions(rpkg: Command, invocation: Invocation, finish: Finish): void {
+  const condition = rpkg.command('condition').description('give or take back a condition of a draft or a proposal');
+  const set = condition
+    .command('set')
+    .description('give a condition for the content that the revision has now; giving it again affirms it')
+    .argument('<name>', 'name of a package revision')
+    .argument('<type>', 'condition type')
+    .argument('<status>', 'True, False or Unknown')
+    .option('--reason <word>', 'one word for programs')
+    .option('--message <text>', 'a sentence for people');
+  examples(
+    withActor(withPlace(set)),
+    'sluice rpkg condition set packages.web-shop.v1 shop.example.com/CapacityReviewed True --message "looked at the load test"',
+  ).action(async (name, type, status, options) => {
+    finish(await (await import('./rpkg-condition.ts')).setCondition(name, type, status, options, invocation));
+  });
+
+  const remove = condition
+    .command('rm')
+    .description('take a condition back')
+    .argument('<name>', 'name of a package revision')
+    .argument('<type>', 'condition type');
+  examples(
+    withActor(withPlace(remove)),
+    'sluice rpkg condition rm packages.web-shop.v1 shop.example.com/CapacityReviewed',
+  ).action(async (name, type, options) => {
+    finish(await (await import('./rpkg-condition.ts')).removeCondition(name, type, options, invocation));
+  });
+}

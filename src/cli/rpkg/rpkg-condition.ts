@@ -1,0 +1,57 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { READY_TYPE } from '../../package/model/ready-type.ts';
+import { findRevision } from '../access/find-revision.ts';
+import { forEachName } from '../access/for-each-name.ts';
+import { inAccess } from '../access/in-access.ts';
+import { printable } from '../output/printable.ts';
+import { conditionStatus } from '../program/condition-status.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+
+export interface ConditionOptions extends PlaceOptions, ActorOptions {
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** `sluice rpkg condition set` */
+export function setCondition(
+  revision: string,
+  type: string,
+  word: string,
+  options: ConditionOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const { reason, message } = options;
+  const status = conditionStatus(word);
+  if (type === READY_TYPE)
+    throw new SluiceError(
+      'InvalidInput',
+      `${READY_TYPE} cannot be given: Sluice computes it from the gates; "sluice why ${printable(revision)}" names those that are closed`,
+    );
+  const condition = {
+    type,
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+  return inAccess(options, invocation, (access) =>
+    forEachName([revision], invocation, access, async (name) => {
+      await access.contents.give(await findRevision(access, name), condition);
+      return `condition ${printable(type)} is ${status}`;
+    }),
+  );
+}
+
+/** `sluice rpkg condition rm` */
+export function removeCondition(
+  revision: string,
+  type: string,
+  options: PlaceOptions & ActorOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  return inAccess(options, invocation, (access) =>
+    forEachName([revision], invocation, access, async (name) => {
+      await access.contents.withdraw(await findRevision(access, name), type);
+      return `condition ${printable(type)} removed`;
+    }),
+  );
+}

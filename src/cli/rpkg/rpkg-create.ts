@@ -1,0 +1,86 @@
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Access } from '../access/access.ts';
+import { findRevision } from '../access/find-revision.ts';
+import { inAccess } from '../access/in-access.ts';
+import { printable } from '../output/printable.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { type UpstreamOptions, upstreamAddress } from './upstream-argument.ts';
+
+type Task = NonNullable<PackageRevision['spec']['tasks']>[number];
+
+export interface InitOptions extends PlaceOptions, ActorOptions {
+  readonly repository: string;
+  readonly workspace: string;
+  readonly description: string;
+  readonly keywords?: readonly string[];
+  readonly site?: string;
+}
+
+export interface CopyOptions extends PlaceOptions, ActorOptions {
+  readonly workspace: string;
+}
+
+export interface CloneOptions extends PlaceOptions, ActorOptions, UpstreamOptions {
+  readonly repository: string;
+  readonly workspace: string;
+}
+
+/** `sluice rpkg init` */
+export function rpkgInit(path: string, options: InitOptions, invocation: Invocation): Promise<Outcome> {
+  return inAccess(options, invocation, async (access) => {
+    const { repository, workspace, description, keywords, site } = options;
+    const init = {
+      description,
+      ...(keywords === undefined ? {} : { keywords }),
+      ...(site === undefined ? {} : { site }),
+    };
+    return tell(await createRevision(access, { repository, path, workspace }, { type: 'init', init }), invocation);
+  });
+}
+
+/** `sluice rpkg clone` */
+export function rpkgClone(
+  source: string,
+  path: string,
+  options: CloneOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const git = upstreamAddress(source, options);
+  return inAccess(options, invocation, async (access) => {
+    const { repository, workspace } = options;
+    const upstreamRef =
+      git === undefined
+        ? { upstreamRef: { name: (await findRevision(access, source)).metadata.name } }
+        : { type: 'git' as const, git };
+    const task = { type: 'clone', clone: { upstreamRef } } as const;
+    return tell(await createRevision(access, { repository, path, workspace }, task), invocation);
+  });
+}
+
+/** `sluice rpkg copy` */
+export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: Invocation): Promise<Outcome> {
+  return inAccess(options, invocation, async (access) => {
+    const { metadata, spec } = await findRevision(access, sourceName);
+    const place = { repository: spec.repository, path: spec.packageName, workspace: options.workspace };
+    return tell(
+      await createRevision(access, place, { type: 'edit', edit: { sourceRef: { name: metadata.name } } }),
+      invocation,
+    );
+  });
+}
+
+/** Creates a draft by a task; returns its name. */
+export async function createRevision(
+  { client, namespace, repositories }: Access,
+  { repository, path, workspace }: { readonly repository: string; readonly path: string; readonly workspace: string },
+  task: Task,
+): Promise<string> {
+  await repositories.open(repository);
+  const spec = { packageName: path, repository, workspaceName: workspace, lifecycle: 'Draft' as const, tasks: [task] };
+  return (await client.create(packageRevisionKind, { metadata: { namespace }, spec })).metadata.name;
+}
+
+function tell(name: string, { terminal }: Invocation): Outcome {
+  terminal.line(`${printable(name)} created`);
+  return 0;
+}

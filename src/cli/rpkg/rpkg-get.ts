@@ -1,0 +1,103 @@
+import { mapLimited } from '../../foundation/map-limited.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { keyOf, type Stored } from '../../resource/object/object.ts';
+import type { Access } from '../access/access.ts';
+import { findRevision } from '../access/find-revision.ts';
+import { inAccess, openAll } from '../access/in-access.ts';
+import { printObjects } from '../output/print-objects.ts';
+import { printableLines } from '../output/printable.ts';
+import type { OutputFormat } from '../output/structured.ts';
+import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+
+export interface GetOptions extends PlaceOptions {
+  readonly output: OutputFormat;
+  readonly headers: boolean;
+  readonly allNamespaces?: boolean;
+  readonly repository?: string;
+  readonly name?: string;
+  readonly workspace?: string;
+  readonly revision?: number;
+  readonly lifecycle?: string;
+  readonly selector?: string;
+  readonly showKptfile?: boolean;
+}
+
+/** Packages that are read at a time. */
+const READERS = 8;
+/** `porchctl rpkg get --revision` takes this for any. */
+const ANY_REVISION = -2;
+
+/** `sluice rpkg get`. Exit code 1 if a repository could not be read, so that a list is never taken for complete when it is not. */
+export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
+  return inAccess(options, invocation, async (access) => {
+    if (options.showKptfile === true) return showKptfile(access, names, invocation);
+    const { items: found, failed } = await select(access, names, options, invocation);
+    const shows = ['wide', 'json', 'yaml'].includes(options.output);
+    const items = shows && access.server === undefined ? await evaluated(access, found) : found;
+    printObjects(invocation.terminal, packageRevisionKind, items, {
+      output: options.output,
+      headers: options.headers,
+      now: access.clock.now(),
+      single: names.length === 1,
+    });
+    return failed === 0 ? 0 : 1;
+  });
+}
+
+/** The revisions with their gates evaluated, which a server does all the time, and a data folder alone only for single objects. */
+function evaluated({ client }: Access, found: readonly Stored<PackageRevision>[]): Promise<Stored<PackageRevision>[]> {
+  return mapLimited(found, READERS, async (revision) => {
+    const { lifecycle } = revision.spec;
+    if (lifecycle !== 'Draft' && lifecycle !== 'Proposed') return revision;
+    return (await client.find(packageRevisionKind, keyOf(revision))) ?? revision;
+  });
+}
+
+async function select(access: Access, names: readonly string[], options: GetOptions, invocation: Invocation) {
+  const filter = {
+    fieldSelector: fieldSelectorOf(options),
+    ...(options.allNamespaces === true ? {} : { namespace: access.namespace }),
+    ...(options.selector === undefined ? {} : { labelSelector: options.selector }),
+  };
+  if (names.length > 0) {
+    const named: Stored<PackageRevision>[] = [];
+    for (const name of new Set(names)) named.push(await findRevision(access, name));
+    const items = named.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+    if (filter.fieldSelector === '' && options.selector === undefined) return { items, failed: 0 };
+    const { items: selected } = await access.client.list(packageRevisionKind, filter);
+    const wanted = new Set(names);
+    return { items: selected.filter(({ metadata }) => wanted.has(metadata.name)), failed: 0 };
+  }
+  let failed = 0;
+  if (options.repository !== undefined) await access.repositories.open(options.repository);
+  else failed = await openAll(access, invocation);
+  return { items: (await access.client.list(packageRevisionKind, filter)).items, failed };
+}
+
+function fieldSelectorOf(options: GetOptions): string {
+  const fields: [string, string | undefined][] = [
+    ['spec.repository', options.repository],
+    ['spec.packageName', options.name],
+    ['spec.workspaceName', options.workspace],
+    ['spec.lifecycle', options.lifecycle],
+    [
+      'spec.revision',
+      options.revision === undefined || options.revision === ANY_REVISION ? undefined : String(options.revision),
+    ],
+  ];
+  return fields.flatMap(([path, value]) => (value === undefined ? [] : [`${path}=${value}`])).join(',');
+}
+
+async function showKptfile(access: Access, names: readonly string[], { terminal }: Invocation): Promise<Outcome> {
+  const [name] = names;
+  if (name === undefined || names.length > 1) {
+    throw new SluiceError('InvalidInput', '--show-kptfile needs the name of one package revision');
+  }
+  const { files } = await access.contents.read(await findRevision(access, name));
+  const text = files.get('Kptfile')?.toString('utf8');
+  if (text === undefined) throw new SluiceError('NotFound', `${name} has no Kptfile`);
+  // A program gets the very bytes; a terminal is not steered by them.
+  terminal.out.write(terminal.out.isTTY === true ? printableLines(text) : text);
+  return 0;
+}

@@ -1,0 +1,170 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import { keyOf, type Stored } from '../../resource/object/object.ts';
+import type { Access } from '../access/access.ts';
+import { findRevision, repositoryOf } from '../access/find-revision.ts';
+import { forEachName } from '../access/for-each-name.ts';
+import { inAccess, openAll } from '../access/in-access.ts';
+import { commitOf } from '../access/package-contents.ts';
+import { commandFor } from '../program/command-for.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+
+export type StepVerb = 'propose' | 'approve' | 'reject' | 'propose-delete' | 'del';
+
+export interface StepOptions extends PlaceOptions, ActorOptions {
+  readonly reason?: string;
+  readonly commit?: string;
+  readonly breakGlass?: boolean;
+}
+
+type Revision = Stored<PackageRevision>;
+type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
+
+/** A controller may change a revision at the same moment; the step is then judged anew. */
+const ATTEMPTS = 4;
+/** What a refusal says of a gate. */
+const GATE_REFUSAL = /\bgate \S+ is closed\b/;
+
+/** `sluice rpkg propose|approve|reject|propose-delete|del` */
+export function rpkgStep(
+  verb: StepVerb,
+  names: readonly string[],
+  options: StepOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  if (options.commit !== undefined && names.length > 1) {
+    throw new SluiceError('InvalidInput', '--commit is about one revision; name only that one');
+  }
+  if (options.breakGlass === true && (options.reason ?? '').trim() === '') {
+    throw new SluiceError('InvalidInput', 'publishing with closed gates needs a reason; give one with --reason');
+  }
+  const work = (access: Access) =>
+    forEachName(names, invocation, access, async (name) => {
+      // Other repositories may hold packages that come from this one.
+      if (verb === 'del') await openAll(access, invocation);
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return await step(access, verb, await findRevision(access, name), options);
+        } catch (error) {
+          if (isSluiceError(error, 'Refused') && access.explains && GATE_REFUSAL.test(error.message)) {
+            const see = commandFor(options, invocation)('why', name);
+            throw new SluiceError(error.code, `${error.message}; see: ${see}`, { cause: error });
+          }
+          const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
+          if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
+          await access.repositories.refresh(repositoryOf(name), attempt);
+        }
+      }
+    });
+  // Publishing with closed gates writes an event, where this process does it.
+  return inAccess(options, invocation, work, options.breakGlass === true);
+}
+
+/** Does the step; returns how it is told. */
+async function step(access: Access, verb: StepVerb, revision: Revision, options: StepOptions): Promise<string> {
+  const { client } = access;
+  const { lifecycle } = revision.spec;
+  const reason = options.reason === undefined ? {} : { reason: options.reason };
+  if (verb === 'propose' && lifecycle === 'Proposed') return 'is already proposed';
+  if (verb === 'propose-delete' && lifecycle === 'DeletionProposed') return 'is already proposed for deletion';
+  if (options.commit !== undefined) expectCommit(revision, options.commit);
+  const to = (next: Lifecycle) => ({ ...revision, spec: { ...revision.spec, lifecycle: next } });
+  // The version names what the user has seen, which is known only of a commit that they name.
+  const approved = {
+    ...to('Published'),
+    metadata:
+      options.commit === undefined && access.judgesGates
+        ? { ...revision.metadata, resourceVersion: undefined }
+        : revision.metadata,
+  };
+  const decide = (next: Lifecycle) => client.subResource('approval').update(packageRevisionKind, to(next), reason);
+  switch (verb) {
+    case 'propose':
+      expectGates(access, revision);
+      await client.update(packageRevisionKind, to('Proposed'), reason);
+      return 'proposed';
+    case 'approve':
+      if (lifecycle !== 'Proposed') {
+        throw new SluiceError(
+          'Refused',
+          `cannot approve package with ${lifecycle} lifecycle value; only Proposed packages can be approved${publication(revision)}`,
+        );
+      }
+      if (options.breakGlass === true) return breakGlass(access, approved, options.reason ?? '');
+      expectGates(access, revision);
+      return approval(await client.subResource('approval').update(packageRevisionKind, approved, reason));
+    case 'reject':
+      if (lifecycle === 'DeletionProposed') {
+        await decide('Published');
+        return 'no longer proposed for deletion';
+      }
+      if (lifecycle !== 'Proposed') throw wrongState(verb, revision, 'Proposed or DeletionProposed');
+      await decide('Draft');
+      return 'no longer proposed for approval';
+    case 'propose-delete':
+      if (lifecycle !== 'Published') throw wrongState(verb, revision, 'Published');
+      await decide('DeletionProposed');
+      return 'proposed for deletion';
+    case 'del': {
+      const { resourceVersion } = revision.metadata;
+      const judged = options.commit === undefined ? {} : { resourceVersion };
+      await client.delete(packageRevisionKind, keyOf(revision), { ...reason, ...judged });
+      return 'deleted';
+    }
+  }
+}
+
+/** How an approval ended: one that is not enough leaves the revision proposed. */
+function approval({ spec, status }: Revision): string {
+  if (spec.lifecycle !== 'Proposed') return 'approved';
+  const { given = [], needed } = status?.approvals ?? {};
+  const count = needed === undefined ? '' : ` ${given.length} of ${needed}`;
+  return `approval${count} recorded; another person has to approve`;
+}
+
+/** Publishes with closed gates, which a policy lets some people do. */
+async function breakGlass(access: Access, wanted: PackageRevision, reason: string): Promise<string> {
+  const { client, server, judgesGates } = access;
+  if (!judgesGates)
+    throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
+  const annotations = { ...wanted.metadata.annotations, [BREAK_GLASS_ANNOTATION]: reason };
+  const request = { ...wanted, metadata: { ...wanted.metadata, annotations } };
+  const made = await client.subResource('approval').update(packageRevisionKind, request, { reason });
+  if (made.spec.lifecycle !== 'Published') return approval(made);
+  return 'approved, with the gates as they are (break-glass)';
+}
+
+/** By whom it was published, if it was. */
+function publication({ spec, status }: Revision): string {
+  if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return '';
+  const by = status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;
+  return `; it is published as v${spec.revision}${by}`;
+}
+
+/** The version that is sent with the step sees to it that the commit is still that one when it is done. */
+function expectCommit(revision: Revision, wanted: string): void {
+  const { name } = revision.metadata;
+  const commit = commitOf(revision);
+  if (commit === wanted) return;
+  throw commit === undefined
+    ? new SluiceError('Unsupported', `the server does not tell the commit of ${name}; leave --commit out`)
+    : new SluiceError(
+        'Conflict',
+        `${name} is at ${commit} now, the request judged ${wanted}; read it again and decide anew`,
+      );
+}
+
+/** Where the server lets closed gates pass, its clients are asked not to. */
+function expectGates({ judgesGates }: Access, { metadata, spec, status }: Revision): void {
+  if (judgesGates) return;
+  const open = new Set((status?.conditions ?? []).filter((one) => one.status === 'True').map(({ type }) => type));
+  const closed = (spec.readinessGates ?? []).map((gate) => gate.conditionType).filter((type) => !open.has(type));
+  if (closed.length > 0) {
+    throw new SluiceError('Refused', `readiness conditions not met: ${metadata.name} waits for ${closed.join(', ')}`);
+  }
+}
+
+function wrongState(verb: StepVerb, { metadata, spec }: Revision, needed: string): SluiceError {
+  return new SluiceError('Refused', `cannot ${verb} ${metadata.name}: it is ${spec.lifecycle}, this needs ${needed}`);
+}

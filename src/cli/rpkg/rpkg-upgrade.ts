@@ -1,0 +1,142 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { UpdateStrategy } from '../../package/upstream/revision-source.ts';
+import { type Upstream, upstreamFinder } from '../../package/upstream/upstream-of.ts';
+import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
+import type { Stored } from '../../resource/object/object.ts';
+import type { Access } from '../access/access.ts';
+import { findRevision } from '../access/find-revision.ts';
+import { inAccess, openAll } from '../access/in-access.ts';
+import { printable } from '../output/printable.ts';
+import { table } from '../output/table.ts';
+import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { createRevision } from './rpkg-create.ts';
+
+type Revision = Stored<PackageRevision>;
+type UpstreamOf = (revision: Revision) => Upstream | undefined;
+
+export interface UpgradeOptions extends PlaceOptions, ActorOptions {
+  readonly revision: number;
+  readonly workspace?: string;
+  readonly strategy: UpdateStrategy;
+  readonly discover?: 'upstream' | 'downstream';
+}
+
+/** `sluice rpkg upgrade` */
+export function rpkgUpgrade(
+  names: readonly string[],
+  options: UpgradeOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const { discover, revision } = options;
+  if (discover === undefined) {
+    if (names.length !== 1) throw new SluiceError('InvalidInput', 'name the one package revision to upgrade');
+    if (options.workspace === undefined)
+      throw new SluiceError('InvalidInput', '--workspace is required: it names the new draft');
+    if (revision < 0) throw new SluiceError('InvalidInput', '--revision must be positive; 0 is the latest one');
+  }
+  return inAccess(options, invocation, async (access) => {
+    // The upstream can lie in any of them, and so can what comes from it.
+    const failures = await openAll(access, invocation);
+    const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
+    const upstreamOf = upstreamFinder(items);
+    if (discover === 'upstream') {
+      const named = await Promise.all(names.map((name) => findRevision(access, name)));
+      const all = items.filter(({ status }) => status?.upstreamLock !== undefined);
+      tellUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
+    } else if (discover === 'downstream') tellDownstreams(items, names, upstreamOf, invocation);
+    else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
+    return failures === 0 ? 0 : 1;
+  });
+}
+
+async function upgrade(
+  access: Access,
+  name: string,
+  { revision, workspace = '', strategy }: UpgradeOptions,
+  upstreamOf: UpstreamOf,
+  { terminal }: Invocation,
+): Promise<Outcome> {
+  const local = await findRevision(access, name);
+  const { lifecycle, repository, packageName } = local.spec;
+  if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') {
+    throw new SluiceError(
+      'Refused',
+      `to upgrade a package, it must be in a published state, not "${lifecycle}"; approve ${name} first`,
+    );
+  }
+  const upstream = upstreamOf(local);
+  if (upstream?.current === undefined) throw noUpstream(local, upstream?.draft);
+  const current = upstream.current.metadata.name;
+  const target = revision === 0 ? upstream.newer.at(-1) : published(upstream, revision);
+  if (target === undefined) {
+    throw new SluiceError('NotFound', `no update available: ${current} is the latest revision of its package`);
+  }
+  const created = await createRevision(
+    access,
+    { repository, path: packageName, workspace },
+    {
+      type: 'upgrade',
+      upgrade: {
+        oldUpstreamRef: { name: current },
+        newUpstreamRef: { name: target.metadata.name },
+        localPackageRevisionRef: { name: local.metadata.name },
+        strategy,
+      },
+    },
+  );
+  terminal.line(`${printable(local.metadata.name)} upgraded to ${printable(created)}`);
+  return 0;
+}
+
+function published(upstream: Upstream, revision: number): Revision {
+  const found = upstream.published.find(({ spec }) => spec.revision === revision);
+  if (found !== undefined) return found;
+  const path = upstream.published[0]?.spec.packageName;
+  throw new SluiceError('NotFound', `revision ${revision} does not exist for package ${path}`);
+}
+
+function noUpstream({ metadata, status }: Revision, draft: string | undefined): SluiceError {
+  const { name } = metadata;
+  const lock = status?.upstreamLock?.git;
+  if (lock === undefined)
+    return new SluiceError(
+      'NotFound',
+      `upstream source not found for package revision ${name}: its Kptfile names none`,
+    );
+  const why =
+    draft === undefined
+      ? 'is in no registered repository, or no longer there'
+      : `was the draft ${draft}, which is not published`;
+  return new SluiceError('NotFound', `the upstream of ${name}, ${lock.repo}/${lock.directory}@${lock.ref}, ${why}`);
+}
+
+/** What could come to revisions. */
+function tellUpstreams(revisions: readonly Revision[], upstreamOf: UpstreamOf, { terminal }: Invocation): void {
+  const rows = revisions.map((revision) => {
+    const upstream = upstreamOf(revision);
+    const newer = upstream?.newer.map(({ spec }) => `v${spec.revision}`).join(', ') ?? '';
+    return [revision.metadata.name, upstream?.repository ?? '', newer === '' ? 'No update available' : newer];
+  });
+  terminal.out.write(table(['Package revision', 'Upstream repository', 'Upstream updates'], rows));
+}
+
+/** Which packages could take the named revisions, or any. */
+function tellDownstreams(
+  revisions: readonly Revision[],
+  names: readonly string[],
+  upstreamOf: UpstreamOf,
+  { terminal }: Invocation,
+): void {
+  const rows: string[][] = [];
+  for (const revision of revisions) {
+    const { current, draft, newer = [] } = upstreamOf(revision) ?? {};
+    const before = draft === undefined ? '?' : `(draft "${draft}")`;
+    const from = current === undefined ? before : `v${current.spec.revision}`;
+    for (const { metadata, spec } of newer) {
+      if (names.length === 0 || names.includes(metadata.name))
+        rows.push([metadata.name, revision.metadata.name, `${from}->v${spec.revision}`]);
+    }
+  }
+  if (rows.length === 0) terminal.line('All downstream packages are up to date.');
+  else terminal.out.write(table(['Package revision', 'Downstream package', 'Downstream update'], rows.sort()));
+}

@@ -1,0 +1,161 @@
+import { type Command, Option } from 'commander';
+import type { Invocation } from './program/invocation.ts';
+import { examples, type Finish, several, withActor, withData, withOutput } from './program/options.ts';
+
+/** `sluice up`, `demo`, `backup`, `restore`, `verify`, `token`, `version` and `completion`. */
+export function addServiceCommands(program: Command, invocation: Invocation, finish: Finish): void {
+  const up = program
+    .command('up')
+    .description('run all controllers on the registered repositories')
+    .option('--config <path>', 'file or folder with manifests to register first; can be given several times', several)
+    .option(
+      '--listen <host:port>',
+      'where to serve the Kubernetes API (default: loopback, the port of last time or a free one)',
+    )
+    .option('--no-listen', 'do not serve the Kubernetes API')
+    .option(
+      '--webhook-listen <host:port>',
+      'serve webhooks of Git hosts here too, and nothing else, without TLS: for an ingress in front of it',
+    )
+    .option('--until-idle', 'end when nothing is queued, running or retrying; tell what waits')
+    .addOption(new Option('--log <form>', 'form of the log').choices(['text', 'json']).default('text'))
+    .option('--resolver <file>', 'module with a resolver; can be given several times', several)
+    .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
+    .option('--containers', 'run functions that are not built in as containers, without network and privileges')
+    .option('--require-image-digest', 'run only images that are named by their digest')
+    .option('--render-status', 'write status.renderStatus, which older kpt rejects, into all Kptfiles')
+    .option('--disk-budget <MiB>', 'what mirrors and hosted repositories may take before less is kept; default: any')
+    .option(
+      '--allow-git-host <host[:port]>',
+      'Git host that may be at a local address or use plain http, such as gitea:3000; can be given several times',
+      several,
+    )
+    .option(
+      '--git-ca <file>',
+      'certificates in PEM of authorities that Git hosts may be signed by, besides the usual ones',
+    )
+    .option('--namespace-objects <n>', 'how many objects clients may store in each namespace; default: 50000')
+    .option('--namespace-size <MiB>', 'how much they may have together; default: 256')
+    .option('--disable <controller>', 'leave a controller out; can be given several times', several)
+    .addHelpText(
+      'after',
+      `
+kubectl --kubeconfig <data>/kubeconfig works while it runs. Ctrl-C finishes what runs and ends; a second one ends at once.
+With --until-idle the API is served only where --listen says so, and the exit code is 0, or 1 if a repository
+cannot be used or a controller failed.`,
+    );
+  examples(
+    withActor(withData(up)),
+    'sluice up',
+    'sluice up --listen 127.0.0.1:6443',
+    'sluice up --data d --config conf/ --until-idle',
+    'sluice up --allow-git-host gitea:3000 --git-ca corporate-ca.pem',
+    'sluice up --resolver ./license.ts --disable approval',
+  ).action(async (options) => {
+    finish(await (await import('./up/up.ts')).up(options, invocation));
+  });
+
+  const demo = program
+    .command('demo')
+    .description('run the quick start: packages of examples/quickstart on their way to two edge sites')
+    .option('--serve', 'keep the data folder and go on until Ctrl-C')
+    .addHelpText(
+      'after',
+      '\nWithout --serve it uses a fresh temporary folder, unless --data names one, and ends by itself.',
+    );
+  examples(withData(demo), 'sluice demo', 'sluice demo --serve --data .sluice').action(async (options) => {
+    finish(await (await import('./demo/demo.ts')).demo(options, invocation));
+  });
+
+  const backup = program
+    .command('backup')
+    .description('copy all objects that are not packages into a file, also while "sluice up" runs')
+    .argument('<file>', 'where the copy is to be')
+    .option('--force', 'replace a file that is there')
+    .addHelpText(
+      'after',
+      `
+Packages live in their Git repositories: back those up too. It has the trust ledger: which keys are trusted, and how far statements
+have come. Private keys, certificates and tokens of the server are not in it; a new data folder gets new ones. The file holds credentials of repositories: only its owner can read it.`,
+    );
+  examples(withData(backup), 'sluice backup objects-2026-01-31.db').action(async (file, options) => {
+    finish(await (await import('./data/backup.ts')).backup(file, options, invocation));
+  });
+
+  const restore = program
+    .command('restore')
+    .description('put a backup in the place of all objects that are not packages')
+    .argument('<file>', 'what "sluice backup" wrote')
+    .addHelpText(
+      'after',
+      `
+Stop "sluice up" first. The backup is judged before anything changes, and the objects of before are kept in a file beside. The trust
+ledger of the backup is added to the present one, which loses nothing: revoked keys stay revoked.
+Packages live in their Git repositories and stay as they are.`,
+    );
+  examples(withData(restore), 'sluice restore objects-2026-01-31.db').action(async (file, options) => {
+    finish(await (await import('./data/restore.ts')).restore(file, options, invocation));
+  });
+
+  const verify = program
+    .command('verify')
+    .description('check all statements in a repository or a clone of it, without a server')
+    .argument('[repository]', 'bare repository, or a clone')
+    .option('--allowed-signers <file>', 'keys that count, as "sluice key show --allowed-signers" prints them')
+    .option('--branch <branch>', 'branch that published packages are on', 'main')
+    .option('--directory <folder>', 'folder inside the repository that holds the packages', '/')
+    .option('--all', 'print also what is in band')
+    .option('--pre-receive', 'be a pre-receive hook: judge the push that stdin tells of')
+    .addHelpText(
+      'after',
+      `
+Without --allowed-signers the keys of the data folder count, with what it knows of revocations and of how far statements have come.
+Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses the push.`,
+    );
+  examples(
+    withOutput(withData(verify), ['text', 'json', 'yaml']),
+    'sluice verify /srv/git/blueprints.git --allowed-signers allowed-signers',
+    'sluice verify . --all',
+    'exec sluice verify --pre-receive --allowed-signers /etc/sluice/allowed-signers',
+  ).action(async (path, options) => {
+    finish(await (await import('./verify/verify.ts')).verify(path, options, invocation));
+  });
+
+  const token = program.command('token').description('access to the server for others');
+  const create = token
+    .command('create')
+    .description('make a token for a user, and print a kubeconfig with it')
+    .argument('<name>', 'name of the user, as roles name it')
+    .option('--group <name>', 'group of the user; can be given several times', several)
+    .option('--expires <duration>', 'how long it is good for, such as 720h (default: for ever)')
+    .addHelpText(
+      'after',
+      '\nThe token is shown this once; <data>/tokens.csv keeps its hash, and taking its line out ends it.',
+    );
+  examples(
+    withOutput(withData(create), ['kubeconfig', 'token']).option(
+      '--kubeconfig <file>',
+      'kubeconfig in the data folder of the server (default: $KUBECONFIG, where no data folder is named)',
+    ),
+    'sluice token create ci --group deployers --expires 720h > ci.kubeconfig',
+  ).action(async (name, options) => {
+    finish(await (await import('./data/token-create.ts')).tokenCreate(name, options, invocation));
+  });
+
+  const version = program.command('version').description('versions of sluice, Node.js and Git');
+  examples(withOutput(version, ['text', 'json']), 'sluice version -o json').action(async (options) => {
+    finish(await (await import('./version.ts')).version(options, invocation));
+  });
+
+  const completion = program
+    .command('completion')
+    .description('print a script that completes commands and options')
+    .argument('<shell>', 'bash, zsh or fish');
+  examples(
+    completion,
+    'source <(sluice completion bash)',
+    'sluice completion fish > ~/.config/fish/completions/sluice.fish',
+  ).action(async (shell) => {
+    finish((await import('./completion.ts')).completion(shell, program, invocation));
+  });
+}

@@ -1,0 +1,158 @@
+import { resolve } from 'node:path';
+import { applyConfig, readConfig } from '../../app/apply-config.ts';
+import { checkDisabled, chosenControllers } from '../../app/controllers.ts';
+import type { FunctionSettings } from '../../app/function-settings.ts';
+import { type GitNetworkOptions, gitNetworkOf } from '../../app/git-network.ts';
+import { loadResolvers } from '../../app/load-resolvers.ts';
+import { type ListenAddress, listenAddress, webhookAddress } from '../../app/service/listen-address.ts';
+import type { LogSink } from '../../app/service/log-entry.ts';
+import { aborted } from '../../app/service/until-stopped.ts';
+import type { Session } from '../../app/session.ts';
+import { signingChoice } from '../../app/signing-choice.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
+import { folderOf } from '../access/place.ts';
+import { actorOf } from '../program/actor.ts';
+import { commandFor } from '../program/command-for.ts';
+import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+import { firstRest } from './first-rest.ts';
+import { jsonSink, textSink } from './log-sinks.ts';
+import { type Running, runService } from './run-service.ts';
+import { printWaitReport } from './wait-report.ts';
+
+export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions {
+  readonly config?: readonly string[];
+  readonly untilIdle?: boolean;
+  readonly log: 'text' | 'json';
+  readonly resolver?: readonly string[];
+  readonly disable?: readonly string[];
+  readonly diskBudget?: string;
+  readonly namespaceObjects?: string;
+  readonly namespaceSize?: string;
+  readonly functionPrograms?: string;
+  readonly containers?: boolean;
+  readonly requireImageDigest?: boolean;
+  readonly renderStatus?: boolean;
+  /** False by `--no-listen`. */
+  readonly listen?: string | boolean;
+  readonly webhookListen?: string;
+}
+
+/** `sluice up` */
+export async function up(options: UpOptions, invocation: Invocation): Promise<Outcome> {
+  const { terminal, environment } = invocation;
+  const disabled = options.disable ?? [];
+  checkDisabled(disabled);
+  const diskBudget = diskBudgetOf(options);
+  const network = gitNetworkOf(options, environment);
+  const quota = quotaOf(options);
+  // All input is judged before anything is written.
+  const manifests = await readConfig(options.config ?? []);
+  const resolvers = await loadResolvers(options.resolver ?? []);
+  const log = options.log === 'json' ? jsonSink(terminal) : textSink(terminal);
+  const folder = folderOf(options, environment);
+  const actor = actorOf(options, environment);
+  const signing = signingChoice(environment);
+  const housekeeping = options.untilIdle !== true;
+  return runService(
+    {
+      ...{ folder, actor, terminal, log, resolvers, disabled, housekeeping, signing, network },
+      serve: serveOf(options),
+      diskBudget,
+      quota,
+      ...(options.webhookListen === undefined ? {} : { webhooks: webhookAddress(options.webhookListen) }),
+      functions: functionsOf(options),
+    },
+    async (session) => {
+      for (const { what, outcome } of await applyConfig(session, manifests)) {
+        log({ at: session.clock.now(), level: 'info', event: 'Config', subject: what, message: outcome });
+      }
+      tellStart(session, log, chosenControllers({ disabled, housekeeping }));
+    },
+    async (running) => {
+      if (options.untilIdle !== true) {
+        await aborted(running.stop.signal);
+        return 0;
+      }
+      return untilIdle(running, options, invocation, log);
+    },
+  );
+}
+
+function functionsOf({ functionPrograms, containers, requireImageDigest, renderStatus }: UpOptions): FunctionSettings {
+  return {
+    containers: containers === true,
+    requireDigest: requireImageDigest === true,
+    renderStatus: renderStatus === true,
+    ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
+  };
+}
+
+/** In bytes. */
+function quotaOf({ namespaceObjects, namespaceSize }: UpOptions): Partial<QuotaLimits> {
+  const number = (option: string, text: string) => {
+    if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+    throw new SluiceError('InvalidInput', `${option} ${JSON.stringify(text)} must be a whole number above 0`);
+  };
+  return {
+    ...(namespaceObjects === undefined ? {} : { objects: number('--namespace-objects', namespaceObjects) }),
+    ...(namespaceSize === undefined ? {} : { bytes: number('--namespace-size', namespaceSize) * 1024 * 1024 }),
+  };
+}
+
+function diskBudgetOf({ diskBudget }: UpOptions): number | undefined {
+  if (diskBudget === undefined) return undefined;
+  if (!/^[1-9]\d{0,8}$/.test(diskBudget))
+    throw new SluiceError(
+      'InvalidInput',
+      `--disk-budget ${JSON.stringify(diskBudget)} must be a number of MiB, such as 20000`,
+    );
+  return Number(diskBudget) * 1024 * 1024;
+}
+
+/** Where to serve the API: a run that ends by itself does so only if it is told where. */
+function serveOf({ listen, untilIdle }: UpOptions): ListenAddress | 'default' | undefined {
+  if (typeof listen === 'string') return listenAddress(listen);
+  return listen === false || untilIdle === true ? undefined : 'default';
+}
+
+function tellStart(session: Session, log: LogSink, controllers: readonly string[]): void {
+  const repositories = session.repositories().length;
+  const targets = session.objects.of(deliveryTargetKind).length;
+  const message =
+    repositories === 0
+      ? 'no repository is registered yet; in another terminal: sluice repo reg <address>, or start with --config'
+      : `${repositories} repositories, ${targets} delivery targets; controllers ${controllers.join(', ')}`;
+  const subject = session.folder.shown;
+  log({
+    at: session.clock.now(),
+    level: 'info',
+    event: 'Started',
+    subject,
+    message,
+    fields: { repositories, targets },
+  });
+}
+
+async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
+  const { terminal } = invocation;
+  const { session } = running;
+  const report = await firstRest(running, commandFor(options, invocation));
+  if (report === undefined) return 1;
+  if (options.log === 'json') {
+    const at = session.clock.now();
+    log({
+      at,
+      level: 'info',
+      event: 'Idle',
+      subject: session.folder.shown,
+      message: 'nothing moves',
+      fields: { report },
+    });
+  } else {
+    terminal.line();
+    printWaitReport(terminal, report);
+  }
+  return report.repositories.length === 0 && report.failing.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,180 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import { ledgerPath } from '../../app/open-trust.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitRepository } from '../../git/git-repository.ts';
+import { openRepository } from '../../git/open/open-repository.ts';
+import type { Quarantine } from '../../git/process/git-process.ts';
+import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
+import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
+import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
+import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
+import { judgePush, type PushedRef } from '../../package/verify/judge-push.ts';
+import { LookLedger } from '../../package/verify/look-ledger.ts';
+import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
+import { folderOf } from '../access/place.ts';
+import { printable } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
+import { table } from '../output/table.ts';
+import type { DataOptions, Invocation, Outcome } from '../program/invocation.ts';
+
+export interface VerifyOptions extends DataOptions {
+  readonly allowedSigners?: string;
+  readonly branch: string;
+  readonly directory: string;
+  readonly output: 'text' | 'json' | 'yaml';
+  readonly preReceive?: boolean;
+  readonly all?: boolean;
+}
+
+/** What a hook reads takes 150 bytes a ref. */
+const PUSH_LINE = /^([0-9a-f]{40}) ([0-9a-f]{40}) (\S.*)$/;
+
+/** `sluice verify`: exit code 1 if something does not count. */
+export async function verify(
+  path: string | undefined,
+  options: VerifyOptions,
+  invocation: Invocation,
+): Promise<Outcome> {
+  const place = path ?? (options.preReceive === true ? (invocation.environment.GIT_DIR ?? '.') : undefined);
+  if (place === undefined) throw new SluiceError('InvalidInput', 'name the repository, or a clone of it');
+  return withKeys(options, invocation, async (ledger) => {
+    const git = await open(place, options, invocation);
+    try {
+      if (options.preReceive === true) return await asHook(git, ledger, options, invocation);
+      const { refs, notes, isClone } = refsOfRepository(await git.listRefs());
+      const layout = layoutOf(refs, options.branch, directoryOf(options));
+      const verification = await verifyRepository({ git, layout, refs, ledger, isClone });
+      return print({ ...verification, notes: [...notes, ...verification.notes] }, options, invocation);
+    } finally {
+      await git.close();
+    }
+  });
+}
+
+async function asHook(
+  git: GitRepository,
+  ledger: LookLedger,
+  options: VerifyOptions,
+  { terminal }: Invocation,
+): Promise<Outcome> {
+  const pushed = parsePush(await readAll(process.stdin));
+  const refs = await git.listRefs();
+  const layout = layoutOf(
+    [...refs, ...pushed.map(({ ref, new: oid }) => ({ name: ref, oid }))],
+    options.branch,
+    directoryOf(options),
+  );
+  const refusals = await judgePush({ git, layout, refs, ledger, pushed });
+  for (const { ref, message } of refusals) terminal.note(`sluice: ${printable(ref)} is refused: ${printable(message)}`);
+  if (refusals.length === 0) return 0;
+  terminal.note(
+    'sluice: nothing of this push was accepted; push drafts (refs/heads/drafts/…), and publish through Sluice',
+  );
+  return 1;
+}
+
+/** Reads `<old> <new> <ref>` lines. Throws InvalidInput for anything else: a hook must not accept what it does not understand. */
+export function parsePush(text: string): PushedRef[] {
+  return text.split('\n').flatMap((line) => {
+    if (line === '') return [];
+    const [, old, oid, ref] = PUSH_LINE.exec(line) ?? [];
+    if (old === undefined || oid === undefined || ref === undefined)
+      throw new SluiceError(
+        'InvalidInput',
+        `${JSON.stringify(line)} is no line of a pre-receive hook: <old> <new> <ref>`,
+      );
+    return { ref, old, new: oid };
+  });
+}
+
+/** The keys of an allowed-signers file, else what the ledger of the data folder knows. */
+async function withKeys<Result>(
+  options: VerifyOptions,
+  { environment }: Invocation,
+  run: (ledger: LookLedger) => Promise<Result>,
+): Promise<Result> {
+  if (options.allowedSigners !== undefined) return run(LookLedger.ofKeys(await readSigners(options.allowedSigners)));
+  const path = ledgerPath(folderOf(options, environment).path);
+  if (!existsSync(path)) {
+    throw new SluiceError(
+      'InvalidInput',
+      `which keys count is not known: give --allowed-signers with what "sluice key show --allowed-signers" prints on the server, or its data folder with --data (there is no ${path})`,
+    );
+  }
+  const ledger = SqliteTrustLedger.open({ path });
+  try {
+    return await run(new LookLedger(ledger));
+  } finally {
+    ledger.close();
+  }
+}
+
+async function readSigners(file: string) {
+  let content: string;
+  try {
+    content = await readFile(file, 'utf8');
+  } catch (error) {
+    throw new SluiceError('InvalidInput', `cannot read the allowed-signers file ${file}: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  const lines = parseAllowedSigners(content).filter((line) => allowsSigning(line, STATEMENT_NAMESPACE, Date.now()));
+  return lines.map(({ publicKey, principals }) => ({
+    ...{ fingerprint: publicKey.fingerprint, publicKey: publicKey.line, comment: principals },
+    ...{ origin: 'added' as const, addedAt: '1970-01-01T00:00:00Z' },
+  }));
+}
+
+async function open(path: string, { preReceive }: VerifyOptions, { environment }: Invocation): Promise<GitRepository> {
+  const inside = join(path, '.git');
+  const place = resolve(existsSync(inside) ? inside : path);
+  const quarantine = preReceive === true ? quarantineOf(environment) : undefined;
+  try {
+    return await openRepository(place, { readOnly: true, ...(quarantine === undefined ? {} : { quarantine }) });
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound')) throw error;
+    throw new SluiceError('InvalidInput', error.message, { cause: error });
+  }
+}
+
+/** The objects of a push are in a folder of their own until a hook lets them in. */
+function quarantineOf({
+  GIT_OBJECT_DIRECTORY,
+  GIT_ALTERNATE_OBJECT_DIRECTORIES,
+}: NodeJS.ProcessEnv): Quarantine | undefined {
+  if (GIT_OBJECT_DIRECTORY === undefined) return undefined;
+  return { objectDirectory: resolve(GIT_OBJECT_DIRECTORY), alternates: GIT_ALTERNATE_OBJECT_DIRECTORIES ?? '' };
+}
+
+function directoryOf({ directory }: VerifyOptions): string {
+  return directory.replace(/^\/+|\/+$/g, '');
+}
+
+function print({ id, verified, notes }: Verification, options: VerifyOptions, { terminal }: Invocation): Outcome {
+  const findings = verified.filter(({ finding }) => finding !== undefined);
+  const code = findings.length === 0 ? 0 : 1;
+  if (options.output !== 'text') {
+    const value = { repository: id ?? null, findings: findings.length, verified, notes };
+    terminal.out.write(options.output === 'json' ? toJson(value) : toYaml(value));
+    return code;
+  }
+  const shown = options.all === true ? verified : findings;
+  if (shown.length > 0) {
+    const rows = shown.map(({ ref, kind, finding }) => [
+      ...[finding === undefined ? 'in band' : 'out of band', kind, ref, finding?.reason ?? '', finding?.message ?? ''],
+    ]);
+    terminal.out.write(
+      table(
+        ['state', 'what', 'ref', 'reason', 'why'],
+        rows.map((row) => row.map(printable)),
+      ),
+    );
+  }
+  for (const note of notes) terminal.note(`${terminal.style('yellow', 'note:', terminal.err)} ${printable(note)}`);
+  const good = verified.length - findings.length;
+  terminal.line(`${good} in band, ${findings.length} out of band${id === undefined ? '' : `; repository ${id}`}`);
+  return code;
+}

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { sluiceVersion } from '../app/sluice-version.ts';
+import { gitVersion, initRepository } from '../git/open/open-repository.ts';
+import { printable } from './output/printable.ts';
+import { toJson } from './output/structured.ts';
+import type { Invocation, Outcome } from './program/invocation.ts';
+
+/** `sluice version`: also which Git engine is used here, and what that limits. */
+export async function version(options: { output: string }, { terminal }: Invocation): Promise<Outcome> {
+  const git = await gitVersion();
+  const versions = { sluice: sluiceVersion(), node: process.versions.node, git: git ?? '', ...(await engine()) };
+  if (options.output === 'json') {
+    terminal.out.write(toJson(versions));
+    return 0;
+  }
+  terminal.line(`sluice ${versions.sluice}`);
+  terminal.line(`node   ${versions.node}`);
+  terminal.line(`git    ${git === undefined ? 'none' : printable(git)} (${versions.engine} engine)`);
+  if (versions.limits !== '') terminal.line(printable(versions.limits));
+  return 0;
+}
+
+/** The engine that a repository gets here: asked of one that is made for it. */
+async function engine(): Promise<{ engine: string; limits: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-version-'));
+  try {
+    const repository = await initRepository(join(folder, 'probe.git'));
+    const found = { engine: repository.engine, limits: repository.engineNote ?? '' };
+    await repository.close();
+    return found;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,37 @@
+import { hash } from 'node:crypto';
+import { SluiceError } from './sluice-error.ts';
+
+/** YAML aliases share nodes, so a small text can stand for an endless value; no real object comes near this many nodes. */
+const MAX_NODES = 1_000_000;
+
+/** JSON with sorted keys: the same value always gives the same text. Throws LimitExceeded for values that expand without end. */
+export function canonicalJson(value: unknown): string {
+  const budget = { nodes: MAX_NODES };
+  return write(value, budget, 0);
+}
+
+function write(value: unknown, budget: { nodes: number }, depth: number): string {
+  budget.nodes -= 1;
+  if (budget.nodes < 0 || depth > 200) {
+    throw new SluiceError(
+      'LimitExceeded',
+      'the value has too many or too deeply nested parts (YAML aliases that expand?)',
+    );
+  }
+  if (Array.isArray(value)) return `[${value.map((item) => write(item, budget, depth + 1)).join(',')}]`;
+  if (value instanceof Date) return JSON.stringify(value.toISOString());
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value)
+      .filter(([, field]) => field !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, field]) => `${JSON.stringify(key)}:${write(field, budget, depth + 1)}`);
+    return `{${fields.join(',')}}`;
+  }
+  return JSON.stringify(value) ?? 'null';
+}
+
+/** A short digest, 128 bits in hex: enough to tell contents apart, short enough for messages. */
+export function digest(text: string | Uint8Array): string {
+  return hash('sha256', text, 'hex').slice(0, 32);
+}

@@ -1,0 +1,54 @@
+import type { Resource } from '../resource/resource.ts';
+import type { FunctionResult } from './function-result.ts';
+import type { FunctionVersion } from './function-version.ts';
+
+/** What a function gets and gives, as the KRM functions specification has it. */
+export interface ResourceList {
+  /** The resources of the package; a function changes them, adds and takes away. */
+  items: Resource[];
+  /** `functionConfig`: from `configPath`, or a ConfigMap made of `configMap`; undefined if the pipeline names neither. */
+  readonly config: Resource | undefined;
+  /** What the function has to say. One of severity `error` makes it a failure, unless `errorsPass` is set. */
+  readonly results: FunctionResult[];
+  /** Set by a function that reports errors and still exits with 0, as some published versions do. */
+  errorsPass?: boolean;
+  /** What the function prints for people; it becomes `stderr` of its result. */
+  stderr?: string;
+}
+
+export interface FunctionContext {
+  /** Aborted when the time of the function is up. A function that computes cannot see it; its thread is ended instead. */
+  readonly signal: AbortSignal;
+  /** True for a function that is run by hand: it may take Kptfiles away, which a pipeline must keep. */
+  readonly byHand?: boolean;
+  /** The published version that the package pins; undefined stands for the newest one. */
+  readonly version?: FunctionVersion;
+}
+
+/** How a function explains itself to people: `sluice fn doc NAME` and docs/functions.md. */
+export interface FunctionDoc {
+  /** One line. */
+  readonly summary: string;
+  /** What it does and how it is configured; a few short paragraphs. */
+  readonly description: string;
+  /** Kptfile pipeline entries, and configurations where they need a file; YAML. */
+  readonly examples: readonly string[];
+  /** Where it behaves otherwise than the published function of that name; one sentence each. */
+  readonly differences: readonly string[];
+  /** The published versions that it was compared with, and how; one sentence. Absent if it was compared with none. */
+  readonly compared?: string;
+}
+
+/** A function that runs in this process. */
+export interface KrmFunction {
+  /** Last part of its image's name, without tag. */
+  readonly name: string;
+  readonly doc: FunctionDoc;
+  /** Sees the Kptfile's status and may depend on it, so a new condition runs it again. */
+  readonly readsStatus?: boolean;
+  /**
+   * Changes the list in place. What is wrong with the package is told in `results`; what is wrong with the configuration is
+   * thrown as InvalidInput. Must give the same for the same input, whenever and wherever it runs.
+   */
+  run(list: ResourceList, context: FunctionContext): void | Promise<void>;
+}

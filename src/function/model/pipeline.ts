@@ -1,0 +1,82 @@
+import type { KptFunction, PipelineStepResult } from '../../../kptfile-schema/index.ts';
+import type { PinnedValidator } from '../../package/model/policy.ts';
+import type { FunctionRules } from './function-rules.ts';
+
+/** A package to be rendered: plain data, so that it can go to another thread. */
+export interface PipelineInput {
+  /** Its YAML files and Kptfiles by path below the package folder, nested packages included. */
+  readonly files: ReadonlyMap<string, string>;
+  readonly rules: FunctionRules;
+  /** Condition types by the name or the short image name of a validator, as policies ask for them. */
+  readonly validatorConditions: ReadonlyMap<string, string>;
+  readonly pinnedValidators?: readonly PinnedValidator[];
+  /** Runs this one function on all resources, in place of the pipelines of the Kptfiles, of which there may be none. */
+  readonly only?: SingleFunction;
+}
+
+/** A function that no Kptfile names, as `sluice fn eval` runs it. */
+export interface SingleFunction {
+  readonly list: 'mutators' | 'validators';
+  readonly function: KptFunction;
+  /** Its configuration as YAML, from outside of the package; in place of `configMap` and `configPath`. */
+  readonly config?: string;
+}
+
+/** What one function of the pipeline did. */
+export interface PipelineStep {
+  /** Folder of the package that names the function; empty for the root package. */
+  readonly packagePath: string;
+  readonly list: 'mutators' | 'validators';
+  /** What kpt writes down of it in `status.renderStatus`. */
+  readonly result: PipelineStepResult;
+  /** The condition type that its findings are to become, if the package or a policy asks for one. Validators only. */
+  readonly conditionType?: string;
+  /** True for a validator that a policy pins and that saw the whole package. */
+  readonly pinned?: boolean;
+  /** True if the function could not even be tried here, so its failure says nothing about the package. */
+  readonly unavailable?: boolean;
+}
+
+/** What rendering came to: plain data. */
+export interface PipelineOutcome {
+  /** Files that differ, by path, Kptfiles among them; null removes one. Empty after a failure, unless the package asks otherwise. */
+  readonly edits: ReadonlyMap<string, string | null>;
+  /** In the order in which they ran; the last one of a failed pipeline is the one that failed. */
+  readonly steps: readonly PipelineStep[];
+  /** Why the package could not be rendered, in one line that names function, package and file; undefined if it was. */
+  readonly failure?: string;
+  /** What people should know and what stops nothing, such as YAML files that are no resources. One line each. */
+  readonly notes: readonly string[];
+}
+
+/** What happens while a pipeline runs, for people who watch. */
+export interface PipelineEvent {
+  readonly type: 'started' | 'finished';
+  /** Of a function that starts, `result` names it and says nothing yet of what it did. */
+  readonly step: PipelineStep;
+  /** How many resources a function gets that starts, if its selectors choose among them. */
+  readonly selected?: number;
+}
+
+/** Renders packages; see `runPipeline` for what that is. Never rejects for what a function does. */
+export interface PipelineRunner {
+  /** Rejects with the signal's reason, and with Unavailable if it cannot run anything at all. */
+  run(input: PipelineInput, signal: AbortSignal, onEvent?: (event: PipelineEvent) => void): Promise<PipelineOutcome>;
+  close(): Promise<void>;
+}
+
+/** Bounds of one function. */
+export interface FunctionLimits {
+  /** Milliseconds. */
+  readonly time: number;
+  /** Bytes of all resources that it gives back, as YAML. */
+  readonly outputBytes: number;
+  /** Number of resources that it gives back. */
+  readonly resources: number;
+}
+
+export const DEFAULT_FUNCTION_LIMITS: FunctionLimits = {
+  time: 30_000,
+  outputBytes: 64 * 1024 * 1024,
+  resources: 20_000,
+};

@@ -1,0 +1,55 @@
+import { appendFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { nextFileTime } from '../../../test/support/git/file-clock.ts';
+import { temporaryFolder } from '../../../test/support/git/git-cli.ts';
+import { MetFiles } from './met-files.ts';
+
+let folder: ReturnType<typeof temporaryFolder>;
+let file: string;
+let time: number;
+let met: MetFiles;
+beforeEach(() => {
+  folder = temporaryFolder();
+  file = join(folder.path, 'file');
+  writeFileSync(file, 'x');
+  time = 1000;
+  met = new MetFiles(() => time);
+});
+afterEach(() => folder.remove());
+
+test('a file is as old as this process knows it, whatever its times say', async () => {
+  utimesSync(file, new Date(0), new Date(0));
+  expect(await met.age(file)).toBe(0);
+  time += 500;
+  expect(await met.age(file)).toBe(500);
+  met.forget(file);
+  expect(await met.age(file)).toBe(0);
+});
+
+test.each<[string, () => void]>([
+  ['written to', () => appendFileSync(file, 'y')],
+  ['touched', () => utimesSync(file, new Date(0), new Date(0))],
+  [
+    'replaced',
+    () => {
+      writeFileSync(`${file}.new`, 'x');
+      renameSync(`${file}.new`, file);
+    },
+  ],
+])('one that was %s is met anew', async (_what, change) => {
+  await met.age(file);
+  time += 500;
+  await nextFileTime();
+  change();
+  expect(await met.age(file)).toBe(0);
+});
+
+test('one that is gone has no age, and is new when it comes back', async () => {
+  await met.age(file);
+  rmSync(file);
+  expect(await met.age(file)).toBeUndefined();
+  time += 500;
+  writeFileSync(file, 'x');
+  expect(await met.age(file)).toBe(0);
+});

@@ -1,0 +1,266 @@
+import type { ChildProcess } from 'node:child_process';
+import { setImmediate } from 'node:timers/promises';
+import type { Clock } from '../../../foundation/clock.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../../errors.ts';
+import type { GitObject, ObjectStat, ObjectType } from '../../git-repository.ts';
+import { batchTooLarge, MAX_BATCH_BYTES, MAX_OBJECT_BYTES, objectTooLarge } from '../../objects/object-source.ts';
+import { cannotStart, collectStderr, killGroup, type Quarantine, spawnGit } from '../../process/git-process.ts';
+import { idleProcesses, type KeepsProcess } from '../../process/idle-processes.ts';
+import { OutputBuffer } from '../../process/output-buffer.ts';
+
+/** Requests that are in the pipe at once: enough to hide the round trip, few enough that other callers get their turn. */
+const SLICE = 256;
+/** How often a request is sent anew after the process died under it. */
+const ATTEMPTS = 2;
+
+type Command = 'contents' | 'info';
+/** A GitObject for `contents`, an ObjectStat for `info`. */
+type Answer = GitObject | ObjectStat | undefined;
+
+interface Request {
+  readonly command: Command;
+  readonly specification: string;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: SluiceError) => void;
+  /** What all requests of one call may still read, in bytes. */
+  readonly budget: Budget;
+  attempts: number;
+}
+
+interface Budget {
+  bytes: number;
+}
+
+interface Process {
+  readonly child: ChildProcess;
+  readonly stderr: () => string;
+  readonly output: OutputBuffer;
+  /** The object whose header was read and whose contents are awaited. */
+  awaited: ObjectStat | undefined;
+}
+
+interface CatFileOptions {
+  readonly gitDir: string;
+  readonly quarantine?: Quarantine | undefined;
+  readonly clock: Clock;
+  /** Milliseconds without any output after which a request fails. */
+  readonly timeout: number;
+  /** Milliseconds without a request after which the process is let go; the next request starts a new one. */
+  readonly idleTimeout: number;
+}
+
+/** A kept-open `git cat-file --batch-command` with pipelining. It is started on demand and again after it died. */
+export class CatFile implements KeepsProcess {
+  readonly #options: CatFileOptions;
+  #process: Process | undefined;
+  #waiting: Request[] = [];
+  #cancelTimer: () => void = () => {};
+  #closed = false;
+
+  constructor(options: CatFileOptions) {
+    this.#options = options;
+  }
+
+  /** Contents, in the order asked. */
+  async contents(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    return (await this.#inSlices('contents', specifications)) as (GitObject | undefined)[];
+  }
+
+  /** Ids, types and sizes, in the order asked. */
+  info(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    return this.#inSlices('info', specifications);
+  }
+
+  /** Ends a process that nobody waits for; the next request starts one that sees the packs as they are now. */
+  renew(): void {
+    this.letGo();
+  }
+
+  letGo(): void {
+    if (this.#waiting.length === 0) this.#stop();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#fail(new SluiceError('Unavailable', 'the repository was closed'));
+    this.#stop();
+  }
+
+  async #inSlices(command: Command, specifications: readonly string[]): Promise<Answer[]> {
+    const budget = { bytes: MAX_BATCH_BYTES };
+    const answers: Answer[] = [];
+    for (let start = 0; start < specifications.length; start += SLICE)
+      for (const answer of await this.#ask(command, specifications.slice(start, start + SLICE), budget))
+        answers.push(answer);
+    return answers;
+  }
+
+  /**
+   * Git says of what it cannot read that it is missing, and the reason on its standard error. Taking the damaged for the absent
+   * would look like a removal, so then it is asked again: a pack that another process has just replaced is found anew.
+   */
+  async #ask(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+    for (let attempt = 1; ; attempt += 1) {
+      const answers = await this.#answers(command, specifications, budget);
+      if (!answers.includes(undefined)) return answers;
+      // What Git wrote before its answer is in the pipe by now, and is read within one turn of the event loop.
+      await setImmediate();
+      const said = this.#process?.stderr().trim() ?? '';
+      if (said === '') return answers;
+      if (attempt === ATTEMPTS) throw unreadable('an object', said);
+    }
+  }
+
+  #answers(command: Command, specifications: readonly string[], budget: Budget): Promise<Answer[]> {
+    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    const answers = specifications.map(
+      (specification) =>
+        new Promise<Answer>((resolve, reject) => {
+          this.#waiting.push({ command, specification, resolve, reject, budget, attempts: 0 });
+        }),
+    );
+    this.#send(this.#waiting.slice(-answers.length));
+    return Promise.all(answers);
+  }
+
+  #send(requests: readonly Request[]): void {
+    if (requests.length === 0) return;
+    this.#process ??= this.#start();
+    this.#watch();
+    const lines = requests.map((request) => `${request.command} ${request.specification}\0`);
+    // Without --buffer Git would write each answer by itself, which costs more than reading the objects.
+    this.#process.child.stdin?.write(`${lines.join('')}flush\0`);
+  }
+
+  #start(): Process {
+    const child = spawnGit({
+      gitDir: this.#options.gitDir,
+      quarantine: this.#options.quarantine,
+      arguments: ['cat-file', '--batch-command', '--buffer', '-z'],
+    });
+    const process = { child, stderr: collectStderr(child), output: new OutputBuffer(), awaited: undefined };
+    child.stdin?.on('error', () => {
+      // EPIPE: the process has ended; "close" follows and decides about the requests.
+    });
+    child.stdout?.on('data', (chunk: Buffer) => {
+      if (this.#process !== process) return;
+      process.output.append(chunk);
+      this.#read(process);
+      this.#watch();
+    });
+    child.on('error', (cause) => {
+      if (this.#process !== process) return;
+      this.#process = undefined;
+      this.#fail(cannotStart(cause));
+    });
+    child.on('close', () => this.#onClose(process));
+    return process;
+  }
+
+  #read(process: Process): void {
+    for (;;) {
+      if (process.awaited === undefined) {
+        const line = process.output.takeLine();
+        if (line === undefined) return;
+        if (!this.#onHeader(process, line)) return;
+      } else {
+        const data = process.output.take(process.awaited.size, 1);
+        if (data === undefined) return;
+        const object = { ...process.awaited, data };
+        process.awaited = undefined;
+        this.#waiting.shift()?.resolve(object);
+      }
+    }
+  }
+
+  /** Handles the line that begins an answer; false if the process had to be replaced. */
+  #onHeader(process: Process, line: string): boolean {
+    const request = this.#waiting[0];
+    if (request === undefined) {
+      this.#restart(new SluiceError('Internal', 'git cat-file answered without a question'));
+      return false;
+    }
+    const [, oid, type, digits] = /^([0-9a-f]{40}) (commit|tree|blob|tag) (\d+)$/.exec(line) ?? [];
+    if (oid === undefined) {
+      this.#waiting.shift();
+      if (/ (?:missing|ambiguous|submodule)$/.test(line)) request.resolve(undefined);
+      else request.reject(new SluiceError('Internal', `git cat-file answered ${JSON.stringify(line.slice(0, 200))}`));
+      return true;
+    }
+    const stat = { oid, type: type as ObjectType, size: Number(digits) };
+    if (request.command === 'info') {
+      this.#waiting.shift()?.resolve(stat);
+      return true;
+    }
+    request.budget.bytes -= stat.size;
+    if (stat.size <= MAX_OBJECT_BYTES && request.budget.bytes >= 0) {
+      process.awaited = stat;
+      return true;
+    }
+    // The contents are on their way already; a new process is cheaper than reading them to throw them away.
+    const tooLarge = stat.size > MAX_OBJECT_BYTES ? objectTooLarge(request.specification, stat.size) : batchTooLarge();
+    for (const other of this.#waiting) if (other.budget === request.budget) other.reject(tooLarge);
+    this.#waiting = this.#waiting.filter((other) => other.budget !== request.budget);
+    this.#stop();
+    this.#send(this.#waiting);
+    return false;
+  }
+
+  /** Fails the first request with `error` and asks the others of a new process. */
+  #restart(error: SluiceError): void {
+    this.#stop();
+    this.#waiting.shift()?.reject(error);
+    this.#send(this.#waiting);
+  }
+
+  #onClose(process: Process): void {
+    if (this.#process !== process) return;
+    this.#stop();
+    const first = this.#waiting[0];
+    if (first === undefined) return;
+    first.attempts += 1;
+    const said = process.stderr().trim();
+    if (said.includes('fatal:') || first.attempts >= ATTEMPTS)
+      this.#restart(
+        said === ''
+          ? new SluiceError('Unavailable', 'git cat-file ended unexpectedly')
+          : unreadable(JSON.stringify(first.specification), said),
+      );
+    else this.#send(this.#waiting);
+  }
+
+  #fail(error: SluiceError): void {
+    const requests = this.#waiting;
+    this.#waiting = [];
+    for (const request of requests) request.reject(error);
+  }
+
+  #stop(): void {
+    this.#cancelTimer();
+    idleProcesses.restsNoMore(this);
+    const process = this.#process;
+    this.#process = undefined;
+    if (process !== undefined) killGroup(process.child);
+  }
+
+  /** Sets the timer anew: against silence while requests wait, against idleness otherwise. */
+  #watch(): void {
+    this.#cancelTimer();
+    const { clock, timeout, idleTimeout } = this.#options;
+    if (this.#waiting.length === 0) {
+      this.#cancelTimer = clock.schedule(idleTimeout, () => this.#stop());
+      idleProcesses.rests(this);
+      return;
+    }
+    idleProcesses.restsNoMore(this);
+    this.#cancelTimer = clock.schedule(timeout, () => {
+      this.#stop();
+      this.#fail(new SluiceError('Timeout', `git cat-file gave no answer within ${timeout / 1000} s`));
+    });
+  }
+}
+
+function unreadable(what: string, said: string): DamageError {
+  return new DamageError(`${what} cannot be read: ${said.slice(0, 500)}. ${HOW_TO_REPAIR}`);
+}

@@ -1,0 +1,187 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { timed } from '../../../foundation/measurement.ts';
+import { isSluiceError } from '../../../foundation/sluice-error.ts';
+import { MetFiles } from '../../disk/met-files.ts';
+import type {
+  FetchOptions,
+  GitCapabilities,
+  GitRemote,
+  GitRepository,
+  MaintainOptions,
+  MirrorRepair,
+  Oid,
+  PushOutcome,
+  Ref,
+  RefChange,
+  RefUpdate,
+  RemoteNote,
+} from '../../git-repository.ts';
+import { dropCommitGraph, writeCommitGraph } from '../../maintenance/commit-graph.ts';
+import { dropGarbage } from '../../maintenance/garbage.ts';
+import { isLeftAlone, packObjects, sweepTemporaryFiles } from '../../maintenance/maintenance.ts';
+import { packRefs } from '../../maintenance/pack-refs.ts';
+import { repairMirror } from '../../maintenance/repair-mirror.ts';
+import type { ObjectSource } from '../../objects/object-source.ts';
+import type { EngineOptions } from '../../process/engine-options.ts';
+import { gitOperations } from '../../process/git-operations.ts';
+import { RefFolders } from '../../refs/ref-folders.ts';
+import { RefTransaction } from '../../refs/ref-transaction.ts';
+import { GitTransport } from '../../remote/git/git-transport.ts';
+import { Remotes } from '../../remote/remotes.ts';
+import { RepositoryBase } from '../repository-base.ts';
+import { CatFile } from './cat-file.ts';
+import { writePackFile } from './pack-file.ts';
+import { indexPack, streamPack } from './pack-process.ts';
+import { UpdateRef } from './update-ref.ts';
+
+/** From so many updates on, writing packed-refs anew takes less time than a file and a sync for each ref, also at 30,000 refs. */
+const PACK_REFS_FROM = 64;
+
+/** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */
+export class NativeRepository extends RepositoryBase implements GitRepository {
+  readonly engine = 'native';
+  readonly capabilities: GitCapabilities;
+  readonly #catFile: CatFile;
+  readonly #updateRef: UpdateRef;
+  readonly #refFolders: RefFolders;
+  readonly #refTransaction: RefTransaction;
+  readonly #remotes: Remotes;
+  readonly #options: EngineOptions;
+  readonly #met: MetFiles;
+  readonly #ending = new AbortController();
+  #maintenance: Promise<void> | undefined;
+
+  constructor(path: string, options: EngineOptions) {
+    const { clock, timeouts } = options;
+    const durable = options.durable ?? true;
+    const kept = { gitDir: path, clock, timeout: timeouts.local, idleTimeout: timeouts.idle, durable };
+    const catFile = new CatFile({ ...kept, quarantine: options.quarantine });
+    const source: ObjectSource = {
+      readObjects: (specifications) => catFile.contents(specifications),
+      statObjects: (specifications) => catFile.info(specifications),
+    };
+    const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
+      indexPack(path, pack, clock, signal, durable);
+    super(path, source, options, (objects) => writePackFile(path, objects, durable));
+    this.capabilities = { sharedRefs: true, fetch: true, atomicPush: true, durable, maintain: true };
+    this.#options = options;
+    this.#met = new MetFiles(options.runningTime);
+    this.#catFile = catFile;
+    this.#updateRef = new UpdateRef(kept);
+    this.#refFolders = new RefFolders(path);
+    this.#refTransaction = new RefTransaction(this.refFiles, source, durable);
+    const listRefs = (prefixes: readonly string[]) => this.listRefs(prefixes);
+    const local = {
+      listRefs,
+      readObjects: (specifications: readonly string[]) => this.readObjects(specifications),
+      statObjects: (specifications: readonly string[]) => this.statObjects(specifications),
+      transaction: (updates: readonly RefUpdate[]) => this.transaction(updates),
+      flushObjects: () => this.flushObjects(),
+      indexPack: take,
+      streamPack: (tips: readonly Oid[], known: readonly Oid[]) => streamPack(path, tips, known),
+    };
+    this.#remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));
+  }
+
+  protected async applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
+    if (this.#canPack(updates) && (await this.#pack(updates))) return;
+    await this.#updateRef.run(updates);
+    if (this.capabilities.durable) await this.#refFolders.sync(updates);
+  }
+
+  /** False for what only git does: refs with a log, and refs that it never packs. */
+  #canPack(updates: readonly RefUpdate[]): boolean {
+    return (
+      updates.length >= (this.#options.packRefsFrom ?? PACK_REFS_FROM) &&
+      !updates.some(({ ref }) => /^refs\/(?:bisect|rewritten|worktree)\//.test(ref)) &&
+      !existsSync(join(this.path, 'logs'))
+    );
+  }
+
+  /** False if a symbolic ref is among them. */
+  async #pack(updates: readonly RefUpdate[]): Promise<boolean> {
+    try {
+      await this.#refTransaction.run(updates);
+      return true;
+    } catch (error) {
+      if (isSluiceError(error, 'Unsupported')) return false;
+      throw error;
+    } finally {
+      // It takes a new packed-refs for the one that it has read if size, second and inode, which is soon used again, are the same.
+      this.#updateRef.renew();
+    }
+  }
+
+  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options)));
+  }
+
+  listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
+    return timed(gitOperations, 'list', () => this.#remotes.list(remote, prefixes, signal));
+  }
+
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
+  }
+
+  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
+    return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
+  }
+
+  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
+  }
+
+  get remoteNote(): RemoteNote | undefined {
+    return this.#remotes.note;
+  }
+
+  async maintain(options: MaintainOptions = {}): Promise<void> {
+    const signal = AbortSignal.any([this.#ending.signal, ...(options.signal === undefined ? [] : [options.signal])]);
+    const run = this.#maintain({ ...options, signal });
+    this.#maintenance = run.catch(() => undefined);
+    await run;
+  }
+
+  async #maintain({ dropAfter, pressed = false, signal }: MaintainOptions): Promise<void> {
+    const { clock, timeouts } = this.#options;
+    const { maintain: timeout, leftBehind: pause } = timeouts;
+    if (dropAfter === undefined && (await isLeftAlone(this.path, clock, timeout))) return;
+    await packObjects(this.path, clock, timeout, signal);
+    await packRefs(this.refFiles, (specifications) => this.#catFile.info(specifications));
+    await sweepTemporaryFiles(this.path, clock, this.#met, pause);
+    if (dropAfter !== undefined)
+      await dropGarbage({ gitDir: this.path, met: this.#met, clock, timeout, signal, dropAfter, pressed, pause });
+    await writeCommitGraph(this.path, clock, timeout, signal);
+    // A process that is kept open holds on to the packs that are gone.
+    this.#catFile.renew();
+  }
+
+  async repair(remote: GitRemote, options: FetchOptions): Promise<MirrorRepair> {
+    const { clock, timeouts } = this.#options;
+    const fetchInto = async (path: string) => {
+      const fresh = new NativeRepository(path, this.#options);
+      try {
+        await fresh.fetch(remote, options);
+      } finally {
+        await fresh.close();
+      }
+    };
+    const repaired = await repairMirror({ gitDir: this.path, clock, timeouts, signal: options.signal, fetchInto });
+    await dropCommitGraph(this.path);
+    this.#catFile.renew();
+    this.#updateRef.renew();
+    this.forgetDamage();
+    return repaired;
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort();
+    await this.#maintenance;
+    await this.endWrites();
+    this.#catFile.close();
+    this.#updateRef.close();
+    await this.#remotes.close();
+  }
+}

@@ -1,0 +1,45 @@
+import { mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { removeFile, syncFolder } from '../../../foundation/file-system.ts';
+import { diskError, expectRoom } from '../../disk/disk-room.ts';
+import type { NewObject } from '../../objects/object-source.ts';
+import { encodePackIndex } from '../../objects/pack/pack-index.ts';
+import { writePack } from '../../objects/pack/pack-writer.ts';
+
+let lastNumber = 0;
+
+/**
+ * Brings objects, each of them once, to the disk as a pack with its index. Both are whole and, if that is to be `durable`, synced before
+ * they get their names, the index last, by which Git finds the pack: a crash leaves at most temporary files, which nothing reads.
+ */
+export async function writePackFile(gitDir: string, objects: readonly NewObject[], durable: boolean): Promise<void> {
+  expectRoom(gitDir);
+  const folder = join(gitDir, 'objects', 'pack');
+  lastNumber += 1;
+  const unique = `${process.pid}_${process.hrtime.bigint()}_${lastNumber}`;
+  // Git sweeps leftovers of these names too.
+  const temporary = { pack: join(folder, `tmp_pack_${unique}`), idx: join(folder, `tmp_idx_${unique}`) };
+  try {
+    await mkdir(folder, { recursive: true });
+    const { bytes, offsets } = await writePack(objects);
+    const checksum = bytes.subarray(-20);
+    const index = encodePackIndex(objects, bytes, offsets);
+    await Promise.all([write(temporary.pack, bytes, durable), write(temporary.idx, index, durable)]);
+    for (const part of ['pack', 'idx'] as const)
+      await rename(temporary[part], join(folder, `pack-${checksum.toString('hex')}.${part}`));
+    if (durable) await syncFolder(folder);
+  } catch (error) {
+    await Promise.all(Object.values(temporary).map(removeFile));
+    throw diskError(error, gitDir) ?? error;
+  }
+}
+
+async function write(path: string, data: Uint8Array, durable: boolean): Promise<void> {
+  const file = await open(path, 'wx', 0o444);
+  try {
+    await file.writeFile(data);
+    if (durable) await file.sync();
+  } finally {
+    await file.close();
+  }
+}

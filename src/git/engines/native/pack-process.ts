@@ -1,0 +1,144 @@
+import type { ChildProcess } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { extname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Clock } from '../../../foundation/clock.ts';
+import { syncFolder } from '../../../foundation/file-system.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { diskFull, expectRoom, saysDiskFull } from '../../disk/disk-room.ts';
+import type { Oid } from '../../git-repository.ts';
+import { cleanText } from '../../network/remote-url.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
+
+/** The largest pack that is taken in, in bytes. */
+const LARGEST_PACK = 16 * 1024 ** 3;
+
+/**
+ * Takes a pack into the repository while it arrives. Every object in it must be sound, and what it refers to must be in it or here.
+ * If the pack breaks off, or the signal aborts, nothing of it is left. Throws what reading the pack threw, the signal's reason,
+ * Unavailable for a damaged pack, and LimitExceeded.
+ */
+export async function indexPack(
+  gitDir: string,
+  pack: AsyncIterable<Uint8Array>,
+  clock: Clock,
+  signal: AbortSignal,
+  durable = true,
+): Promise<void> {
+  signal.throwIfAborted();
+  expectRoom(gitDir);
+  // A folder of its own, named as Git names them: index-pack leaves what it wrote behind when it is ended.
+  const folder = await mkdtemp(join(gitDir, 'objects', 'tmp_objdir-incoming-'));
+  try {
+    const name = await writeIndexed(gitDir, join(folder, 'in.pack'), pack, clock, signal, durable);
+    await moveIn(folder, join(gitDir, 'objects', 'pack'), name, durable);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Moves a pack and what belongs to it to where Git finds it: the index last, by which it is found. */
+async function moveIn(from: string, to: string, name: string, durable: boolean): Promise<void> {
+  const endings = (await readdir(from))
+    .map((file) => extname(file))
+    .sort((a, b) => Number(a === '.idx') - Number(b === '.idx'));
+  await mkdir(to, { recursive: true });
+  for (const ending of endings) await rename(join(from, `in${ending}`), join(to, `pack-${name}${ending}`));
+  if (durable) await syncFolder(to);
+}
+
+/** Writes a pack and its index into files; returns the id of the pack. */
+async function writeIndexed(
+  gitDir: string,
+  file: string,
+  pack: AsyncIterable<Uint8Array>,
+  clock: Clock,
+  signal: AbortSignal,
+  durable: boolean,
+): Promise<string> {
+  const child = spawnGit({
+    gitDir,
+    settings: durable ? [] : NOT_DURABLE,
+    // The last option makes it follow every link, and exit with 1 where some lead out of the pack, as they do in a thin one.
+    arguments: [
+      'index-pack',
+      '--stdin',
+      '--fix-thin',
+      `--max-input-size=${LARGEST_PACK}`,
+      '--check-self-contained-and-connected',
+      file,
+    ],
+  });
+  const stderr = collectStderr(child);
+  let output = '';
+  child.stdout?.setEncoding('latin1').on('data', (text: string) => {
+    if (output.length < 1000) output += text;
+  });
+  const ended = endOf(child);
+  const stop = () => endGroup(child, clock);
+  signal.addEventListener('abort', stop, { once: true });
+  let failure: unknown;
+  const source = async function* () {
+    const reading = pack[Symbol.asyncIterator]();
+    // Not by a loop over `pack`: that would take an early end of the process, which the stream throws in here, for its error.
+    const next = () =>
+      reading.next().catch((error: unknown) => {
+        failure = error;
+        stop();
+        throw error;
+      });
+    try {
+      for (let piece = await next(); piece.done !== true; piece = await next()) yield piece.value;
+    } finally {
+      await reading.return?.();
+    }
+  };
+  if (child.stdin !== null)
+    await pipeline(Readable.from(source(), { objectMode: false }), child.stdin).catch(() => {
+      // The source's error is kept; where the process ended early, its words say why.
+    });
+  const code = await ended.finally(() => signal.removeEventListener('abort', stop));
+  signal.throwIfAborted();
+  if (failure !== undefined) throw failure;
+  const name = /^pack\t([0-9a-f]{40})/.exec(output)?.[1];
+  if ((code === 0 || code === 1) && name !== undefined) return name;
+  const said = cleanText(stderr()).slice(0, 500);
+  if (saysDiskFull(said)) throw diskFull(gitDir, said);
+  if (said.includes('exceeds maximum allowed size'))
+    throw new SluiceError('LimitExceeded', `a remote sends a pack of more than ${LARGEST_PACK} bytes`);
+  throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used. Git says: ${said}`);
+}
+
+/** A pack of all that leads from some objects down to others, thin, piece by piece. Ending the iteration ends git. */
+export async function* streamPack(
+  gitDir: string,
+  tips: readonly Oid[],
+  known: readonly Oid[],
+): AsyncGenerator<Uint8Array> {
+  const child = spawnGit({
+    gitDir,
+    arguments: ['pack-objects', '--revs', '--thin', '--stdout', '--delta-base-offset', '--quiet'],
+  });
+  const stderr = collectStderr(child);
+  const ended = endOf(child);
+  ended.catch(() => undefined);
+  try {
+    child.stdin?.on('error', () => {
+      // It ended without reading all; its exit code says why.
+    });
+    child.stdin?.end(`${tips.join('\n')}\n${known.map((oid) => `^${oid}\n`).join('')}`);
+    if (child.stdout !== null) yield* child.stdout as AsyncIterable<Uint8Array>;
+    if ((await ended) !== 0)
+      throw new SluiceError('Internal', `git pack-objects failed: ${cleanText(stderr()).slice(0, 500)}`);
+  } finally {
+    killGroup(child);
+  }
+}
+
+function endOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on('error', (cause) => reject(cannotStart(cause)));
+    child.on('close', (code) => resolve(code ?? -1));
+  });
+}

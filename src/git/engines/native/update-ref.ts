@@ -1,0 +1,166 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Clock } from '../../../foundation/clock.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { type RefUpdate, ZERO_OID } from '../../git-repository.ts';
+import { cannotStart, collectStderr, endGroup, killGroup, NOT_DURABLE, spawnGit } from '../../process/git-process.ts';
+import { idleProcesses, type KeepsProcess } from '../../process/idle-processes.ts';
+import { updateRefError } from '../../refs/update-ref-error.ts';
+
+/** The process keeps every commit it has seen in memory, so it is replaced after this many transactions. */
+const TRANSACTIONS_PER_PROCESS = 5_000;
+
+/** What each ref of a transaction adds to the time limit: two files and two syncs on a slow disk. */
+const TIME_PER_REF = 20;
+
+interface Process {
+  readonly child: ChildProcess;
+  readonly stderr: () => string;
+  transactions: number;
+}
+
+interface UpdateRefOptions {
+  readonly gitDir: string;
+  readonly clock: Clock;
+  readonly timeout: number;
+  readonly idleTimeout: number;
+  readonly durable: boolean;
+}
+
+/**
+ * A kept-open `git update-ref --stdin`: one transaction after another, each prepared and committed by Git. Git ends the process
+ * when it refuses one; the next transaction starts a new process. The caller sends one transaction at a time.
+ */
+export class UpdateRef implements KeepsProcess {
+  readonly #options: UpdateRefOptions;
+  #process: Process | undefined;
+  #cancelIdle: () => void = () => {};
+  #closed = false;
+
+  constructor(options: UpdateRefOptions) {
+    this.#options = options;
+  }
+
+  async run(updates: readonly RefUpdate[]): Promise<void> {
+    if (this.#closed) throw new SluiceError('Internal', 'the repository is used after close()');
+    this.#cancelIdle();
+    idleProcesses.restsNoMore(this);
+    // A process that died while idle has seen nothing of the transaction, so that a second try is safe.
+    if ((await this.#attempt(updates)) === 'not started' && (await this.#attempt(updates)) === 'not started')
+      throw new SluiceError('Unavailable', 'git update-ref ended before it took the transaction');
+    this.#cancelIdle = this.#options.clock.schedule(this.#options.idleTimeout, () => this.#stop());
+    idleProcesses.rests(this);
+  }
+
+  /** Ends the process, which may hold on to what was read before; the next transaction starts a new one. Not during a transaction. */
+  renew(): void {
+    this.letGo();
+  }
+
+  letGo(): void {
+    this.#cancelIdle();
+    this.#stop();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#cancelIdle();
+    this.#stop();
+  }
+
+  #attempt(updates: readonly RefUpdate[]): Promise<'done' | 'not started'> {
+    this.#process ??= this.#start();
+    const process = this.#process;
+    const { child } = process;
+    const { clock, timeout } = this.#options;
+    return new Promise((resolve, reject) => {
+      let output = '';
+      const settle = () => {
+        cancelTimer();
+        child.stdout?.off('data', onData);
+        child.off('close', onClose).off('error', onError);
+      };
+      const onData = (chunk: Buffer) => {
+        output += chunk.toString('latin1');
+        if (!output.endsWith('commit: ok\n')) return;
+        settle();
+        process.transactions += 1;
+        if (process.transactions >= TRANSACTIONS_PER_PROCESS) this.#end(process);
+        resolve('done');
+      };
+      const onClose = () => {
+        settle();
+        this.#forget(process);
+        const said = process.stderr();
+        if (said.includes('fatal:')) reject(updateRefError(said.slice(said.indexOf('fatal:')), updates));
+        else if (output === '') resolve('not started');
+        else reject(unknownOutcome('Unavailable', 'ended'));
+      };
+      const onError = (cause: Error) => {
+        settle();
+        this.#forget(process);
+        reject(cannotStart(cause));
+      };
+      const cancelTimer = clock.schedule(timeout + updates.length * TIME_PER_REF, () => {
+        settle();
+        this.#forget(process);
+        endGroup(child, clock);
+        reject(unknownOutcome('Timeout', `gave no answer within ${timeout / 1000} s`));
+      });
+      child.stdout?.on('data', onData);
+      child.on('close', onClose).on('error', onError);
+      child.stdin?.write(`start\0${updates.map(encode).join('')}prepare\0commit\0`);
+    });
+  }
+
+  #start(): Process {
+    const child = spawnGit({
+      gitDir: this.#options.gitDir,
+      settings: this.#options.durable ? [] : NOT_DURABLE,
+      arguments: ['update-ref', '--no-deref', '--stdin', '-z'],
+    });
+    const process = { child, stderr: collectStderr(child), transactions: 0 };
+    child.stdin?.on('error', () => {
+      // EPIPE: the process has ended; "close" follows and decides.
+    });
+    child.on('close', () => this.#forget(process));
+    child.on('error', () => this.#forget(process));
+    return process;
+  }
+
+  /** Lets the process end by itself. */
+  #end(process: Process): void {
+    this.#forget(process);
+    process.child.stdin?.end();
+  }
+
+  #forget(process: Process): void {
+    if (this.#process === process) this.#process = undefined;
+  }
+
+  #stop(): void {
+    idleProcesses.restsNoMore(this);
+    if (this.#process === undefined) return;
+    killGroup(this.#process.child);
+    this.#process = undefined;
+  }
+}
+
+function encode(update: RefUpdate): string {
+  switch (update.type) {
+    case 'create':
+      return `create ${update.ref}\0${update.new}\0`;
+    case 'update':
+      return `update ${update.ref}\0${update.new}\0${update.old}\0`;
+    case 'delete':
+      return `delete ${update.ref}\0${update.old}\0`;
+    case 'verify':
+      return `verify ${update.ref}\0${update.old ?? ZERO_OID}\0`;
+  }
+}
+
+function unknownOutcome(code: 'Timeout' | 'Unavailable', what: string): SluiceError {
+  return new SluiceError(
+    code,
+    `git update-ref ${what} during a transaction: whether the refs changed is not known. Read them again`,
+  );
+}

@@ -1,0 +1,197 @@
+import { timed } from '../../foundation/measurement.ts';
+import { SerialQueue } from '../../foundation/serial-queue.ts';
+import type { SluiceError } from '../../foundation/sluice-error.ts';
+import { diskUse } from '../disk/disk-use.ts';
+import { DamageError, RefConflictError } from '../errors.ts';
+import type {
+  Commit,
+  DiskUse,
+  FileEntry,
+  GitObject,
+  NewCommit,
+  NewTag,
+  ObjectSigner,
+  ObjectStat,
+  ObjectType,
+  Oid,
+  Ref,
+  RefUpdate,
+  TreeChange,
+  TreeEdit,
+  TreeEntry,
+} from '../git-repository.ts';
+import { embedSignature, encodeCommit } from '../objects/commit-codec.ts';
+import { LooseObjectWriter } from '../objects/loose-object-writer.ts';
+import { ObjectAccess } from '../objects/object-access.ts';
+import { hashObject } from '../objects/object-id.ts';
+import type { ObjectSource } from '../objects/object-source.ts';
+import { ObjectStore, type WritePack } from '../objects/object-store.ts';
+import { StagedObjects } from '../objects/staged-objects.ts';
+import { StagedSource } from '../objects/staged-source.ts';
+import { appendSignature, encodeTag } from '../objects/tag-codec.ts';
+import { applyTreeEdits } from '../objects/tree-editor.ts';
+import type { EngineOptions } from '../process/engine-options.ts';
+import { gitOperations } from '../process/git-operations.ts';
+import { checkRefName, checkRefPrefix } from '../ref-name.ts';
+import { RefFiles } from '../refs/ref-files.ts';
+import { checkRefUpdates } from '../refs/ref-updates.ts';
+import { StaleLocks } from '../refs/stale-locks.ts';
+
+/** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
+export abstract class RepositoryBase {
+  readonly path: string;
+  protected readonly refFiles: RefFiles;
+  readonly #source: ObjectSource;
+  readonly #objects: ObjectAccess;
+  readonly #store: ObjectStore;
+  readonly #signer: ObjectSigner | undefined;
+  readonly #staleLocks: StaleLocks;
+  #damage: DamageError | undefined;
+  /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
+  readonly #refQueue = new SerialQueue();
+
+  constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
+    this.path = path;
+    this.refFiles = new RefFiles(path);
+    const writer = new LooseObjectWriter(path, options.durable);
+    const stage = new StagedObjects(options.clock);
+    this.#source = new StagedSource(stage, source);
+    this.#objects = new ObjectAccess(this.#source, async (oid) => writer.has(oid));
+    this.#store = new ObjectStore(stage, writer, writePack);
+    this.#signer = options.signer;
+    this.#staleLocks = new StaleLocks(path, options.timeouts.staleLock);
+  }
+
+  /** Applies checked updates, all or none, durably. Objects are on disk. */
+  protected abstract applyUpdates(updates: readonly RefUpdate[]): Promise<void>;
+
+  get signs(): boolean {
+    return this.#signer !== undefined;
+  }
+
+  async listRefs(prefixes: readonly string[] = []): Promise<Ref[]> {
+    for (const prefix of prefixes) checkRefPrefix(prefix);
+    return this.#noting(this.#refQueue.run(() => this.refFiles.list(prefixes)));
+  }
+
+  get damage(): SluiceError | undefined {
+    return this.#damage;
+  }
+
+  protected forgetDamage(): void {
+    this.#damage = undefined;
+  }
+
+  /** Takes note of damage that comes to light. */
+  async #noting<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      return await work;
+    } catch (error) {
+      if (error instanceof DamageError) this.#damage = error;
+      throw error;
+    }
+  }
+
+  expectObject(oid: Oid): Promise<void> {
+    return this.#noting(this.#objects.expectObject(oid));
+  }
+
+  async resolveRef(name: string): Promise<Oid | undefined> {
+    return this.refFiles.resolve(checkRefName(name));
+  }
+
+  readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    return this.#noting(this.#objects.readObjects(specifications));
+  }
+
+  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    return this.#noting(this.#objects.statObjects(specifications));
+  }
+
+  readCommit(oid: Oid): Promise<Commit> {
+    return this.#noting(this.#objects.readCommit(oid));
+  }
+
+  readTree(specification: string): Promise<TreeEntry[] | undefined> {
+    return this.#noting(this.#objects.readTree(specification));
+  }
+
+  listFiles(specification: string, limit?: number): Promise<FileEntry[]> {
+    return this.#noting(this.#objects.listFiles(specification, limit));
+  }
+
+  diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]> {
+    return this.#noting(this.#objects.diffTrees(before, after));
+  }
+
+  writeBlob(data: Uint8Array): Promise<Oid> {
+    return this.#write('blob', data);
+  }
+
+  async editTree(base: Oid | undefined, edits: ReadonlyMap<string, TreeEdit>): Promise<Oid> {
+    const { root, objects } = await applyTreeEdits(this.#source, base, edits);
+    await this.#store.add(objects);
+    return root;
+  }
+
+  async writeCommit(commit: NewCommit): Promise<Oid> {
+    const payload = encodeCommit(commit);
+    const data = this.#signer === undefined ? payload : embedSignature(payload, await this.#signer(payload));
+    return this.#write('commit', data);
+  }
+
+  async writeTag(tag: NewTag): Promise<Oid> {
+    const payload = encodeTag(tag);
+    const data = this.#signer === undefined ? payload : appendSignature(payload, await this.#signer(payload));
+    return this.#write('tag', data);
+  }
+
+  async transaction(updates: readonly RefUpdate[]): Promise<void> {
+    checkRefUpdates(updates);
+    // Begins at once, beside the refs of an earlier transaction.
+    const objects = this.#store.flush();
+    objects.catch(() => {
+      // Thrown below, when it is this transaction's turn.
+    });
+    await this.#refQueue.run(async () => {
+      // The objects are on disk before a ref names them, and the refs before the caller hears of it.
+      await objects;
+      if (updates.length === 0) return;
+      const refs = updates.map(({ ref }) => ref);
+      await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
+    });
+  }
+
+  diskUse(): Promise<DiskUse> {
+    return diskUse(this.path);
+  }
+
+  /** Brings the objects that were written so far to the disk. */
+  protected flushObjects(): Promise<void> {
+    return this.#store.flush();
+  }
+
+  /** Waits for the transactions that were started, and drops the objects that none of them needed. */
+  protected async endWrites(): Promise<void> {
+    await this.#refQueue.run(async () => {});
+    await this.#store.close();
+  }
+
+  /** Tries once more if a lock was in the way that a killed writer left behind. */
+  protected async despiteStaleLocks<T>(refs: readonly string[], action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      if (!(error instanceof RefConflictError) || error.details?.kind !== 'locked') throw error;
+      const { ref } = error.details;
+      if (!(await this.#staleLocks.release(ref === undefined ? refs : [ref, ...refs]))) throw error;
+      return await action();
+    }
+  }
+
+  async #write(type: ObjectType, data: Uint8Array): Promise<Oid> {
+    const oid = hashObject(type, data);
+    await this.#store.add([{ oid, type, data }]);
+    return oid;
+  }
+}

@@ -1,0 +1,31 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { runGit } from '../process/git-process.ts';
+
+/**
+ * Writes down the history that refs lead to in the form in which git walks it fast: fetches by git take about half of the time. New
+ * commits make a file of their own, and small files are merged, so that the work is in proportion to what is new.
+ */
+export async function writeCommitGraph(
+  gitDir: string,
+  clock: Clock,
+  timeout: number,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { code, stderr } = await runGit({
+    gitDir,
+    arguments: ['commit-graph', 'write', '--reachable', '--split', '--no-progress'],
+    clock,
+    timeout,
+    signal,
+  });
+  if (code !== 0) throw new SluiceError('Internal', `git commit-graph failed: ${stderr.trim().slice(0, 500)}`);
+}
+
+/** Before commits go: git takes what a graph names for something that is there. */
+export async function dropCommitGraph(gitDir: string): Promise<void> {
+  for (const name of ['commit-graph', 'commit-graphs'])
+    await rm(join(gitDir, 'objects/info', name), { recursive: true, force: true });
+}

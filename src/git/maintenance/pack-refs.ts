@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { removeFile } from '../../foundation/file-system.ts';
+import { RefConflictError } from '../errors.ts';
+import type { ObjectStat, Oid, Ref } from '../git-repository.ts';
+import { withPackedRefs } from '../refs/packed-refs-file.ts';
+import type { RefFiles } from '../refs/ref-files.ts';
+import { lockRef, removeEmptyParents, unlockRef } from '../refs/ref-lock.ts';
+
+/**
+ * Moves loose refs outside `refs/heads/` into `packed-refs`, as `git pack-refs` does it (which in Git before 2.42 cannot leave refs
+ * out). Branches stay loose: deleting a packed ref rewrites the whole file, and drafts come and go.
+ */
+export async function packRefs(
+  refFiles: RefFiles,
+  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
+): Promise<void> {
+  const packed = await withPackedRefs(refFiles, true, async (file) => {
+    const loose = (await refFiles.listLoose('refs/')).filter(({ name }) => !name.startsWith('refs/heads/'));
+    if (loose.length === 0) return loose;
+    const peeled = new Map(await peel(loose, statObjects));
+    await file.replace(file.refs.with(new Map(loose.map(({ name, oid }) => [name, oid])), peeled));
+    return loose;
+  });
+  for (const ref of packed) await removePacked(refFiles, ref);
+}
+
+/** What annotated tags point to in the end. */
+async function peel(
+  refs: readonly Ref[],
+  statObjects: (specifications: readonly string[]) => Promise<(ObjectStat | undefined)[]>,
+): Promise<[string, Oid][]> {
+  const targets = await statObjects(refs.map(({ oid }) => `${oid}^{}`));
+  return refs.flatMap(({ name, oid }, index) => {
+    const target = targets[index];
+    return target === undefined || target.oid === oid ? [] : [[name, target.oid] satisfies [string, Oid]];
+  });
+}
+
+/** Removes the loose file of a packed ref, unless somebody changed or holds it since. */
+async function removePacked(refFiles: RefFiles, { name, oid }: Ref): Promise<void> {
+  const { gitDir } = refFiles;
+  try {
+    lockRef(gitDir, name);
+  } catch (error) {
+    // Its writer decides; the loose file counts before the packed line, so that nothing is wrong if it stays.
+    if (error instanceof RefConflictError) return;
+    throw error;
+  }
+  try {
+    if (refFiles.readLoose(name) === oid) await removeFile(join(gitDir, name));
+  } finally {
+    unlockRef(gitDir, name);
+  }
+  removeEmptyParents(gitDir, [name]);
+}

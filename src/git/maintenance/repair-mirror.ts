@@ -1,0 +1,108 @@
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readFileIfPresent, readFolder, removeFile, syncFolder } from '../../foundation/file-system.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { expectRoom } from '../disk/disk-room.ts';
+import { diskUse } from '../disk/disk-use.ts';
+import { createRepository } from '../disk/repository-format.ts';
+import type { MirrorRepair } from '../git-repository.ts';
+import type { EngineOptions } from '../process/engine-options.ts';
+import { runGit } from '../process/git-process.ts';
+import { RefFiles } from '../refs/ref-files.ts';
+import { findDamage, keepDamaged } from './put-damaged-aside.ts';
+
+/** A repository inside the mirror, on the same file system; nobody looks there. */
+const FRESH = 'sluice-fresh.git';
+
+export interface RepairOptions extends Pick<EngineOptions, 'clock' | 'timeouts'> {
+  readonly gitDir: string;
+  readonly signal: AbortSignal | undefined;
+  /** Fetches everything that the mirror should have into the empty repository at a path. */
+  fetchInto(path: string): Promise<void>;
+}
+
+/**
+ * Makes a damaged mirror whole. Everything is fetched anew beside it, since nobody can say what a damaged pack held; then the new pack
+ * takes its place among the others, and damaged files go. What is sound stays, also what is on its way to the remote. Readers are
+ * served meanwhile, and refs never vanish. Throws Corrupt if it is not whole afterwards.
+ */
+export async function repairMirror(options: RepairOptions): Promise<MirrorRepair> {
+  const { gitDir } = options;
+  // The folder may be gone as a whole.
+  await createRepository(gitDir);
+  expectRoom(gitDir, (await diskUse(gitDir)).bytes);
+  const fresh = join(gitDir, FRESH);
+  await rm(fresh, { recursive: true, force: true });
+  try {
+    await createRepository(fresh);
+    await options.fetchInto(fresh);
+    await run(options, fresh, ['pack-refs', '--all', '--prune']);
+    await run(options, fresh, ['repack', '--quiet', '-a', '-d']);
+    const { clock, timeouts, signal } = options;
+    const { objectFiles, refFiles } = await findDamage(gitDir, { clock, timeout: timeouts.maintain, signal });
+    const lostRefs = (await readFileIfPresent(join(gitDir, 'packed-refs'))) === undefined;
+    await keepDamaged(gitDir, [...objectFiles, ...refFiles]);
+    const placed = await placePacks(join(fresh, 'objects/pack'), join(gitDir, 'objects/pack'));
+    for (const file of objectFiles) if (!placed.has(file)) await removeFile(join(gitDir, file));
+    if (refFiles.length > 0 || lostRefs) await takeRefs(gitDir, fresh, refFiles);
+    if ((await problem(options)) !== undefined) {
+      // Some refs are older than what the remote has now, and what they led to was lost.
+      await takeRefs(gitDir, fresh, await looseRefs(gitDir));
+      const said = await problem(options);
+      if (said !== undefined) throw beyondRepair(gitDir, said);
+    }
+    return { damaged: [...objectFiles, ...refFiles] };
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** Moves packs; one comes in sight with its index, which is last. Returns their names, as `objects/pack/…`. */
+async function placePacks(from: string, to: string): Promise<ReadonlySet<string>> {
+  await mkdir(to, { recursive: true });
+  const names = (await readFolder(from)).map(({ name }) => name);
+  const inOrder = [...names.filter((name) => !name.endsWith('.idx')), ...names.filter((name) => name.endsWith('.idx'))];
+  for (const name of inOrder) await rename(join(from, name), join(to, name));
+  await syncFolder(to);
+  return new Set(names.map((name) => `objects/pack/${name}`));
+}
+
+/**
+ * Packed refs become those of the remote; some loose ones go, which count before them. Others are values that the remote had a moment ago.
+ * No ref that the remote has is missing at any time.
+ */
+async function takeRefs(gitDir: string, fresh: string, loose: readonly string[]): Promise<void> {
+  const text = (await readFileIfPresent(join(fresh, 'packed-refs'))) ?? Buffer.alloc(0);
+  await writeFile(join(gitDir, 'packed-refs.new'), text, { flush: true });
+  await rename(join(gitDir, 'packed-refs.new'), join(gitDir, 'packed-refs'));
+  for (const file of loose) if (file !== 'packed-refs') await removeFile(join(gitDir, file));
+  await syncFolder(gitDir);
+}
+
+async function looseRefs(gitDir: string): Promise<string[]> {
+  const refs = await new RefFiles(gitDir).listLoose('refs/');
+  return refs.map(({ name }) => name);
+}
+
+/** What Git says if something is missing that refs lead to. */
+async function problem(options: RepairOptions): Promise<string | undefined> {
+  const { code, stderr } = await git(options, options.gitDir, ['rev-list', '--objects', '--quiet', '--all']);
+  return code === 0 ? undefined : stderr.trim().slice(0, 500);
+}
+
+function beyondRepair(gitDir: string, said: string): SluiceError {
+  return new SluiceError(
+    'Corrupt',
+    `the mirror ${gitDir} cannot be made whole: remove the folder, and it is made anew. Git says: ${said}`,
+  );
+}
+
+async function run(options: RepairOptions, gitDir: string, commandArguments: readonly string[]): Promise<void> {
+  const { code, stderr } = await git(options, gitDir, commandArguments);
+  if (code !== 0)
+    throw new SluiceError('Internal', `git ${commandArguments[0]} failed: ${stderr.trim().slice(0, 500)}`);
+}
+
+function git({ clock, timeouts, signal }: RepairOptions, gitDir: string, commandArguments: readonly string[]) {
+  return runGit({ gitDir, arguments: commandArguments, clock, timeout: timeouts.maintain, signal });
+}

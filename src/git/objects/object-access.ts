@@ -1,0 +1,123 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, HOW_TO_REPAIR } from '../errors.ts';
+import type { Commit, FileEntry, GitObject, ObjectStat, Oid, TreeChange, TreeEntry } from '../git-repository.ts';
+import { EMPTY_TREE } from '../git-repository.ts';
+import { parseCommit } from './commit-codec.ts';
+import { checkOid, isOid } from './object-id.ts';
+import type { ObjectSource } from './object-source.ts';
+import { checkReadPath } from './paths.ts';
+import { decodeEntry, encodeName, parseTree, pickEntries } from './tree-codec.ts';
+import { DEFAULT_LIMIT, diffTrees, listFiles } from './tree-walk.ts';
+
+/**
+ * The reading half of the port, the same for both engines. It checks specifications, and it tells an object that is absent from one
+ * that cannot be found because the repository is damaged: taking the second for the first would look like a removal.
+ */
+export class ObjectAccess {
+  readonly #source: ObjectSource;
+  readonly #hasLooseFile: (oid: Oid) => Promise<boolean>;
+
+  constructor(source: ObjectSource, hasLooseFile: (oid: Oid) => Promise<boolean>) {
+    this.#source = source;
+    this.#hasLooseFile = hasLooseFile;
+  }
+
+  async readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
+    for (const specification of specifications) checkSpecification(specification);
+    const objects = await this.#source.readObjects(specifications);
+    await this.#confirmMissing(specifications.filter((_, index) => objects[index] === undefined));
+    return objects;
+  }
+
+  async statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
+    for (const specification of specifications) checkSpecification(specification);
+    const stats = await this.#source.statObjects(specifications);
+    await this.#confirmMissing(specifications.filter((_, index) => stats[index] === undefined));
+    return stats;
+  }
+
+  async expectObject(oid: Oid): Promise<void> {
+    const [stat] = await this.#source.statObjects([checkOid(oid, 'object to look for')]);
+    if (stat === undefined) throw unreadable(oid);
+  }
+
+  async readCommit(oid: Oid): Promise<Commit> {
+    const [object] = await this.readObjects([checkOid(oid, 'commit to read')]);
+    if (object?.type === 'commit') return parseCommit(object.data, oid);
+    const found = object === undefined ? 'does not exist' : `is a ${object.type}`;
+    throw new SluiceError('NotFound', `commit ${oid} ${found}`);
+  }
+
+  async readTree(specification: string): Promise<TreeEntry[] | undefined> {
+    const [object] = await this.readObjects([specification]);
+    return object?.type === 'tree' ? parseTree(object.data, object.oid).map(decodeEntry) : undefined;
+  }
+
+  async listFiles(specification: string, limit = DEFAULT_LIMIT): Promise<FileEntry[]> {
+    const [stat] = await this.statObjects([specification]);
+    if (stat?.type !== 'tree')
+      throw new SluiceError('NotFound', `${JSON.stringify(specification.slice(0, 200))} names no tree`);
+    return listFiles(this.#source, stat.oid, limit);
+  }
+
+  diffTrees(before: Oid | undefined, after: Oid | undefined): Promise<TreeChange[]> {
+    const [from, to] = [before ?? EMPTY_TREE, after ?? EMPTY_TREE];
+    return diffTrees(this.#source, checkOid(from, 'tree to compare'), checkOid(to, 'tree to compare'));
+  }
+
+  /** Throws Corrupt if one of the specifications that led to nothing should have led to something. */
+  async #confirmMissing(specifications: readonly string[]): Promise<void> {
+    if (specifications.length === 0) return;
+    const parents = new Map<string, Promise<GitObject | undefined>>();
+    await Promise.all(
+      specifications.map((specification) => {
+        const colon = specification.indexOf(':');
+        return colon < 0
+          ? this.#confirmNoObject(specification)
+          : this.#confirmNoEntry(specification.slice(0, colon), specification.slice(colon + 1), parents);
+      }),
+    );
+  }
+
+  async #confirmNoObject(oid: Oid): Promise<void> {
+    if (!(await this.#hasLooseFile(oid))) return;
+    // Asked again, since it may have been written a moment ago.
+    const [stat] = await this.#source.statObjects([oid]);
+    if (stat === undefined) throw unreadable(oid);
+  }
+
+  /** Follows the path upwards to the tree that says whether there is such an entry; trees are read once for all paths. */
+  async #confirmNoEntry(root: Oid, path: string, trees: Map<string, Promise<GitObject | undefined>>): Promise<void> {
+    if (path === '') {
+      const [stat] = await this.#source.statObjects([root]);
+      if (stat?.type === 'commit' || stat?.type === 'tag') throw unreadable(`${root}:`);
+      return;
+    }
+    const slash = path.lastIndexOf('/');
+    const folder = slash < 0 ? '' : path.slice(0, slash);
+    const specification = `${root}:${folder}`;
+    const read = trees.get(specification) ?? this.#source.readObjects([specification]).then(([object]) => object);
+    trees.set(specification, read);
+    const tree = await read;
+    if (tree === undefined) return this.#confirmNoEntry(root, folder, trees);
+    if (tree.type !== 'tree') return;
+    const name = encodeName(path.slice(slash + 1));
+    const entry = pickEntries(tree.data, tree.oid, new Set([name])).get(name);
+    if (entry !== undefined && entry.mode !== '160000') throw unreadable(entry.oid);
+  }
+}
+
+function checkSpecification(specification: string): void {
+  const colon = specification.indexOf(':');
+  const oid = colon < 0 ? specification : specification.slice(0, colon);
+  if (!isOid(oid))
+    throw new SluiceError(
+      'InvalidInput',
+      `${JSON.stringify(specification.slice(0, 200))} is neither an object id nor <id>:<path>`,
+    );
+  if (colon >= 0) checkReadPath(specification.slice(colon + 1));
+}
+
+function unreadable(what: string): DamageError {
+  return new DamageError(`${what} is referred to but cannot be read. ${HOW_TO_REPAIR}`);
+}

@@ -1,0 +1,35 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { GitObject, ObjectStat, ObjectType, Oid } from '../git-repository.ts';
+
+/** The largest object that is read into memory. */
+export const MAX_OBJECT_BYTES = 64 * 1024 * 1024;
+/** The most that one call reads into memory. */
+export const MAX_BATCH_BYTES = 512 * 1024 * 1024;
+
+/** What an engine offers to the code that both share: objects by specification, and writing. */
+export interface ObjectSource {
+  readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
+  statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;
+}
+
+/** An object to be written; the id is the hash of the rest. */
+export interface NewObject {
+  readonly oid: Oid;
+  readonly type: ObjectType;
+  readonly data: Uint8Array;
+}
+
+export function objectTooLarge(specification: string, size: number): SluiceError {
+  return new SluiceError(
+    'LimitExceeded',
+    `object ${JSON.stringify(specification.slice(0, 200))} has ${size} bytes; at most ${MAX_OBJECT_BYTES} are read`,
+    { details: { specification, size } },
+  );
+}
+
+export function batchTooLarge(): SluiceError {
+  return new SluiceError(
+    'LimitExceeded',
+    `the objects asked for have more than ${MAX_BATCH_BYTES} bytes together: ask for fewer in one call`,
+  );
+}

@@ -1,0 +1,60 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+const LONGEST_SEGMENT = 255;
+const LONGEST_PATH = 4096;
+
+/** Code points that HFS+ ignores when it compares names, so that `.g<U+200C>it` opens `.git` there. */
+const HFS_IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
+
+/**
+ * Checks a repository-relative path before something is written there and returns its segments. Refuses (InvalidInput) what could
+ * leave a folder or take the place of `.git` on any file system on which someone may check the repository out.
+ */
+export function checkPath(path: string): string[] {
+  const problem = pathProblem(path);
+  if (problem !== undefined) throw refused(path, problem);
+  return path.split('/');
+}
+
+/**
+ * Checks the path part of a reading specification. Names from hostile trees may be read, except those that Git's line protocol
+ * cannot carry or that it takes as relative to a work tree.
+ */
+export function checkReadPath(path: string): void {
+  if (/[\n\0]/.test(path)) throw refused(path, 'it contains a line break or a NUL character: read it by object id');
+  if (path !== '' && path.split('/').some((segment) => segment === '' || segment === '.' || segment === '..'))
+    throw refused(path, 'it has an empty, "." or ".." segment');
+}
+
+function pathProblem(path: string): string | undefined {
+  if (Buffer.byteLength(path) > LONGEST_PATH) return `it is longer than ${LONGEST_PATH} bytes`;
+  for (const segment of path.split('/')) {
+    const problem = segmentProblem(segment);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function segmentProblem(segment: string): string | undefined {
+  if (segment === '') return 'it is empty, or has an empty segment';
+  if (segment === '.' || segment === '..') return 'it has a "." or ".." segment';
+  if (/[\\\0\n\r]/.test(segment)) return 'it contains a backslash, a line break or a NUL character';
+  if (!segment.isWellFormed()) return 'it is not valid Unicode';
+  if (Buffer.byteLength(segment) > LONGEST_SEGMENT) return `a segment is longer than ${LONGEST_SEGMENT} bytes`;
+  if (isDotGit(segment)) return `${JSON.stringify(segment)} means Git's own folder on some file systems`;
+  return undefined;
+}
+
+/** `.git` as Windows (case, trailing dots and spaces, streams, short name) and macOS (case, ignored code points) see it. */
+function isDotGit(segment: string): boolean {
+  const windows = segment
+    .replace(/:.*$/su, '')
+    .replace(/[. ]+$/u, '')
+    .toLowerCase();
+  const mac = segment.normalize('NFC').replace(HFS_IGNORED, '').toLowerCase();
+  return windows === '.git' || windows === 'git~1' || mac === '.git';
+}
+
+function refused(path: string, why: string): SluiceError {
+  return new SluiceError('InvalidInput', `path ${JSON.stringify(path.slice(0, 200))} is refused: ${why}`);
+}

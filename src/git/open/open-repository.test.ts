@@ -1,0 +1,105 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
+import { commitOf } from '../git-repository.conformance.ts';
+import { gitVersion, initRepository, openRepository } from './open-repository.ts';
+
+describe('opening a repository', () => {
+  let folder: ReturnType<typeof temporaryFolder>;
+  let path: string;
+  const searchPath = process.env.PATH;
+
+  beforeEach(() => {
+    folder = temporaryFolder();
+    path = join(folder.path, 'repository.git');
+  });
+
+  afterEach(() => {
+    process.env.PATH = searchPath;
+    folder.remove();
+  });
+
+  test('init makes what git takes for a bare repository, and leaves one that is there', async () => {
+    const repository = await initRepository(path);
+    expect(repository).toMatchObject({ engine: 'native', path });
+    expect(repository.engineNote).toBeUndefined();
+    expect(git(path, ['rev-parse', '--is-bare-repository'])).toBe('true');
+    expect(git(path, ['symbolic-ref', 'HEAD'])).toBe('refs/heads/main');
+    const tree = await repository.editTree(undefined, new Map());
+    const commit = await repository.writeCommit(commitOf(tree));
+    await repository.transaction([{ type: 'create', ref: 'refs/heads/main', new: commit }]);
+    await repository.close();
+    await (await initRepository(path)).close();
+    expect(refsOf(path).size).toBe(1);
+    fsck(path);
+  });
+
+  test('init takes up a creation that was interrupted, and refuses a folder with other things', async () => {
+    await (await initRepository(path)).close();
+    rmSync(join(path, 'HEAD'));
+    writeFileSync(join(path, 'HEAD.1.new'), '');
+    await (await initRepository(path)).close();
+    expect(git(path, ['symbolic-ref', 'HEAD'])).toBe('refs/heads/main');
+    const other = join(folder.path, 'documents');
+    mkdirSync(other);
+    writeFileSync(join(other, 'letter.txt'), 'x');
+    await expect(initRepository(other)).rejects.toMatchObject({ code: 'InvalidInput' });
+    expect(readdirSync(other)).toEqual(['letter.txt']);
+  });
+
+  test('what is no bare SHA-1 repository with ref files is refused with the reason', async () => {
+    await expect(openRepository(path)).rejects.toMatchObject({ code: 'NotFound' });
+    const workTree = join(folder.path, 'work');
+    execFileSync('git', ['init', '--quiet', workTree], { stdio: 'ignore' });
+    await expect(openRepository(workTree)).rejects.toThrow('make a bare clone');
+    await expect(openRepository(join(workTree, '.git'))).rejects.toMatchObject({ code: 'Unsupported' });
+    const sha256 = join(folder.path, 'sha256.git');
+    execFileSync('git', ['init', '--quiet', '--bare', '--object-format=sha256', sha256], { stdio: 'ignore' });
+    await expect(openRepository(sha256)).rejects.toThrow('SHA-1');
+    for (const [key, value, words] of [
+      ['extensions.refStorage', 'reftable', 'reftable'],
+      ['extensions.partialClone', 'origin', 'partial clone'],
+      ['extensions.madeUp', 'true', 'madeup'],
+      ['core.repositoryFormatVersion', '7', 'version 7'],
+    ] as const) {
+      rmSync(path, { recursive: true, force: true });
+      initBare(path);
+      execFileSync('git', ['config', '--file', join(path, 'config'), 'core.repositoryFormatVersion', '1']);
+      execFileSync('git', ['config', '--file', join(path, 'config'), key, value]);
+      await expect(openRepository(path), key).rejects.toMatchObject({ code: 'Unsupported' });
+      await expect(openRepository(path), key).rejects.toThrow(words);
+    }
+  });
+
+  test('without git, or with one that is too old, the other engine takes over and says what that limits', async () => {
+    initBare(path);
+    const bin = join(folder.path, 'bin');
+    mkdirSync(bin);
+    process.env.PATH = bin;
+    expect(await gitVersion()).toBeUndefined();
+    await expect(openRepository(path, { engine: 'native' })).rejects.toMatchObject({ code: 'Unavailable' });
+    const fallback = await openRepository(path);
+    expect(fallback).toMatchObject({ engine: 'isomorphic-git', capabilities: { fetch: false, atomicPush: false } });
+    expect(fallback.engineNote).toContain('git was not found');
+    const remote = { url: 'https://example.com/x.git' };
+    for (const call of [
+      () => fallback.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] }),
+      () => fallback.push(remote, []),
+      () => fallback.listRemoteRefs(remote),
+      () => fallback.maintain(),
+    ])
+      await expect(call()).rejects.toMatchObject({
+        code: 'Unsupported',
+        message: expect.stringContaining('Install git'),
+      });
+    writeFileSync(join(bin, 'git'), '#!/bin/sh\necho git version 2.38.1\n');
+    chmodSync(join(bin, 'git'), 0o755);
+    expect(await gitVersion()).toBe('2.38.1');
+    expect((await openRepository(path)).engineNote).toContain('git 2.38.1 is older than 2.39');
+    process.env.PATH = searchPath;
+    expect(await gitVersion()).toMatch(/^\d+\.\d+/);
+    expect((await openRepository(path, { engine: 'isomorphic-git' })).engine).toBe('isomorphic-git');
+  });
+});

@@ -1,0 +1,103 @@
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { checkRepository, createRepository } from '../disk/repository-format.ts';
+import { NativeRepository } from '../engines/native/native-repository.ts';
+import type { GitRepository, ObjectSigner } from '../git-repository.ts';
+import { DEFAULT_NETWORK, type GitNetwork } from '../network/git-network.ts';
+import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from '../process/engine-options.ts';
+import { type Quarantine, runGit } from '../process/git-process.ts';
+
+export interface RepositoryOptions {
+  /** `auto` (the default) takes the system's git where there is one that is new enough. */
+  readonly engine?: 'auto' | 'native' | 'isomorphic-git';
+  readonly clock?: Clock;
+  /** Milliseconds that this process has been running; default `performance.now()`. Set by tests. */
+  readonly runningTime?: () => number;
+  readonly signer?: ObjectSigner;
+  readonly timeouts?: Partial<GitTimeouts>;
+  /** Which hosts are connected to, and whose certificates are trusted. Default: public hosts and this machine. */
+  readonly network?: GitNetwork;
+  /** How remotes are talked to: `auto` (the default) takes git only where the own client cannot do it. */
+  readonly transport?: 'auto' | 'git';
+  /** Ref transactions of so many updates and more are made by one new `packed-refs`. Lowered by tests. */
+  readonly packRefsFrom?: number;
+  /** False if nothing need outlive a crash of the machine: for mirrors that are made whole when they are damaged. */
+  readonly durable?: boolean;
+  /** Objects of a push that is not accepted yet, for a hook; only the native engine reads them. */
+  readonly quarantine?: Quarantine;
+  /** Nothing will be written: the repository may have a work tree. */
+  readonly readOnly?: boolean;
+}
+
+/** The oldest git whose `cat-file --batch-command -z` and atomic `fetch --prune` this code relies on. */
+const OLDEST_GIT = [2, 39] as const;
+
+const LIMITS =
+  'no fetch, push or maintenance, one process at a time, small repositories only. Install git 2.39 or later for the rest';
+
+/**
+ * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result says why and what it
+ * limits. Throws NotFound, Unsupported (see checkRepository), or Unavailable if the engine asked for is not there.
+ */
+export async function openRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
+  const realPath = await checkRepository(path, options.readOnly);
+  const engineOptions: EngineOptions = {
+    clock: options.clock ?? systemClock,
+    runningTime: options.runningTime,
+    timeouts: { ...DEFAULT_TIMEOUTS, ...options.timeouts },
+    signer: options.signer,
+    network: options.network ?? DEFAULT_NETWORK,
+    transport: options.transport,
+    packRefsFrom: options.packRefsFrom,
+    durable: options.durable,
+    quarantine: options.quarantine,
+  };
+  const engine = options.engine ?? 'auto';
+  const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);
+  if (problem === undefined) return new NativeRepository(realPath, engineOptions);
+  if (engine === 'native') throw new SluiceError('Unavailable', `the native Git engine cannot be used: ${problem}`);
+  // Loaded only when needed: it is large.
+  const { IsomorphicRepository } = await import('../engines/isomorphic/isomorphic-repository.ts');
+  return new IsomorphicRepository(
+    realPath,
+    engineOptions,
+    `the isomorphic-git engine is used because ${problem}: ${LIMITS}`,
+  );
+}
+
+/** Creates an empty bare repository with `main` as its default branch, or leaves the one that is there, and opens it. */
+export async function initRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
+  await createRepository(path);
+  return await openRepository(path, options);
+}
+
+/** The version of the system's git, for example `2.39.5`, or undefined if there is none. */
+export async function gitVersion(clock: Clock = systemClock): Promise<string | undefined> {
+  try {
+    const { code, stdout } = await runGit({ arguments: ['version'], clock, timeout: 10_000 });
+    return code === 0 ? /^git version (\S+)/.exec(stdout.toString('utf8'))?.[1] : undefined;
+  } catch (error) {
+    if (isSluiceError(error, 'Unavailable')) return undefined;
+    throw error;
+  }
+}
+
+/** Values of PATH that lead to a git that can be used: one is asked once, however many repositories are opened. */
+const usable = new Set<string | undefined>();
+
+/** Why the native engine cannot be used, or undefined. */
+async function nativeProblem(clock: Clock): Promise<string | undefined> {
+  if (usable.has(process.env.PATH)) return undefined;
+  const problem = await versionProblem(clock);
+  if (problem === undefined) usable.add(process.env.PATH);
+  return problem;
+}
+
+async function versionProblem(clock: Clock): Promise<string | undefined> {
+  const version = await gitVersion(clock);
+  if (version === undefined) return 'git was not found in PATH';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [oldestMajor, oldestMinor] = OLDEST_GIT;
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;
+  return `git ${version} is older than ${OLDEST_GIT.join('.')}`;
+}

@@ -1,0 +1,19 @@
+import { measurement } from '../../foundation/measurement.ts';
+
+export interface GitOperation {
+  /** `fetch`, `list`, `push` on a remote, or a `transaction` on local refs. */
+  readonly operation: string;
+  readonly milliseconds: number;
+}
+
+export interface GitDisk {
+  readonly repository: string;
+  /** Undefined for one that is not open any more. */
+  readonly bytes: number | undefined;
+}
+
+/** What the objects of repositories take on disk. */
+export const gitDisk = measurement<GitDisk>('sluice:git-disk');
+
+/** How long Git takes. */
+export const gitOperations = measurement<GitOperation>('sluice:git-operation');

@@ -1,0 +1,31 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+
+/** What stands for itself in a shell, in the configuration of ssh, and in that of git. */
+const PLAIN_PATH = /^\/[A-Za-z0-9._/+-]*$/;
+
+/**
+ * Writes files that nobody else can read into a folder of their own, for a program that takes secrets in no other way, and removes them
+ * when `use` has ended. The paths that `use` gets hold no character that means something to a shell. Throws Unsupported where the
+ * system's folder for temporary files cannot give such a path.
+ */
+export async function withPrivateFiles<Result>(
+  files: Readonly<Record<string, string>>,
+  use: (folder: string) => Promise<Result>,
+): Promise<Result> {
+  const place = tmpdir();
+  if (!PLAIN_PATH.test(place))
+    throw new SluiceError(
+      'Unsupported',
+      `keys cannot be handed on in the folder ${JSON.stringify(place)}: set TMPDIR to an absolute path of letters, digits and ._+-`,
+    );
+  const folder = await mkdtemp(join(place, 'sluice-'));
+  try {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text, { mode: 0o600 });
+    return await use(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,74 @@
+import { type ErrorCode, SluiceError } from '../../foundation/sluice-error.ts';
+import { cleanText } from '../network/remote-url.ts';
+import { readSshAddress } from '../network/ssh-address.ts';
+
+/** What ssh says when a connection does not come about, so that nothing was sent, and what it means. The first match counts. */
+const MEANINGS: readonly (readonly [RegExp, ErrorCode, (address: Place) => string])[] = [
+  [
+    /REMOTE HOST IDENTIFICATION HAS CHANGED|REVOKED HOST KEY/,
+    'Refused',
+    ({ host, scan }) =>
+      `shows another host key than known_hosts names: somebody may stand between, or ${host} has a new key; print it with "${scan}", compare its fingerprint with the one that the host publishes, and only then put it into known_hosts of the Secret`,
+  ],
+  [
+    /host key is known for|Host key verification failed/,
+    'Refused',
+    ({ scan }) =>
+      `is not in known_hosts: print its key with "${scan}", compare the fingerprint (ssh-keygen -lf -) with the one that the host publishes, and put the line into known_hosts of the Secret`,
+  ],
+  [
+    /^Load key /m,
+    'InvalidInput',
+    () => 'cannot be asked, because ssh cannot read the private key: give a whole key file',
+  ],
+  [
+    /Permission denied \([^)]*publickey|Too many authentication failures/,
+    'Refused',
+    ({ user }) => `does not accept the key for the user ${user}: add its public part there, or give another key`,
+  ],
+  [
+    /cannot run ssh|ssh: (?:command )?not found/,
+    'Unavailable',
+    () => 'cannot be asked: the program ssh is not installed (Debian: apt-get install openssh-client)',
+  ],
+  [/Could not resolve hostname/, 'Unavailable', ({ host }) => `cannot be used now: there is no host ${host}`],
+  [/^ssh: connect to host .*timed out|timed out during banner exchange/m, 'Timeout', () => 'does not answer'],
+  [/^ssh: connect to host |^kex_exchange_identification: /m, 'Unavailable', () => 'cannot be reached now'],
+];
+
+/** Lines with which ssh frames and explains a changed key to somebody at a terminal, who has a file to edit. */
+const ALARM =
+  /^(?:@|IT IS POSSIBLE|Someone could|It is also|Please contact|Add correct|Offending| +remove with| +ssh-keygen).*\r?\n?/gm;
+
+interface Place {
+  readonly host: string;
+  readonly user: string;
+  /** The command that prints its host keys. */
+  readonly scan: string;
+}
+
+/** The error for a connection over ssh that did not come about, if these words of ssh say so; nothing was sent then. */
+export function sshError(url: string, stderr: string): SluiceError | undefined {
+  // What a hook of the server writes is no word of ssh: its push may have been carried out.
+  const own = stderr.replaceAll(/^remote: .*$/gm, '');
+  const found = MEANINGS.find(([pattern]) => pattern.test(own));
+  const address = readSshAddress(url);
+  if (found === undefined || 'problem' in address) return undefined;
+  const { host, port, user } = address;
+  const [, code, meaning] = found;
+  const scan = `ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`;
+  // The files are gone by now, and have other names each time, which would make the same trouble news again and again.
+  const said = cleanText(
+    withoutAnswers(stderr)
+      .replaceAll(ALARM, '')
+      .replaceAll(/\/\S*\/sluice-[A-Za-z0-9]+\//g, ''),
+  );
+  return new SluiceError(code, `remote ${address.url} ${meaning({ host, user, scan })}. ssh says: ${said}`);
+}
+
+/** What ssh says without what a service said to it that is no ssh server, or one that ends the connection. */
+function withoutAnswers(stderr: string): string {
+  return stderr
+    .replaceAll(/(remote protocol version identification|banner line[^:\n]*):.*$/gim, '$1')
+    .replaceAll(/^((?:Received disconnect|Disconnected) from \S+ port \d+):.*$/gm, '$1');
+}

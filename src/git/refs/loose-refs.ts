@@ -1,0 +1,147 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { errnoOf, isMissing, readFolderSync } from '../../foundation/file-system.ts';
+import { DamageError } from '../errors.ts';
+import type { Oid } from '../git-repository.ts';
+import { isRefName } from '../ref-name.ts';
+
+/**
+ * Loose refs are tiny and many: read synchronously they take a quarter of the time. So long, in milliseconds, the event loop is held
+ * up before others get their turn.
+ */
+const SLICE_MS = 4;
+/** Milliseconds within which two changes of a folder may get the same time from a coarse file system, and so look like one. */
+const COARSE = 2_500;
+/** Milliseconds after which a folder is read again though it looks unchanged: somebody may have written into a file in place. */
+const REREAD = 60_000;
+
+/** What a folder held when it was read. */
+interface Snapshot {
+  /** Inode and times: every ref that comes, goes or is moved by a new file changes them. */
+  readonly stamp: string;
+  /** When the stamp was first seen, and when the folder was read. */
+  readonly seenAt: number;
+  readonly readAt: number;
+  /** By full name; undefined for a symbolic one. */
+  readonly refs: ReadonlyMap<string, Oid | undefined>;
+}
+
+interface Folder {
+  snapshot: Snapshot | undefined;
+  folders: Map<string, Folder>;
+}
+
+/**
+ * The refs that have a file of their own. Repositories are asked for them every second or so and hardly ever differ, so what a folder
+ * held is remembered, and only folders that changed are read again: Git moves a ref by a new file in its place.
+ */
+export class LooseRefs {
+  readonly #gitDir: string;
+  readonly #now: () => number;
+  readonly #root: Folder = { snapshot: undefined, folders: new Map() };
+
+  /** `now` gives milliseconds that never go back. */
+  constructor(gitDir: string, now: () => number = () => performance.now()) {
+    this.#gitDir = gitDir;
+    this.#now = now;
+  }
+
+  /** Adds the refs with a prefix, which begins with a folder (undefined for a symbolic one). */
+  async addBelow(prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
+    const top = prefix.slice(0, prefix.lastIndexOf('/'));
+    const waiting: [path: string, folder: Folder][] = [[top, this.#folderAt(top)]];
+    const pause = pauses();
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const [path, folder] = next;
+      const stamp = stampOf(join(this.#gitDir, path));
+      const known = folder.snapshot;
+      const refs =
+        known !== undefined && this.#holds(known, stamp) ? known.refs : await this.#read(path, folder, stamp, pause);
+      for (const [name, oid] of refs) if (name.startsWith(prefix)) found.set(name, oid);
+      for (const [name, below] of folder.folders) {
+        const place = `${path}/${name}`;
+        if (`${place}/`.startsWith(prefix) || prefix.startsWith(`${place}/`)) waiting.push([place, below]);
+      }
+      const turn = pause();
+      if (turn !== undefined) await turn;
+    }
+  }
+
+  /** The value of one ref as it is now; undefined if there is no file (or a folder in its place). */
+  read(name: string): Oid | 'symbolic' | undefined {
+    let text: string;
+    try {
+      text = readFileSync(join(this.#gitDir, name), 'latin1');
+    } catch (error) {
+      if (isMissing(error) || errnoOf(error) === 'EISDIR') return undefined;
+      throw error;
+    }
+    if (text.startsWith('ref:')) return 'symbolic';
+    const oid = /^([0-9a-f]{40})\s*$/.exec(text)?.[1];
+    if (oid === undefined)
+      throw new DamageError(`${name} is damaged: its file holds no object id. Restore or remove the file`);
+    return oid;
+  }
+
+  #folderAt(path: string): Folder {
+    let folder = this.#root;
+    for (const segment of path.split('/')) folder = below(folder, segment);
+    return folder;
+  }
+
+  /** True if the folder is certain to hold what it held when it was read. */
+  #holds({ stamp, seenAt, readAt }: Snapshot, now: string): boolean {
+    return stamp === now && readAt - seenAt > COARSE && this.#now() - readAt < REREAD;
+  }
+
+  async #read(
+    path: string,
+    folder: Folder,
+    stamp: string,
+    pause: () => Promise<void> | undefined,
+  ): Promise<Snapshot['refs']> {
+    const readAt = this.#now();
+    const seenAt = folder.snapshot?.stamp === stamp ? folder.snapshot.seenAt : readAt;
+    const refs = new Map<string, Oid | undefined>();
+    const folders = new Map<string, Folder>();
+    for (const entry of readFolderSync(join(this.#gitDir, path))) {
+      const name = `${path}/${entry.name}`;
+      if (entry.isDirectory()) folders.set(entry.name, below(folder, entry.name));
+      else if (isRefName(name)) {
+        const value = this.read(name);
+        // A file that vanished since was deleted or packed. What was packed is in packed-refs, which is read later.
+        if (value !== undefined) refs.set(name, value === 'symbolic' ? undefined : value);
+      }
+      const turn = pause();
+      if (turn !== undefined) await turn;
+    }
+    folder.snapshot = { stamp, seenAt, readAt, refs };
+    folder.folders = folders;
+    return refs;
+  }
+}
+
+function below(folder: Folder, name: string): Folder {
+  const known = folder.folders.get(name);
+  if (known !== undefined) return known;
+  const added = { snapshot: undefined, folders: new Map() };
+  folder.folders.set(name, added);
+  return added;
+}
+
+/** Gives others their turn when the last time was long enough ago. */
+function pauses(): () => Promise<void> | undefined {
+  let end = performance.now() + SLICE_MS;
+  return () => {
+    if (performance.now() < end) return undefined;
+    return setImmediate().then(() => {
+      end = performance.now() + SLICE_MS;
+    });
+  };
+}
+
+function stampOf(path: string): string {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 'gone' : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs}`;
+}

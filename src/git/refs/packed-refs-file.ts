@@ -1,0 +1,66 @@
+import { closeSync, openSync, renameSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { errnoOf, removeFile, syncFolder } from '../../foundation/file-system.ts';
+import type { PackedRefs } from './packed-refs.ts';
+import type { RefFiles } from './ref-files.ts';
+import { locked } from './ref-updates.ts';
+
+/** As long as Git waits. Rewriting the file takes some ten milliseconds at 30,000 refs. */
+const PATIENCE_MS = 1_000;
+
+/** The `packed-refs` file while its lock is held. Git deletes no ref without that lock. */
+export interface LockedPackedRefs {
+  readonly refs: PackedRefs;
+  /** Replaces the file. `lastLook` is called at the last moment; if it throws, the file stays. */
+  replace(refs: PackedRefs, lastLook?: () => void): Promise<void>;
+}
+
+/**
+ * Runs `task` with the lock of `packed-refs` held, in the way Git does; what it writes reaches the disk if that is to be `durable`.
+ * Throws RefConflictError (`locked`) if the lock stays taken.
+ */
+export async function withPackedRefs<T>(
+  refFiles: RefFiles,
+  durable: boolean,
+  task: (file: LockedPackedRefs) => Promise<T>,
+): Promise<T> {
+  const path = join(refFiles.gitDir, 'packed-refs');
+  await takeLock(`${path}.lock`);
+  try {
+    return await task({
+      refs: await refFiles.packed(),
+      async replace(refs, lastLook) {
+        const file = await open(`${path}.new`, 'w');
+        try {
+          await file.writeFile(refs.encode());
+          if (durable) await file.sync();
+        } finally {
+          await file.close();
+        }
+        lastLook?.();
+        renameSync(`${path}.new`, path);
+        refFiles.replacedPacked(refs);
+        if (durable) await syncFolder(refFiles.gitDir);
+      },
+    });
+  } finally {
+    // Left there, it would be in the way of Git.
+    await removeFile(`${path}.new`);
+    await removeFile(`${path}.lock`);
+  }
+}
+
+async function takeLock(path: string): Promise<void> {
+  for (let waited = 0; ; waited += 20) {
+    try {
+      closeSync(openSync(path, 'wx'));
+      return;
+    } catch (error) {
+      if (errnoOf(error) !== 'EEXIST') throw error;
+      if (waited >= PATIENCE_MS) throw locked('packed-refs');
+      await delay(20);
+    }
+  }
+}

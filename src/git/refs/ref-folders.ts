@@ -1,0 +1,58 @@
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isMissing, syncFolder } from '../../foundation/file-system.ts';
+import { mapLimited } from '../../foundation/map-limited.ts';
+import type { RefUpdate } from '../git-repository.ts';
+
+const PARALLEL = 8;
+/** Folders that are remembered. Of others, all folders above are synced each time. */
+const MOST_REMEMBERED = 20_000;
+
+/**
+ * Makes the names of changed ref files durable: Git syncs what is in the files, not the folders that they are renamed in. Beside the
+ * folder of a ref, those above it count only where a folder is new or gone, which is told by what this process has synced before.
+ */
+export class RefFolders {
+  readonly #gitDir: string;
+  readonly #sync: (folder: string) => Promise<void>;
+  /** The folders whose own name is known to be durable, with what tells each from a later one of the same name. */
+  readonly #durable = new Map<string, string>();
+
+  constructor(gitDir: string, sync = syncFolder) {
+    this.#gitDir = gitDir;
+    this.#sync = sync;
+  }
+
+  /** Call after the updates were made. When it returns, a power cut takes none of them back. */
+  async sync(updates: readonly RefUpdate[]): Promise<void> {
+    const changed = new Set<string>();
+    const unknown = new Map<string, string>();
+    for (const update of updates) {
+      if (update.type === 'verify') continue;
+      // A deletion may have replaced packed-refs.
+      if (update.type === 'delete') changed.add('.');
+      for (let folder = dirname(update.ref); folder !== '.'; folder = dirname(folder)) {
+        changed.add(folder);
+        const identity = this.#identity(folder);
+        if (identity !== undefined && this.#durable.get(folder) === identity) break;
+        this.#durable.delete(folder);
+        if (identity !== undefined) unknown.set(folder, identity);
+      }
+    }
+    await mapLimited([...changed], PARALLEL, (folder) => this.#sync(join(this.#gitDir, folder)));
+    for (const [folder, identity] of unknown)
+      if (this.#durable.size < MOST_REMEMBERED) this.#durable.set(folder, identity);
+  }
+
+  /** Undefined if there is no such folder (Git removes it with the last ref in it), or nothing to tell it from another by. */
+  #identity(folder: string): string | undefined {
+    try {
+      const { dev, ino, birthtimeNs } = statSync(join(this.#gitDir, folder), { bigint: true });
+      // The number of a folder that is gone is given to the next one at once.
+      return birthtimeNs === 0n ? undefined : `${dev}:${ino}:${birthtimeNs}`;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,61 @@
+import { closeSync, linkSync, mkdirSync, openSync, rmdirSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { errnoOf, isMissing } from '../../foundation/file-system.ts';
+import { ancestors, locked } from './ref-updates.ts';
+
+const ATTEMPTS = 5;
+const NO_LINK = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EACCES']);
+
+/**
+ * Takes Git's lock of one loose ref: `<ref>.lock`, created exclusively. Throws RefConflictError (`locked`) if it is taken. Of many,
+ * the later ones can be a `linkTo` the first: a busy disk takes many times as long for a file of its own. Like all here it waits for
+ * no disk, so that handing it to another thread would take several times as long.
+ */
+export function lockRef(gitDir: string, ref: string, linkTo?: string): void {
+  const path = join(gitDir, `${ref}.lock`);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      create(path, linkTo === undefined ? undefined : join(gitDir, `${linkTo}.lock`));
+      return;
+    } catch (error) {
+      if (errnoOf(error) === 'EEXIST') throw locked(ref);
+      // Another process may remove the folder as empty between the two calls.
+      if (errnoOf(error) !== 'ENOENT' || attempt === ATTEMPTS) throw error;
+      mkdirSync(dirname(path), { recursive: true });
+    }
+  }
+}
+
+function create(path: string, linkTo: string | undefined): void {
+  if (linkTo !== undefined) {
+    try {
+      linkSync(linkTo, path);
+      return;
+    } catch (error) {
+      // A file system without links, or no more to this file.
+      if (!NO_LINK.has(errnoOf(error) ?? '')) throw error;
+    }
+  }
+  closeSync(openSync(path, 'wx'));
+}
+
+export function unlockRef(gitDir: string, ref: string): void {
+  try {
+    unlinkSync(join(gitDir, `${ref}.lock`));
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+}
+
+/** Removes the folders above refs that are empty now, so that a ref can take their name. */
+export function removeEmptyParents(gitDir: string, refs: readonly string[]): void {
+  // `refs/heads` and the like stay.
+  const folders = new Set(refs.flatMap(ancestors));
+  for (const folder of [...folders].sort((a, b) => b.length - a.length)) {
+    try {
+      rmdirSync(join(gitDir, folder));
+    } catch (error) {
+      if (!isMissing(error) && !['ENOTEMPTY', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error;
+    }
+  }
+}

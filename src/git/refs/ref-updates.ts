@@ -1,0 +1,75 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { RefConflictError } from '../errors.ts';
+import type { Oid, Ref, RefChange, RefUpdate } from '../git-repository.ts';
+import { checkOid } from '../objects/object-id.ts';
+import { checkRefName } from '../ref-name.ts';
+
+/**
+ * Checks the form of a set of ref updates: names, ids, no ref twice (InvalidInput), and that no two collide as `a/b` and `a/b/c` do
+ * (RefConflictError; Git refuses such a pair even where one of them is deleted). What the repository holds is not looked at.
+ */
+export function checkRefUpdates(updates: readonly RefUpdate[]): void {
+  const names = new Set<string>();
+  for (const update of updates) {
+    checkRefName(update.ref);
+    if (names.has(update.ref))
+      throw new SluiceError('InvalidInput', `${update.ref} is changed twice in one transaction`);
+    names.add(update.ref);
+    if ('new' in update) checkOid(update.new, `new value of ${update.ref}`);
+    if ('old' in update && update.old !== null) checkOid(update.old, `expected value of ${update.ref}`);
+  }
+  for (const name of names) {
+    const parent = ancestors(name).find((ancestor) => names.has(ancestor));
+    if (parent !== undefined) throw collision(name, parent);
+  }
+}
+
+/** What an update expects to find: null for nothing. */
+export function expectedValue(update: RefUpdate): Oid | null {
+  return update.type === 'create' ? null : update.old;
+}
+
+/** What an update leaves behind: null for nothing. */
+export function newValue(update: RefUpdate): Oid | null {
+  if (update.type === 'delete') return null;
+  return update.type === 'verify' ? update.old : update.new;
+}
+
+/** The names that cannot exist beside `name`: `refs/heads/a` and `refs/heads/a/b` for `refs/heads/a/b/c`. */
+export function ancestors(name: string): string[] {
+  const segments = name.split('/');
+  return segments.slice(2, -1).map((_, index) => segments.slice(0, index + 3).join('/'));
+}
+
+export function collision(name: string, other: string): RefConflictError {
+  return new RefConflictError(
+    { ref: name, kind: 'collision' },
+    `${name} cannot exist beside ${other}: one name is a folder of the other. Choose another name or remove ${other} first`,
+  );
+}
+
+export function moved(ref: string, expected: Oid | null, actual?: Oid | null): RefConflictError {
+  const found = actual === undefined ? 'is not' : actual === null ? 'does not exist, not' : `is at ${actual}, not`;
+  const wanted = expected === null ? 'absent' : `at ${expected}`;
+  return new RefConflictError(
+    { ref, kind: 'moved' },
+    `${ref} ${found} ${wanted} as expected: somebody else changed it. Read it again and decide anew`,
+  );
+}
+
+export function locked(ref: string): RefConflictError {
+  return new RefConflictError({ ref, kind: 'locked' }, `${ref} is locked by another writer. Try again`);
+}
+
+/** What differs between two listings, sorted by name. */
+export function changesBetween(before: readonly Ref[], after: readonly Ref[]): RefChange[] {
+  const old = new Map(before.map(({ name, oid }) => [name, oid]));
+  const found: RefChange[] = [];
+  for (const { name, oid } of after) {
+    const previous = old.get(name);
+    old.delete(name);
+    if (previous !== oid) found.push({ name, before: previous, after: oid });
+  }
+  for (const [name, oid] of old) found.push({ name, before: oid, after: undefined });
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}

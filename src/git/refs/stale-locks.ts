@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { removeFile } from '../../foundation/file-system.ts';
+import { MetFiles } from '../disk/met-files.ts';
+
+/**
+ * Frees refs whose lock was left behind by a writer that was killed. Git never does that by itself: the ref would stay locked for
+ * ever. A lock counts as left behind when this process has met the very same file twice, `staleAfter` milliseconds of its own
+ * running time apart.
+ */
+export class StaleLocks {
+  readonly #gitDir: string;
+  readonly #staleAfter: number;
+  /** Locks of one transaction may be links to one file, whose time of change tells of each that is removed. */
+  readonly #met = new MetFiles(undefined, ({ ino, birthtimeNs, mtimeNs }) => `${ino}:${birthtimeNs}:${mtimeNs}`);
+
+  constructor(gitDir: string, staleAfter: number) {
+    this.#gitDir = gitDir;
+    this.#staleAfter = staleAfter;
+  }
+
+  /** To be called when a writer found one of these refs locked. True if a stale lock was removed and trying again makes sense. */
+  async release(refs: readonly string[]): Promise<boolean> {
+    const files = new Set([...refs.map((ref) => `${ref}.lock`), 'packed-refs.lock', 'packed-refs.new']);
+    let released = false;
+    for (const file of files) released = (await this.#release(join(this.#gitDir, file))) || released;
+    return released;
+  }
+
+  async #release(path: string): Promise<boolean> {
+    const age = await this.#met.age(path);
+    // Met now for the first time, it may be at work, however short the time is that was asked for.
+    if (age === undefined || age === 0 || age < this.#staleAfter) return false;
+    this.#met.forget(path);
+    await removeFile(path);
+    return true;
+  }
+}

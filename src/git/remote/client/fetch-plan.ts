@@ -1,0 +1,96 @@
+import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
+import { isRefName } from '../../ref-name.ts';
+import { expectedValue } from '../../refs/ref-updates.ts';
+
+/** Where the refs of a remote go: names or patterns with one `*`, both sides alike. */
+export interface Mapping {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Local refs that are sent along as what is here, beside those that change. */
+const MOST_OTHER_HAVES = 64;
+const MOST_CHANGED_HAVES = 512;
+
+/** The mappings of refspecs; undefined if one of them needs git: without `+`, with HEAD, an object id or an exclusion. */
+export function mappingsOf(refspecs: readonly string[]): Mapping[] | undefined {
+  const mappings: Mapping[] = [];
+  for (const refspec of refspecs) {
+    const [, source, target] = /^\+(refs\/[^:]*):(refs\/[^:]*)$/.exec(refspec) ?? [];
+    if (source === undefined || target === undefined) return undefined;
+    mappings.push({ source, target });
+  }
+  return mappings;
+}
+
+/** What the refs of a remote have to begin with to matter. */
+export function prefixesOf(mappings: readonly Mapping[]): string[] {
+  return [...new Set(mappings.map(({ source }) => beforeStar(source)))];
+}
+
+/** The first single ref that was asked for and is not there. */
+export function missingSource(mappings: readonly Mapping[], remote: readonly Ref[]): string | undefined {
+  const single = mappings.filter(({ source }) => !source.includes('*')).map(({ source }) => source);
+  if (single.length === 0) return undefined;
+  const names = new Set(remote.map(({ name }) => name));
+  return single.find((name) => !names.has(name));
+}
+
+/** What has to change here so that the local refs are those of the remote. Refs with names that Git does not allow are left out. */
+export function planUpdates(
+  mappings: readonly Mapping[],
+  remote: readonly Ref[],
+  local: readonly Ref[],
+  prune: boolean,
+): RefUpdate[] {
+  const before = new Map(local.map(({ name, oid }) => [name, oid]));
+  const updates = new Map<string, RefUpdate>();
+  const named = new Set<string>();
+  for (const { name, oid } of remote) {
+    for (const mapping of mappings) {
+      const ref = targetOf(mapping, name);
+      if (ref === undefined || named.has(ref)) continue;
+      named.add(ref);
+      const old = before.get(ref);
+      if (old === oid || (old === undefined && !isRefName(ref))) continue;
+      updates.set(ref, old === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old, new: oid });
+    }
+  }
+  if (prune) for (const [ref, old] of before) if (!named.has(ref)) updates.set(ref, { type: 'delete', ref, old });
+  return [...updates.values()];
+}
+
+/**
+ * What a server is told to be here: the old values of what changes, and the branches with the shortest names (of other refs, where
+ * there are no branches), which are those that others come from.
+ */
+export function havesFor(updates: readonly RefUpdate[], local: readonly Ref[]): Oid[] {
+  const changed = updates.map(expectedValue).filter((oid) => oid !== null);
+  const branches = local.filter(({ name }) => name.startsWith('refs/heads/'));
+  const byDepth = Map.groupBy(branches.length > 0 ? branches : local, depth);
+  const shortest = [...byDepth.keys()].sort((a, b) => a - b).flatMap((one) => byDepth.get(one) ?? []);
+  return [
+    ...new Set([...changed.slice(0, MOST_CHANGED_HAVES), ...shortest.slice(0, MOST_OTHER_HAVES).map(({ oid }) => oid)]),
+  ];
+}
+
+function targetOf({ source, target }: Mapping, name: string): string | undefined {
+  const star = source.indexOf('*');
+  if (star < 0) return name === source ? target : undefined;
+  const tail = source.length - star - 1;
+  const matches =
+    name.length > star + tail && name.startsWith(source.slice(0, star)) && name.endsWith(source.slice(star + 1));
+  // By a function: a name may contain what `replace` takes for a pattern.
+  return matches ? target.replace('*', () => name.slice(star, name.length - tail)) : undefined;
+}
+
+function beforeStar(pattern: string): string {
+  const star = pattern.indexOf('*');
+  return star < 0 ? pattern : pattern.slice(0, star);
+}
+
+function depth({ name }: Ref): number {
+  let slashes = 0;
+  for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) slashes += 1;
+  return slashes;
+}

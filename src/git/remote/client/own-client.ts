@@ -1,0 +1,353 @@
+import { isSluiceError, SluiceError } from '../../../foundation/sluice-error.ts';
+import { RefConflictError, unknownOutcome } from '../../errors.ts';
+import type { FetchOptions, GitRemote, Oid, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
+import { writePack } from '../../objects/pack/pack-writer.ts';
+import type { EngineOptions } from '../../process/engine-options.ts';
+import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../../refs/push-conflict.ts';
+import { ancestors, expectedValue, newValue } from '../../refs/ref-updates.ts';
+import { checkRefspecs } from '../../refs/refspec.ts';
+import type { Capabilities } from '../protocol/advertisement.ts';
+import { type Call, withinCall } from '../protocol/call.ts';
+import { isAsExpected, mustLookFirst, NotAsExpectedError, whatIsLeft } from '../protocol/push-expectation.ts';
+import { lackingForPush, needsPack, type PushReport } from '../protocol/receive-pack.ts';
+import { failureOf } from '../protocol/request-failure.ts';
+import { havesFor, type Mapping, mappingsOf, missingSource, planUpdates, prefixesOf } from './fetch-plan.ts';
+import { KnownTips } from './known-tips.ts';
+import type { LocalRepository } from './local-repository.ts';
+import { collectNewObjects } from './new-objects.ts';
+import { RemoteServer } from './remote-server.ts';
+
+/** More at once than this is a job for git, which negotiates what both sides have. */
+const MOST_WANTS = 1_000;
+/** How often a fetch starts anew when local refs move under it, and a push when a part of it turns out to be done. */
+const TRIES = 3;
+/** Refs of this repository that git is given to end its walk at, where a pack is too large to be made in memory. */
+const MOST_ENDS = 50_000;
+
+const OTHER_REFS = 'the server has other refs than it was taken to have';
+
+/** What the own client did not do, because git does it better or only git can. The text says why. */
+export interface LeftToGit {
+  readonly leftToGit: string;
+}
+
+/** A pack that is still to be made. */
+interface NewPack {
+  readonly taken: ReadonlySet<Oid>;
+  readonly make: () => Promise<(() => Uint8Array | AsyncIterable<Uint8Array>) | undefined>;
+}
+
+interface News {
+  /** The local refs that are concerned. */
+  readonly ours: readonly Ref[];
+  readonly updates: readonly RefUpdate[];
+}
+
+/**
+ * The client of this house for one remote: fetch, listing and push over HTTP or ssh, in as few requests and bytes as the protocol
+ * allows.
+ */
+export class OwnClient {
+  readonly #options: EngineOptions;
+  readonly #local: LocalRepository;
+  readonly #server: RemoteServer;
+  readonly #known: KnownTips;
+
+  /** `url` has been checked. */
+  constructor(url: string, options: EngineOptions, local: LocalRepository) {
+    this.#options = options;
+    this.#local = local;
+    this.#server = new RemoteServer(url, options);
+    this.#known = new KnownTips(() => local.listRefs([]));
+  }
+
+  /** In which way pushes are sent, for people. */
+  get pushNote(): string {
+    return this.#server.getsFirst ? 'own client, asking for the refs before each push' : 'own client';
+  }
+
+  /** Why git has to fetch and to list; undefined if it has not to. */
+  fetchProblem(remote: GitRemote, signal: AbortSignal | undefined): Promise<string | undefined> {
+    return this.#within('asking for what it can do', 'listRemote', remote, signal, (call) =>
+      this.#server.readProblem(call),
+    );
+  }
+
+  /** Throws what a push would throw before anything is sent. */
+  async checkPush(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
+    await this.#within('asking for what it can do', 'listRemote', remote, signal, (call) => this.#offers(call));
+  }
+
+  list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[] | LeftToGit> {
+    return this.#within('listing refs', 'listRemote', remote, signal, async (call) => {
+      const problem = await this.#server.readProblem(call);
+      if (problem !== undefined) return { leftToGit: problem };
+      const refs = await this.#server.listRefs(call, prefixes);
+      this.#known.add(refs.map(({ oid }) => oid));
+      return refs
+        .filter(({ name }) => prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix)))
+        .sort((a, b) => (a.name < b.name ? -1 : 1));
+    });
+  }
+
+  /** The refspecs have been checked. */
+  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[] | LeftToGit> {
+    const { refspecs, later, prune = false } = options;
+    const first = mappingsOf(refspecs);
+    const rest = mappingsOf(later?.refspecs ?? []);
+    if (first === undefined || rest === undefined) return { leftToGit: 'a refspec asks for more than to mirror refs' };
+    return await this.#within('fetch', 'fetch', remote, options.signal, async (call) => {
+      const problem = await this.#server.readProblem(call);
+      if (problem !== undefined) return { leftToGit: problem };
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          const news = await this.#compare(call, first, prune);
+          if (later === undefined || !later.isNeeded(news.updates.map(changeOf)))
+            return await this.#bring(call, news, prune);
+          // All at once: what is seen of them belongs together.
+          return await this.#bring(call, await this.#compare(call, [...first, ...rest], prune), prune);
+        } catch (error) {
+          const overtaken = error instanceof RefConflictError && error.details?.kind === 'moved';
+          if (!overtaken || attempt >= TRIES) throw error;
+        }
+      }
+    });
+  }
+
+  /**
+   * Pushes checked updates whose objects exist; none may verify that a ref is absent. A ref that has its new value counts as done.
+   * The objects are brought to the disk meanwhile. Throws Unsupported, before anything is sent, for a server that does not offer
+   * what a push needs that is all or nothing.
+   */
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<'done' | LeftToGit> {
+    return this.#within('push', 'push', remote, signal, async (call) => {
+      const offered = await this.#offers(call);
+      let commands = updates;
+      let looked = false;
+      let inPart: SluiceError | undefined;
+      try {
+        for (let attempt = 1; ; attempt += 1) {
+          const report = await this.#send(call, commands, offered, looked);
+          if (report?.rejections.length === 0) {
+            this.#known.add(updates.map(newValue).filter((oid) => oid !== null));
+            return 'done';
+          }
+          if (report !== undefined) inPart ??= this.#inPart(call, commands, report);
+          const incomplete = report === undefined ? OTHER_REFS : incompleteness(report);
+          let rest: 'done' | readonly RefUpdate[];
+          if (report !== undefined && incomplete === undefined) {
+            if (inPart !== undefined) throw inPart;
+            rest = await this.#rest(call, commands, report);
+            if (rest !== 'done' && attempt >= TRIES) throw refusal(report.rejections, commands, report.words);
+          } else if (looked || (await this.#server.readProblem(call)) !== undefined) {
+            if (inPart !== undefined) throw inPart;
+            this.#known.clear();
+            return { leftToGit: incomplete ?? OTHER_REFS };
+          } else {
+            rest = await this.#lookAgain(call, commands);
+            looked = true;
+          }
+          if (rest === 'done') return 'done';
+          commands = rest;
+        }
+      } catch (error) {
+        // Whatever came in the way of the rest: what counts is that a part was done.
+        throw inPart ?? error;
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#server.close();
+  }
+
+  #within<Result>(
+    name: string,
+    limit: 'fetch' | 'listRemote' | 'push',
+    remote: GitRemote,
+    signal: AbortSignal | undefined,
+    job: (call: Call) => Promise<Result>,
+  ): Promise<Result> {
+    const { clock, timeouts } = this.#options;
+    return withinCall({ clock, remote, name, timeout: timeouts[limit], signal }, job);
+  }
+
+  async #offers(call: Call): Promise<Capabilities> {
+    const offered = await this.#server.pushCapabilities(call);
+    const lacking = lackingForPush(offered);
+    if (lacking === undefined) return offered;
+    // Asked for anew the next time: a server can be mended.
+    this.#server.forgetPushCapabilities();
+    throw new SluiceError(
+      'Unsupported',
+      `remote ${call.remote.url} cannot be pushed to: ${lacking}, and a push must be all or nothing`,
+    );
+  }
+
+  #inPart({ remote }: Call, updates: readonly RefUpdate[], { rejections }: PushReport): SluiceError | undefined {
+    const refused = new Set(rejections.map(({ ref }) => ref));
+    const changed = updates.filter(({ type, ref }) => type !== 'verify' && !refused.has(ref)).map(({ ref }) => ref);
+    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    if (inPart !== undefined) this.#server.forgetPushCapabilities();
+    return inPart;
+  }
+
+  /** What would have to change here, by one listing of the remote. */
+  async #compare(call: Call, mappings: readonly Mapping[], prune: boolean): Promise<News> {
+    const side = checkRefspecs(mappings.map(({ source, target }) => `+${source}:${target}`));
+    const [theirs, all] = await Promise.all([
+      this.#server.listRefs(call, prefixesOf(mappings)),
+      this.#local.listRefs(side.prefixes),
+    ]);
+    this.#known.add(theirs.map(({ oid }) => oid));
+    const missing = missingSource(mappings, theirs);
+    if (missing !== undefined)
+      throw new SluiceError('NotFound', `remote ${call.remote.url} lacks a ref that was asked for: ${missing}`);
+    const ours = all.filter(({ name }) => side.covers(name));
+    return { ours, updates: planUpdates(mappings, theirs, ours, prune) };
+  }
+
+  /** Fetches what is not here and changes the refs. */
+  async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | LeftToGit> {
+    const wants = await this.#absent(updates);
+    if (wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0))
+      return { leftToGit: 'there is much to fetch' };
+    if (wants.length > 0) {
+      const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
+      await this.#server.fetchPack(call, wants, havesFor(updates, ours), take);
+      const [still] = await this.#absent(updates);
+      if (still !== undefined)
+        throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${still} and does not send it`);
+    }
+    await this.#apply(updates, prune);
+    return updates.map(changeOf).sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** The new values that are not here. */
+  async #absent(updates: readonly RefUpdate[]): Promise<Oid[]> {
+    const oids = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
+    const stats = await this.#local.statObjects(oids);
+    return oids.filter((_, index) => stats[index] === undefined);
+  }
+
+  async #apply(updates: readonly RefUpdate[], prune: boolean): Promise<void> {
+    if (updates.length === 0) return;
+    try {
+      await this.#local.transaction(updates);
+    } catch (error) {
+      // A ref in the place of a folder whose refs are gone, or the other way round: Git does not take both at once.
+      const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
+      const gone = updates.filter(({ type }) => type === 'delete');
+      if (!collides || !prune || gone.length === 0) throw error;
+      await this.#local.transaction(gone);
+      await this.#local.transaction(updates.filter(({ type }) => type !== 'delete'));
+    }
+  }
+
+  /** The server's verdict; undefined, with nothing sent, if the remote is not what the push was made for. `looked` if that is known. */
+  async #send(
+    call: Call,
+    updates: readonly RefUpdate[],
+    offered: Capabilities,
+    looked: boolean,
+  ): Promise<PushReport | undefined> {
+    const { taken, make } = await this.#packFor(updates);
+    const expect = (refs: readonly Ref[]) => {
+      if (!isAsExpected(updates, taken, refs)) throw new NotAsExpectedError(call.remote.url);
+    };
+    const checkRefs = !looked && mustLookFirst(updates) ? expect : undefined;
+    try {
+      const look =
+        checkRefs === undefined || this.#server.advertisesFirst ? undefined : this.#look(call, updates, taken);
+      const [pack] = await Promise.all([make(), this.#local.flushObjects(), look?.then(checkRefs)]);
+      return await this.#server.push(call, updates, offered, pack, checkRefs);
+    } catch (error) {
+      if (error instanceof NotAsExpectedError) return undefined;
+      if (isSluiceError(error) && failureOf(error).mayBeDone) throw unknownOutcome(error);
+      throw error;
+    }
+  }
+
+  /** The remote's refs of a push, and those that are to have values which it is taken to have. */
+  async #look(call: Call, updates: readonly RefUpdate[], taken: ReadonlySet<Oid>): Promise<readonly Ref[]> {
+    if ((await this.#server.readProblem(call)) !== undefined) return [];
+    const olds = new Set(updates.map(expectedValue));
+    const open = new Set([...taken].filter((oid) => !olds.has(oid)));
+    const holders = open.size === 0 ? [] : (await this.#local.listRefs([])).filter(({ oid }) => open.delete(oid));
+    return await this.#server.listRefs(
+      call,
+      [...updates, ...holders.map(({ name: ref }) => ({ ref }))].map(({ ref }) => ref),
+    );
+  }
+
+  /** Takes in what the remote really has. Returns what is left to do then, or throws what is in the way. */
+  async #lookAgain(call: Call, updates: readonly RefUpdate[]): Promise<'done' | readonly RefUpdate[]> {
+    const refs = await this.#server.listRefs(call, []);
+    this.#known.replace(refs.map(({ oid }) => oid));
+    return whatIsLeft(updates, refs);
+  }
+
+  /** What `make` makes the pack of, and the objects with all below them that it leaves out because the remote is taken to have them. */
+  async #packFor(updates: readonly RefUpdate[]): Promise<NewPack> {
+    const taken = new Set<Oid>();
+    if (!needsPack(updates)) return { taken, make: async () => undefined };
+    const known = await this.#known.current();
+    const olds = new Set(updates.map(expectedValue));
+    const tips = [...new Set(updates.flatMap((update) => ('new' in update ? [update.new] : [])))];
+    const isThere = (oid: Oid) => {
+      if (!olds.has(oid) && !known.has(oid)) return false;
+      taken.add(oid);
+      return true;
+    };
+    const objects = await collectNewObjects(this.#local, tips, isThere);
+    if (objects !== undefined)
+      return {
+        taken,
+        make: async () => {
+          const { bytes: pack } = await writePack(objects);
+          return () => pack;
+        },
+      };
+    // For what is removed a part must not be done: then git is told only of what is looked at.
+    const isEnd = mustLookFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
+    const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MOST_ENDS);
+    const ends = [...new Set(refs.map(({ oid }) => oid))].filter((oid) => !tips.includes(oid));
+    return { taken, make: async () => () => this.#local.streamPack(tips, ends) };
+  }
+
+  /** What is left to do of a push that was refused; throws why it was. */
+  async #rest(call: Call, updates: readonly RefUpdate[], report: PushReport): Promise<'done' | readonly RefUpdate[]> {
+    const { rejections, words } = report;
+    // Asked first in any case: a server may name a rule before it looks at values, and a rule may refuse what is done already.
+    if ((await this.#server.readProblem(call)) !== undefined) throw refusal(rejections, updates, words);
+    const names = updates.map(({ ref }) => ref);
+    const refs = await this.#server.listRefs(call, names);
+    const rest = whatIsLeft(updates, refs);
+    if (rest === 'done') return rest;
+    const open = rest.filter((update, index) => update === updates[index]);
+    const folders = [...new Set(open.flatMap(({ type, ref }) => (type === 'create' ? ancestors(ref) : [])))];
+    const beside =
+      folders.length === 0 || !isUnexplained(rejections)
+        ? undefined
+        : compareWithRemote(open, await this.#server.listRefs(call, [...names, ...folders]));
+    if (beside !== undefined) throw beside;
+    if (open.length === updates.length) throw refusal(rejections, updates, words);
+    return rest;
+  }
+}
+
+/** Why the server could not use the pack, perhaps for lack of what it was taken to have; undefined if it could. */
+function incompleteness({ unpack, rejections }: PushReport): string | undefined {
+  if (unpack !== 'ok') return `the server could not unpack what was sent (${unpack.slice(0, 100)})`;
+  return rejections.some(({ reason }) => /^missing necessary objects/.test(reason))
+    ? 'the server lacks objects that it was taken to have'
+    : undefined;
+}
+
+function changeOf(update: RefUpdate): RefChange {
+  return {
+    name: update.ref,
+    before: expectedValue(update) ?? undefined,
+    after: newValue(update) ?? undefined,
+  };
+}

@@ -1,0 +1,204 @@
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
+import type { EngineOptions } from '../../process/engine-options.ts';
+import { NotSmartError, SmartHttp } from '../http/smart-http.ts';
+import {
+  type Capabilities,
+  checkObjectFormat,
+  readReceiveCapabilities,
+  readUploadCapabilities,
+} from '../protocol/advertisement.ts';
+import type { Call } from '../protocol/call.ts';
+import type { Connection, Exchange, Service } from '../protocol/connection.ts';
+import { encodeFetch, readPack } from '../protocol/fetch-pack.ts';
+import { encodeListRefs, readRefs } from '../protocol/list-refs.ts';
+import { ProtocolError } from '../protocol/protocol-error.ts';
+import { checkPushOptions, encodePush, type PushReport, readReport } from '../protocol/receive-pack.ts';
+import { failureOf, type RequestFailure } from '../protocol/request-failure.ts';
+import { SshConnection } from '../ssh/ssh-connection.ts';
+
+/** Requests from here on are worth compressing; packs are compressed already. */
+const GZIP_FROM = 1024;
+/** Answers with which a server that wants to be asked for its refs before each push refuses one without. */
+const WANTS_GET = new Set([400, 404, 405, 412, 428]);
+
+const compress = promisify(gzip);
+
+/** The server of one remote, over HTTP or ssh, and what it offers: that is asked for once and kept. */
+export class RemoteServer {
+  readonly #connection: Connection;
+  #uploads: Capabilities | undefined;
+  #readProblem: string | undefined;
+  #receives: Capabilities | undefined;
+  /** True once the server has refused a push that was not preceded by asking for the refs. */
+  #getFirst = false;
+
+  constructor(url: string, options: EngineOptions) {
+    const { clock, network } = options;
+    this.#connection = url.startsWith('ssh:')
+      ? new SshConnection(url, network.hosts)
+      : new SmartHttp(url, clock, network);
+  }
+
+  get getsFirst(): boolean {
+    return this.#getFirst;
+  }
+
+  /** True if each push begins with the refs of the remote, so that `checkRefs` is called. */
+  get advertisesFirst(): boolean {
+    return this.#connection.advertisesFirst;
+  }
+
+  /** Why refs and objects cannot be read by version 2 of the protocol; undefined if they can. */
+  async readProblem(call: Call): Promise<string | undefined> {
+    if (this.#uploads !== undefined || this.#readProblem !== undefined) return this.#readProblem;
+    try {
+      const offered = await this.#get(call, 'git-upload-pack', readUploadCapabilities);
+      if (offered === undefined) {
+        this.#readProblem = 'the server does not speak version 2 of the protocol';
+        return this.#readProblem;
+      }
+      checkObjectFormat(this.#connection.url, offered);
+      const lacking = ['ls-refs', 'fetch'].filter((name) => !offered.has(name));
+      if (lacking.length > 0) this.#readProblem = `the server does not offer ${lacking.join(' and ')}`;
+      else this.#uploads = offered;
+      return this.#readProblem;
+    } catch (error) {
+      // Not kept: a server that is being repaired may answer with a page.
+      if (error instanceof NotSmartError) return 'the server does not speak the smart protocol';
+      throw this.#explained(error);
+    }
+  }
+
+  /** What the server offers for pushes. */
+  async pushCapabilities(call: Call): Promise<Capabilities> {
+    if (this.#receives !== undefined) return this.#receives;
+    try {
+      const offered = await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, false));
+      checkObjectFormat(this.#connection.url, offered);
+      this.#receives = offered;
+      return offered;
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  /** What the server offers for pushes is asked for anew before the next one. */
+  forgetPushCapabilities(): void {
+    this.#receives = undefined;
+  }
+
+  /** The refs that begin with one of the prefixes; the server may name more. Ask `readProblem` first. */
+  listRefs(call: Call, prefixes: readonly string[]): Promise<Ref[]> {
+    return this.#post(call, encodeListRefs(prefixes, this.#uploads ?? new Map()), readRefs);
+  }
+
+  /** Gets a pack with what is wanted and not here, for `take` to read. Ask `readProblem` first. */
+  fetchPack(
+    call: Call,
+    wants: readonly Oid[],
+    haves: readonly Oid[],
+    take: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    const request = encodeFetch(wants, haves, this.#uploads ?? new Map());
+    return this.#post(call, request, (pieces, signal) => take(readPack(pieces), signal));
+  }
+
+  /**
+   * Sends one atomic push. `pack` makes what follows the commands, anew for each try; for `checkRefs` see Exchange. The server's
+   * verdict is in the report; what is thrown has RequestFailure as details, which tells whether it may have been carried out.
+   */
+  async push(
+    call: Call,
+    updates: readonly RefUpdate[],
+    offered: Capabilities,
+    pack: (() => Uint8Array | AsyncIterable<Uint8Array>) | undefined,
+    checkRefs: Exchange<PushReport>['checkRefs'],
+  ): Promise<PushReport> {
+    const { pushOptions = [] } = call.remote;
+    checkPushOptions(this.#connection.url, pushOptions, offered);
+    const commands = encodePush(updates, pushOptions, offered);
+    const send = async () => {
+      if (this.#getFirst) await this.#askForRefs(call);
+      try {
+        return await this.#connection.run(call, {
+          service: 'git-receive-pack',
+          body: () => withPack(commands, pack?.()),
+          checkRefs,
+          read: (pieces) => readReport(pieces, updates, offered),
+        });
+      } catch (error) {
+        throw this.#explained(error, true);
+      }
+    };
+    try {
+      return await send();
+    } catch (error) {
+      const { status } = failureOf(error);
+      if (this.#getFirst || status === undefined || !WANTS_GET.has(status)) throw error;
+      this.#getFirst = true;
+      return await send().catch((second: unknown) => {
+        this.#getFirst = false;
+        throw second;
+      });
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  #get<Result>(
+    call: Call,
+    service: Service,
+    read: (pieces: AsyncIterable<Uint8Array>) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#connection.run(call, { service, read });
+  }
+
+  async #post<Result>(call: Call, request: Buffer, read: Exchange<Result>['read']): Promise<Result> {
+    const zipped = this.#connection.compresses && request.length >= GZIP_FROM ? await compress(request) : undefined;
+    try {
+      return await this.#connection.run(call, {
+        service: 'git-upload-pack',
+        body: () => zipped ?? request,
+        contentEncoding: zipped === undefined ? undefined : 'gzip',
+        read,
+      });
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  async #askForRefs(call: Call): Promise<void> {
+    try {
+      await this.#get(call, 'git-receive-pack', (pieces) => readReceiveCapabilities(pieces, true));
+    } catch (error) {
+      throw this.#explained(error);
+    }
+  }
+
+  #explained(error: unknown, mayBeDone = false): unknown {
+    if (!(error instanceof ProtocolError)) return error;
+    const details: RequestFailure = { mayBeDone };
+    return new SluiceError(
+      'Unavailable',
+      `remote ${this.#connection.url} gives an answer that cannot be used: ${error.message}`,
+      { cause: error, details },
+    );
+  }
+}
+
+function withPack(
+  commands: Buffer,
+  pack: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+): Uint8Array | AsyncIterable<Uint8Array> {
+  if (pack === undefined) return commands;
+  if (pack instanceof Uint8Array) return Buffer.concat([commands, pack]);
+  return (async function* () {
+    yield commands;
+    yield* pack;
+  })();
+}

@@ -1,0 +1,240 @@
+import { isIP } from 'node:net';
+import { isSluiceError, type SluiceError } from '../../../foundation/sluice-error.ts';
+import { diskFull, expectRoom, saysDiskFull } from '../../disk/disk-room.ts';
+import { RefConflictError, unknownOutcome } from '../../errors.ts';
+import type { FetchOptions, GitRemote, Ref, RefChange, RefUpdate } from '../../git-repository.ts';
+import { trustedAuthorities } from '../../network/certificate-authorities.ts';
+import type { Endpoint, HostRules } from '../../network/host-rules.ts';
+import { usesProxy } from '../../network/proxies.ts';
+import { readCredentials, readSshCredentials } from '../../network/remote-credentials.ts';
+import { checkRemoteUrl, cleanText, wordsOf } from '../../network/remote-url.ts';
+import { isOid } from '../../objects/object-id.ts';
+import type { EngineOptions } from '../../process/engine-options.ts';
+import { type GitResult, runGit } from '../../process/git-process.ts';
+import { connectPinned, saysUnreachable } from '../../process/pinned-host.ts';
+import { withPrivateFiles } from '../../process/private-files.ts';
+import { remoteError } from '../../process/remote-error.ts';
+import { withSshConfig } from '../../process/ssh-config.ts';
+import { sshError } from '../../process/ssh-error.ts';
+import { carriedOutInPart, compareWithRemote, isUnexplained, refusal } from '../../refs/push-conflict.ts';
+import { changesBetween, expectedValue, newValue } from '../../refs/ref-updates.ts';
+import { checkRefspecs } from '../../refs/refspec.ts';
+import { updateRefError } from '../../refs/update-ref-error.ts';
+import { parsePushReport, remoteWords } from './push-report.ts';
+
+/** Redirects would carry credentials elsewhere. A transfer below the limit (bytes per second, for so many seconds) ends. */
+const SETTINGS = [
+  'http.followRedirects=false',
+  'http.lowSpeedLimit=1000',
+  'http.lowSpeedTime=30',
+  'http.sslVerify=true',
+  'protocol.version=2',
+  'push.followTags=false',
+  'push.gpgSign=false',
+  'push.recurseSubmodules=no',
+];
+
+/** Git asks its credential helper through a shell. This one is fixed text and passes on what stands on file descriptor 3. */
+const CREDENTIALS_FROM_FD_3 = 'credential.helper=!f() { test "$1" = get && cat <&3; }; f';
+
+interface RemoteCall {
+  readonly arguments: readonly string[];
+  /** Goes behind the address of the remote. */
+  readonly operands?: readonly string[];
+  readonly input?: string;
+  readonly timeout: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Fetch, listing and push by git itself: one process for each call, with nothing of the remote stored in the repository. */
+export class GitTransport {
+  readonly #gitDir: string;
+  readonly #options: EngineOptions;
+  readonly #listRefs: (prefixes: readonly string[]) => Promise<Ref[]>;
+
+  constructor(gitDir: string, options: EngineOptions, listRefs: (prefixes: readonly string[]) => Promise<Ref[]>) {
+    this.#gitDir = gitDir;
+    this.#options = options;
+    this.#listRefs = listRefs;
+  }
+
+  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+    const side = checkRefspecs(options.refspecs);
+    const before = await this.#listRefs(side.prefixes);
+    try {
+      await this.#fetch(remote, options, ['--atomic']);
+    } catch (error) {
+      // A ref in place of a folder whose refs are gone: Git does both in one transaction only where it prunes first.
+      const collides = error instanceof RefConflictError && error.details?.kind === 'collision';
+      if (!collides || options.prune !== true) throw error;
+      await this.#fetch(remote, options, []);
+    }
+    const after = await this.#listRefs(side.prefixes);
+    return changesBetween(before, after).filter(({ name }) => side.covers(name));
+  }
+
+  async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
+    const { code, stdout, stderr } = await this.#call(remote, {
+      arguments: ['ls-remote', '--quiet', '--refs', ...kindsOf(prefixes)],
+      timeout: this.#options.timeouts.listRemote,
+      signal,
+    });
+    if (code !== 0) throw remoteError(remote.url, stderr);
+    const refs: Ref[] = [];
+    for (const line of stdout.toString('utf8').split('\n')) {
+      const [oid = '', name = ''] = line.split('\t');
+      const wanted = prefixes.length === 0 || prefixes.some((prefix) => name.startsWith(prefix));
+      if (wanted && name.startsWith('refs/') && isOid(oid)) refs.push({ name, oid });
+    }
+    return refs.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Pushes checked updates whose objects are on the disk; none may verify that a ref is absent. */
+  async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
+    const { code, stdout, stderr } = await this.#pushCall(remote, updates, signal);
+    if (code === 0) return;
+    const { rejections, changed } = parsePushReport(stdout.toString('utf8'));
+    if (rejections.length === 0) {
+      const error = remoteError(remote.url, stderr);
+      // What the server cannot do or does not allow, and what keeps ssh out, is found out before anything is done.
+      const isBefore = ['Unsupported', 'Refused'].includes(error.code) || sshError(remote.url, stderr) !== undefined;
+      throw isBefore ? error : unknownOutcome(error);
+    }
+    const inPart = carriedOutInPart(remote.url, changed, rejections);
+    if (inPart !== undefined) throw inPart;
+    const conflict = isUnexplained(rejections)
+      ? compareWithRemote(updates, await this.list(remote, [], signal))
+      : undefined;
+    throw conflict ?? refusal(rejections, updates, wordsOf(remoteWords(stderr)));
+  }
+
+  async #fetch(remote: GitRemote, options: FetchOptions, more: readonly string[]): Promise<void> {
+    expectRoom(this.#gitDir);
+    const { code, stderr } = await this.#call(remote, {
+      arguments: [
+        'fetch',
+        '--no-tags',
+        '--no-recurse-submodules',
+        '--no-write-fetch-head',
+        '--no-auto-maintenance',
+        '--no-progress',
+        options.prune === true ? '--prune' : '--no-prune',
+        ...more,
+        '--stdin',
+      ],
+      input: `${options.refspecs.join('\n')}\n`,
+      timeout: this.#options.timeouts.fetch,
+      signal: options.signal,
+    });
+    if (code !== 0) throw fetchError(remote.url, stderr);
+  }
+
+  async #pushCall(
+    remote: GitRemote,
+    updates: readonly RefUpdate[],
+    signal: AbortSignal | undefined,
+  ): Promise<GitResult> {
+    const options = (remote.pushOptions ?? []).map((option) => `--push-option=${option}`);
+    const leases = updates.map((update) => `--force-with-lease=${update.ref}:${expectedValue(update) ?? ''}`);
+    try {
+      return await this.#call(remote, {
+        arguments: ['push', '--porcelain', '--atomic', '--no-verify', '--no-progress', ...options, ...leases],
+        operands: updates.map((update) => `${newValue(update) ?? ''}:${update.ref}`),
+        timeout: this.#options.timeouts.push,
+        signal,
+      });
+    } catch (error) {
+      if (!isSluiceError(error, 'Timeout') && !isSluiceError(error, 'Unavailable')) throw error;
+      throw unknownOutcome(error);
+    }
+  }
+
+  async #call(remote: GitRemote, call: RemoteCall): Promise<GitResult> {
+    const { hosts, authorities } = this.#options.network;
+    const { url, protocol, endpoint } = checkRemoteUrl(remote.url, hosts);
+    const run = (settings: readonly string[], secret?: string) =>
+      runGit({
+        gitDir: this.#gitDir,
+        settings: [...SETTINGS, ...settings],
+        arguments: [...call.arguments, '--end-of-options', url, ...(call.operands ?? [])],
+        allowedProtocol: protocol,
+        clock: this.#options.clock,
+        timeout: call.timeout,
+        signal: call.signal,
+        input: call.input ?? '',
+        secret,
+      });
+    if (endpoint === undefined) return await run([]);
+    if (protocol === 'ssh') {
+      // Git gives this to a shell; what git adds are arguments of their own.
+      const useSsh = (ssh: readonly string[]) =>
+        run([`core.sshCommand=ssh ${ssh.map(quoted).join(' ')}`, 'ssh.variant=ssh']);
+      return await withSshConfig(await readSshCredentials(remote), (ssh) =>
+        connectPinned(
+          hosts,
+          endpoint,
+          (pin) => useSsh([...ssh, ...pin]),
+          (outcome) => 'result' in outcome && outcome.result.code !== 0 && saysUnreachable(outcome.result.stderr),
+        ),
+      );
+    }
+    const pin = await httpPin(hosts, endpoint);
+    const { basic, certificateAuthorities } = (await readCredentials(remote)) ?? {};
+    // In the line format of Git's helpers.
+    const secret = basic === undefined ? undefined : `username=${basic.username}\npassword=${basic.password}\n`;
+    const settings = secret === undefined ? pin : [...pin, CREDENTIALS_FROM_FD_3];
+    const trusted = trustedAuthorities(certificateAuthorities, authorities)?.join('\n');
+    if (trusted === undefined) return await run(settings, secret);
+    return await withPrivateFiles({ authorities: trusted }, (folder) =>
+      run([...settings, `http.sslCAInfo=${folder}/authorities`], secret),
+    );
+  }
+}
+
+/** For a host that only a proxy knows: git must not find it by itself either. This address leads nowhere (RFC 5737). */
+const NOWHERE = '192.0.2.1';
+
+/** Settings that make git connect to the addresses that were checked. Throws Refused for a local host. */
+async function httpPin(hosts: HostRules, endpoint: Endpoint): Promise<string[]> {
+  const { host, port } = endpoint;
+  // An IP address has been checked with the URL.
+  if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) return [];
+  let addresses: readonly string[] | undefined;
+  try {
+    addresses = (await hosts.addresses(endpoint))?.map(({ address }) =>
+      isIP(address) === 6 ? `[${address}]` : address,
+    );
+  } catch (error) {
+    if (!usesProxy() || !isSluiceError(error, 'Unavailable')) throw error;
+    addresses = [NOWHERE];
+  }
+  return addresses === undefined ? [] : [`http.curloptResolve=${host}:${port}:${addresses.join(',')}`];
+}
+
+/** For a shell: in quotes if need be, which the word itself has none of. */
+function quoted(word: string): string {
+  return /^[\w./:=@,+-]+$/.test(word) ? word : `'${word}'`;
+}
+
+/** What limits the listing on the server's side, where all prefixes are of one kind. */
+function kindsOf(prefixes: readonly string[]): string[] {
+  const kinds = new Set<string>();
+  for (const prefix of prefixes) {
+    if (prefix.startsWith('refs/heads/')) kinds.add('--heads');
+    else if (prefix.startsWith('refs/tags/')) kinds.add('--tags');
+    else return [];
+  }
+  return [...kinds];
+}
+
+function fetchError(url: string, stderr: string): SluiceError {
+  if (saysDiskFull(stderr)) return diskFull('the mirror', cleanText(stderr));
+  const lock = /cannot (?:lock|update) ref '.*/s.exec(stderr);
+  if (lock !== null) return updateRefError(lock[0], []);
+  if (/! \[rejected\].*\(non-fast-forward\)/.test(stderr))
+    return new RefConflictError(
+      { ref: undefined, kind: 'moved' },
+      `remote ${url} has refs that do not descend from the local ones: a refspec with "+" takes them as they are`,
+    );
+  return remoteError(url, stderr);
+}

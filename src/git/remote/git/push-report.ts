@@ -1,0 +1,24 @@
+import { cleanText } from '../../network/remote-url.ts';
+import type { PushRejection } from '../../refs/push-conflict.ts';
+
+/** Moved on, forced, removed, new. */
+const CHANGED: ReadonlySet<string> = new Set([' ', '+', '-', '*']);
+
+/** What `git push --porcelain` reports: the refs that were rejected, and those that changed. */
+export function parsePushReport(stdout: string): { rejections: PushRejection[]; changed: string[] } {
+  const rejections: PushRejection[] = [];
+  const changed: string[] = [];
+  for (const line of stdout.split('\n')) {
+    const [flag = '', refs, summary] = line.split('\t');
+    if (refs === undefined || summary === undefined) continue;
+    const ref = refs.slice(refs.indexOf(':') + 1);
+    if (CHANGED.has(flag)) changed.push(ref);
+    if (flag === '!') rejections.push({ ref, reason: cleanText(/\((.*)\)\s*$/s.exec(summary)?.[1] ?? summary) });
+  }
+  return { rejections, changed };
+}
+
+/** What the server itself wrote: the lines that git marks with `remote:`. */
+export function remoteWords(stderr: string): string[] {
+  return [...stderr.matchAll(/^remote: ?(.*)$/gm)].map(([, line]) => line ?? '');
+}

@@ -1,0 +1,44 @@
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { initBare, temporaryFolder } from '../../../../test/support/git/git-cli.ts';
+import { startGitServer } from '../../../../test/support/git/git-server.ts';
+import { HostRules } from '../../network/host-rules.ts';
+import { openRepository } from '../../open/open-repository.ts';
+
+test('a proxy of the environment is used, but not for this machine', async () => {
+  const folder = temporaryFolder();
+  initBare(join(folder.path, 'origin.git'));
+  const server = await startGitServer({ root: folder.path });
+  const targets: string[] = [];
+  const proxy = createServer((incoming, answer) => {
+    const { host, pathname, search } = new URL(incoming.url ?? '');
+    targets.push(host);
+    const { method, headers } = incoming;
+    const onward = request(`${server.url}${pathname}${search}`, { method, headers }, (reply) => {
+      answer.writeHead(reply.statusCode ?? 0, reply.headers);
+      reply.pipe(answer);
+    });
+    incoming.pipe(onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  // A proxy is told to a process by its environment and in no other way.
+  vi.stubEnv('http_proxy', `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  const repository = await openRepository(initBare(join(folder.path, 'local.git')), {
+    network: { hosts: new HostRules(['localhost', '127.0.0.1', '[::1]', 'git.example.test']) },
+  });
+  try {
+    expect(await repository.listRemoteRefs({ url: `${server.url}/origin.git` })).toEqual([]);
+    expect(targets).toEqual([]);
+    expect(await repository.listRemoteRefs({ url: 'http://git.example.test/origin.git' })).toEqual([]);
+    expect(new Set(targets)).toEqual(new Set(['git.example.test']));
+  } finally {
+    vi.unstubAllEnvs();
+    await repository.close();
+    await server.close();
+    proxy.closeAllConnections();
+    proxy.close();
+    folder.remove();
+  }
+});

@@ -1,0 +1,92 @@
+import { type ErrorCode, messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { cleanText } from '../../network/remote-url.ts';
+import type { RequestFailure } from '../protocol/request-failure.ts';
+
+/** What is known of an answer with a status that is no success. */
+interface Refusal {
+  readonly withCredentials: boolean;
+  /** True if success would have changed refs. */
+  readonly changesRefs: boolean;
+  readonly retryAfter: number | undefined;
+  /** Where a redirect leads to. */
+  readonly location: string | undefined;
+}
+
+/** Failures before a connection was there: nothing was sent. */
+const NEVER_SENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Why the certificate of a server is not taken, and what to do. */
+const UNKNOWN_AUTHORITY =
+  'is signed by an authority that is not trusted: put its certificate into ca.crt of the Secret';
+const BAD_CERTIFICATES: Readonly<Record<string, string>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNKNOWN_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  CERT_SIGNATURE_FAILURE: UNKNOWN_AUTHORITY,
+  CERT_HAS_EXPIRED: 'has expired: its server needs a new one',
+  CERT_NOT_YET_VALID: 'is not valid yet: compare the clocks',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'is for other names than that in the address',
+};
+
+/** The error for an answer with a status that is no success. */
+export function statusError(url: string, status: number, refusal: Refusal): SluiceError {
+  const [code, meaning] = meaningOf(status, refusal);
+  const retryAfter = status === 429 || status === 503 ? refusal.retryAfter : undefined;
+  const later = retryAfter === undefined ? '' : `, and wants to be asked again in ${retryAfter} s`;
+  // A gateway may have lost the answer of a server that did its work. What refuses outright, or asks to come again, did nothing.
+  const gave = status === 408 || (status >= 500 && status !== 501 && retryAfter === undefined);
+  const details: RequestFailure = { status, mayBeDone: refusal.changesRefs && gave, retryAfter };
+  return new SluiceError(code, `remote ${url} ${meaning} (HTTP ${status})${later}`, { details });
+}
+
+function meaningOf(status: number, { withCredentials, location }: Refusal): [ErrorCode, string] {
+  if (status >= 300 && status < 400)
+    return ['Refused', `redirects elsewhere: give its new address${location === undefined ? '' : `, ${location}`}`];
+  if (status === 401)
+    return withCredentials
+      ? ['Refused', 'does not accept the credentials: renew them']
+      : ['Refused', 'asks for credentials: give it some'];
+  if (status === 403) return ['Refused', 'does not allow this'];
+  if (status === 404 || status === 410) return ['NotFound', 'has no such repository'];
+  if (status === 407) return ['Refused', 'is behind a proxy that asks for credentials: give them in its address'];
+  if (status === 413) return ['LimitExceeded', 'does not take as much at once: push less, or raise its limit'];
+  if (status === 408 || status === 504) return ['Timeout', 'did not get done in time'];
+  return ['Unavailable', 'cannot be used now'];
+}
+
+/** The error for a request that got no answer, or not all of one. */
+export function connectionError(url: string, error: unknown, changesRefs: boolean): SluiceError {
+  const code = codeOf(error);
+  const badCertificate = BAD_CERTIFICATES[code];
+  if (badCertificate !== undefined) {
+    const details: RequestFailure = { mayBeDone: false };
+    const message = `remote ${url} cannot be trusted: its certificate ${badCertificate}`;
+    return new SluiceError('Refused', message, { cause: error, details });
+  }
+  const details: RequestFailure = { mayBeDone: changesRefs && !NEVER_SENT.has(code) };
+  const late = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
+  const why = cleanText(messageOf(error) || code || 'the connection failed').slice(0, 300);
+  return new SluiceError(late ? 'Timeout' : 'Unavailable', `remote ${url} cannot be used now: ${why}`, {
+    cause: error,
+    details,
+  });
+}
+
+/** The code of an error, or of the first below it that has one: several addresses of one name fail together. */
+function codeOf(error: unknown): string {
+  let current: unknown = error;
+  for (let depth = 0; depth < 5 && current instanceof Error; depth += 1) {
+    if ('code' in current && typeof current.code === 'string') return current.code;
+    current = current instanceof AggregateError ? current.errors[0] : current.cause;
+  }
+  return '';
+}

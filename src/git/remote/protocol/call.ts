@@ -1,0 +1,71 @@
+import type { Clock } from '../../../foundation/clock.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { GitRemote } from '../../git-repository.ts';
+
+/** One job at a remote, with all the requests that it takes. */
+export interface Call {
+  readonly remote: GitRemote;
+  /** Aborts, with the SluiceError that is to be thrown, when the time is over or the caller gives up. */
+  readonly signal: AbortSignal;
+  /** Milliseconds that are left. */
+  remaining(): number;
+  /** Waits for something that does not know of the signal. Throws its reason when it aborts. */
+  race<Result>(work: Promise<Result>): Promise<Result>;
+  /** Waits some milliseconds, or until the signal aborts, whose reason it throws. */
+  pause(milliseconds: number): Promise<void>;
+}
+
+interface CallLimits {
+  readonly clock: Clock;
+  readonly remote: GitRemote;
+  /** The job, in words. */
+  readonly name: string;
+  /** Milliseconds for all of it. */
+  readonly timeout: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Does a job, which all that it starts has to end with. Throws Timeout, and Unavailable if the caller gave up. */
+export async function withinCall<Result>(limits: CallLimits, job: (call: Call) => Promise<Result>): Promise<Result> {
+  const { clock, remote, name, timeout, signal } = limits;
+  const what = `${name} at ${remote.url}`;
+  const end = new AbortController();
+  const until = clock.now() + timeout;
+  const cancelTimer = clock.schedule(timeout, () =>
+    end.abort(new SluiceError('Timeout', `${what} did not end within ${timeout / 1000} s`)),
+  );
+  const giveUp = () => end.abort(new SluiceError('Unavailable', `${what} was cancelled`));
+  signal?.addEventListener('abort', giveUp, { once: true });
+  if (signal?.aborted === true) giveUp();
+  const race = <Value>(work: Promise<Value>) => raceWith(work, end.signal);
+  try {
+    return await job({
+      remote,
+      signal: end.signal,
+      remaining: () => until - clock.now(),
+      race,
+      async pause(milliseconds) {
+        let cancel = () => {};
+        const over = new Promise<void>((resolve) => {
+          cancel = clock.schedule(milliseconds, resolve);
+        });
+        await race(over).finally(() => cancel());
+      },
+    });
+  } finally {
+    cancelTimer();
+    signal?.removeEventListener('abort', giveUp);
+  }
+}
+
+async function raceWith<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason as Error);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,44 @@
+import type { Oid } from '../../git-repository.ts';
+import type { Capabilities } from './advertisement.ts';
+import { commandCapabilities } from './list-refs.ts';
+import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
+import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
+import { SideBand } from './side-band.ts';
+
+/** A request for objects in one round: what is wanted, and what is here already. */
+export function encodeFetch(wants: readonly Oid[], haves: readonly Oid[], offered: Capabilities): Buffer {
+  return Buffer.concat([
+    pktLine('command=fetch'),
+    ...commandCapabilities(offered),
+    DELIMITER,
+    ...['thin-pack', 'no-progress', 'ofs-delta'].map(pktLine),
+    ...wants.map((oid) => pktLine(`want ${oid}\n`)),
+    ...haves.map((oid) => pktLine(`have ${oid}\n`)),
+    pktLine('done\n'),
+    FLUSH,
+  ]);
+}
+
+/** The pack of an answer, as it arrives. Throws ProtocolError if there is none or the answer ends before it does. */
+export async function* readPack(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  const parser = new PktLineParser();
+  const band = new SideBand();
+  let inPack = false;
+  let ended = false;
+  for await (const piece of pieces) {
+    for (const packet of parser.push(piece)) {
+      if (packet === 'flush') ended = true;
+      if (typeof packet === 'string') continue;
+      if (inPack) {
+        const data = band.dataOf(packet);
+        if (data !== undefined) yield data;
+        continue;
+      }
+      const text = textOf(packet);
+      throwIfGivenUp(text);
+      inPack = text === 'packfile';
+    }
+  }
+  parser.end();
+  if (!inPack || !ended) throw new ProtocolError('it holds no pack, or half of one');
+}

@@ -1,0 +1,241 @@
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { FetchOptions, GitRemote, PushOutcome, Ref, RefChange, RefUpdate, RemoteNote } from '../git-repository.ts';
+import { checkRemoteUrl } from '../network/remote-url.ts';
+import type { EngineOptions } from '../process/engine-options.ts';
+import { checkRefPrefix } from '../ref-name.ts';
+import { checkRefUpdates, expectedValue, moved, newValue } from '../refs/ref-updates.ts';
+import { checkRefspecs } from '../refs/refspec.ts';
+import type { LocalRepository } from './client/local-repository.ts';
+import { type LeftToGit, OwnClient } from './client/own-client.ts';
+import type { GitTransport } from './git/git-transport.ts';
+
+/** What GitHub takes at once where it has rules for pushes. A group of writes stays far below; see MOST_WRITES. */
+const MOST_UPDATES = 1_000;
+
+const JOBS = ['fetch', 'push'] as const;
+type Job = (typeof JOBS)[number];
+
+/** By whom a job is done, if it can be done at all, and the rest of a sentence that begins with the job. */
+interface Way {
+  readonly by: 'own client' | 'git' | 'nobody';
+  readonly how: string;
+}
+
+/** Failures of a probe that stay until somebody changes something. */
+const LASTING: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFound']);
+
+/**
+ * Fetch, listing and push: over HTTP and ssh by the client of this house, as far as the server offers what that needs, and else by
+ * git. Which of them is in use, and why, is kept for each remote.
+ */
+export class Remotes {
+  readonly #options: EngineOptions;
+  readonly #local: LocalRepository;
+  readonly #git: GitTransport;
+  readonly #clients = new Map<string, OwnClient>();
+  readonly #ways = new Map<string, Partial<Record<Job, Way>>>();
+
+  constructor(options: EngineOptions, local: LocalRepository, git: GitTransport) {
+    this.#options = options;
+    this.#local = local;
+    this.#git = git;
+  }
+
+  /** How remotes are talked to, as far as that was needed so far; the message has a line for each. */
+  get note(): RemoteNote | undefined {
+    if (this.#ways.size === 0) return undefined;
+    const lines = [...this.#ways].map(([url, jobs]) => {
+      const parts = JOBS.flatMap((job) => (jobs[job] === undefined ? [] : [`${job} ${jobs[job].how}`]));
+      return `${url}: ${parts.join('; ')}`;
+    });
+    const ways = [...this.#ways.values()];
+    const byGit = ways.some(({ fetch, push }) => fetch?.by === 'git' || push?.by === 'git');
+    const readOnly = ways.some(({ push }) => push?.by === 'nobody');
+    return { way: readOnly ? 'ReadOnly' : byGit ? 'Git' : 'OwnClient', message: lines.sort().join('\n') };
+  }
+
+  /**
+   * Finds out how a remote is to be talked to, as far as it says so without being fetched from or pushed to. What is in the way of
+   * pushes is only noted: it may be meant for reading. Throws what hinders fetching.
+   */
+  async probe(remote: GitRemote, signal: AbortSignal | undefined): Promise<void> {
+    const { url, client, why } = this.#way(remote);
+    if (client === undefined) {
+      for (const job of JOBS) this.#noteGit(url, job, why);
+      return;
+    }
+    const problem = await client.fetchProblem(remote, signal);
+    if (problem === undefined) this.#noteOwn(url, 'fetch', client);
+    else this.#noteGit(url, 'fetch', problem);
+    try {
+      await client.checkPush(remote, signal);
+      this.#noteOwn(url, 'push', client);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      if (LASTING.has(error.code)) this.#noteNobody(url, 'push', error.message);
+    }
+  }
+
+  async fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+    const everything = allRefspecs(options);
+    checkRefspecs(options.refspecs);
+    checkRefspecs(everything);
+    const alone = options.exclusively ?? ((fetch) => fetch());
+    return await this.#do(
+      remote,
+      'fetch',
+      (client) => client.fetch(remote, options),
+      () => alone(() => this.#git.fetch(remote, { ...options, refspecs: everything })),
+    );
+  }
+
+  async list(remote: GitRemote, prefixes: readonly string[], signal: AbortSignal | undefined): Promise<Ref[]> {
+    for (const prefix of prefixes) checkRefPrefix(prefix);
+    return await this.#do(
+      remote,
+      'fetch',
+      (client) => client.list(remote, prefixes, signal),
+      () => this.#git.list(remote, prefixes, signal),
+    );
+  }
+
+  async push(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
+    checkRefUpdates(updates);
+    if (updates.length > MOST_UPDATES)
+      throw new SluiceError('LimitExceeded', `a push changes at most ${MOST_UPDATES} refs, not ${updates.length}`);
+    await this.#checkObjects(updates);
+    // There is no way to ask a server that a ref stays absent; what can be done is to look first.
+    const absent = updates.filter((update) => update.type === 'verify' && update.old === null);
+    const sent = updates.filter((update) => !absent.includes(update));
+    const onlyLooks = sent.every(({ type }) => type === 'verify');
+    await this.#verify(remote, onlyLooks ? updates : absent, signal);
+    if (onlyLooks) return;
+    await this.#do<unknown>(
+      remote,
+      'push',
+      (client) => client.push(remote, sent, signal),
+      async () => {
+        await this.#local.flushObjects();
+        await this.#git.push(remote, sent, signal);
+      },
+    );
+  }
+
+  async pushOutcome(
+    remote: GitRemote,
+    updates: readonly RefUpdate[],
+    signal: AbortSignal | undefined,
+  ): Promise<PushOutcome> {
+    checkRefUpdates(updates);
+    const refs = await this.list(
+      remote,
+      updates.map(({ ref }) => ref),
+      signal,
+    );
+    const values = new Map(refs.map(({ name, oid }) => [name, oid]));
+    // Somebody else can give a ref the value that this push would have given it, but then others are still as they were.
+    const isOpen = (update: RefUpdate) =>
+      update.type !== 'verify' && (values.get(update.ref) ?? null) === expectedValue(update);
+    if (updates.some(isOpen)) return 'not done';
+    // All or nothing: where one ref has the value of this push, all had theirs.
+    const changing = updates.filter((update) => update.type === 'create' || update.type === 'update');
+    if (changing.some((update) => update.new === values.get(update.ref))) return 'done';
+    const removed = updates.filter(({ type }) => type === 'delete');
+    return changing.length === 0 && removed.every(({ ref }) => !values.has(ref)) ? 'done' : 'not done';
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map((client) => client.close()));
+    this.#clients.clear();
+  }
+
+  /** Does a job by the own client where that can, else by git, and notes which of both did it. */
+  async #do<Result>(
+    remote: GitRemote,
+    job: Job,
+    byOwn: (client: OwnClient) => Promise<Result | LeftToGit>,
+    byGit: () => Promise<Result>,
+  ): Promise<Result> {
+    const { url, client, why } = this.#way(remote);
+    if (client !== undefined) {
+      const result = await this.#noting(url, job, () => byOwn(client));
+      if (!isLeftToGit(result)) {
+        this.#noteOwn(url, job, client);
+        return result;
+      }
+      this.#noteGit(url, job, result.leftToGit);
+    } else this.#noteGit(url, job, why);
+    return await this.#noting(url, job, byGit);
+  }
+
+  /** The address of a remote in its one form, and the own client, or why there is none for it. */
+  #way(remote: GitRemote): {
+    readonly url: string;
+    readonly client: OwnClient | undefined;
+    readonly why: string;
+  } {
+    const { url, protocol } = checkRemoteUrl(remote.url, this.#options.network.hosts);
+    if (protocol === 'file') return { url, client: undefined, why: 'the remote is on this machine' };
+    if (this.#options.transport === 'git') return { url, client: undefined, why: 'it was asked for' };
+    let client = this.#clients.get(url);
+    if (client === undefined) {
+      client = new OwnClient(url, this.#options, this.#local);
+      this.#clients.set(url, client);
+    }
+    return { url, client, why: '' };
+  }
+
+  /** Notes that a job cannot be done at all. */
+  async #noting<Result>(url: string, job: Job, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isSluiceError(error, 'Unsupported')) this.#noteNobody(url, job, error.message);
+      throw error;
+    }
+  }
+
+  #noteOwn(url: string, job: Job, client: OwnClient): void {
+    this.#note(url, job, { by: 'own client', how: `by ${job === 'push' ? client.pushNote : 'own client'}` });
+  }
+
+  #noteGit(url: string, job: Job, why: string): void {
+    this.#note(url, job, { by: 'git', how: `by git, because ${why}` });
+  }
+
+  #noteNobody(url: string, job: Job, why: string): void {
+    this.#note(url, job, { by: 'nobody', how: `not possible: ${why}` });
+  }
+
+  #note(url: string, job: Job, way: Way): void {
+    this.#ways.set(url, { ...this.#ways.get(url), [job]: way });
+  }
+
+  async #checkObjects(updates: readonly RefUpdate[]): Promise<void> {
+    const oids = updates.map(newValue).filter((oid) => oid !== null);
+    const stats = await this.#local.statObjects(oids);
+    const missing = oids.find((_, index) => stats[index] === undefined);
+    if (missing !== undefined)
+      throw new SluiceError('NotFound', `${missing} cannot be pushed: there is no such object here`);
+  }
+
+  /** Compares verifications with what the remote has now. */
+  async #verify(remote: GitRemote, updates: readonly RefUpdate[], signal: AbortSignal | undefined): Promise<void> {
+    if (updates.length === 0) return;
+    const names = updates.map(({ ref }) => ref);
+    const values = new Map((await this.list(remote, names, signal)).map(({ name, oid }) => [name, oid]));
+    for (const update of updates) {
+      if (update.type !== 'verify') continue;
+      const actual = values.get(update.ref) ?? null;
+      if (actual !== update.old) throw moved(update.ref, update.old, actual);
+    }
+  }
+}
+
+function allRefspecs({ refspecs, later }: FetchOptions): readonly string[] {
+  return later === undefined ? refspecs : [...refspecs, ...later.refspecs];
+}
+
+function isLeftToGit(result: unknown): result is LeftToGit {
+  return typeof result === 'object' && result !== null && 'leftToGit' in result;
+}

@@ -1,0 +1,24 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { Credentials, Proof } from './cluster-access.ts';
+
+/** Keeps a proof for some milliseconds, and has it made once for all who ask at the same time. */
+export function cached(clock: Clock, lifetime: number, make: () => Promise<Proof>): Credentials {
+  let current: Promise<Proof> | undefined;
+  let until = 0;
+  return {
+    proof() {
+      if (current === undefined || clock.now() >= until) {
+        until = clock.now() + lifetime;
+        const next = make();
+        current = next;
+        next.catch(() => {
+          if (current === next) current = undefined;
+        });
+      }
+      return current;
+    },
+    forget() {
+      current = undefined;
+    },
+  };
+}

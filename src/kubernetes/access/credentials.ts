@@ -1,0 +1,49 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { cached } from './cached-credentials.ts';
+import type { Credentials, Proof } from './cluster-access.ts';
+import { type KubeconfigUser, pluginCredentials } from './plugin-credentials.ts';
+
+/** How long a token from a file is used before the file is read again, in milliseconds: clusters renew them by the hour. */
+const TOKEN_FILE_LIFETIME = 60_000;
+
+/** What a user of a kubeconfig shows besides a client certificate. */
+export function kubeconfigCredentials(options: KubeconfigUser): Credentials {
+  const { user, folder, source, clock } = options;
+  if (user === undefined) return fixedCredentials({});
+  const { exec, tokenFile, token, username, password = '' } = user;
+  if (exec) return pluginCredentials({ ...options, exec });
+  if (tokenFile !== undefined)
+    return fileCredentials(isAbsolute(tokenFile) ? tokenFile : join(folder, tokenFile), source, clock);
+  if (token !== undefined) return fixedCredentials(bearer(token, source));
+  if (username === undefined) return fixedCredentials({});
+  const pair = Buffer.from(`${username}:${password}`).toString('base64');
+  return fixedCredentials({ authorization: `Basic ${pair}` });
+}
+
+/** Shows the token in a file, and the new one soon after the file changed. */
+export function fileCredentials(path: string, source: string, clock: Clock): Credentials {
+  return cached(clock, TOKEN_FILE_LIFETIME, async () => {
+    try {
+      return { headers: bearer((await readFile(path, 'utf8')).trim(), source) };
+    } catch (error) {
+      if (error instanceof SluiceError) throw error;
+      throw new SluiceError('Unauthenticated', `${source}: the token file cannot be read: ${messageOf(error)}`, {
+        cause: error,
+      });
+    }
+  });
+}
+
+function fixedCredentials(headers: Proof['headers']): Credentials {
+  return { proof: () => Promise.resolve({ headers }), forget: () => undefined };
+}
+
+function bearer(token: string, source: string): Proof['headers'] {
+  // The HTTP library would show the header in its error.
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new SluiceError('InvalidInput', `${source}: the token is empty or has characters that no token has`);
+  return { authorization: `Bearer ${token}` };
+}

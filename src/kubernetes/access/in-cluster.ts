@@ -1,0 +1,40 @@
+import { readFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import type { Clock } from '../../foundation/clock.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ClusterAccess } from './cluster-access.ts';
+import { fileCredentials } from './credentials.ts';
+
+/** Where Kubernetes puts what a pod needs to talk to its cluster. */
+const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
+
+/** How a pod talks to its cluster; undefined outside of one. InvalidInput if its service account cannot be read. */
+export async function inClusterAccess(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+  folder = SERVICE_ACCOUNT_FOLDER,
+): Promise<ClusterAccess | undefined> {
+  const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment;
+  if (!host || !port) return undefined;
+  const source = 'the service account of this pod';
+  const tokenFile = join(folder, 'token');
+  try {
+    const ca = await readFile(join(folder, 'ca.crt'), 'utf8');
+    const namespace = (await readFile(join(folder, 'namespace'), 'utf8')).trim();
+    return {
+      server: `https://${isIPv6(host) ? `[${host}]` : host}:${port}`,
+      source,
+      user: 'service account',
+      namespace,
+      tls: { ca, insecure: false },
+      credentials: fileCredentials(tokenFile, source, clock),
+    };
+  } catch (error) {
+    throw new SluiceError(
+      'InvalidInput',
+      `the service account of this pod cannot be read (${messageOf(error)}); set automountServiceAccountToken, or name a kubeconfig`,
+      { cause: error },
+    );
+  }
+}

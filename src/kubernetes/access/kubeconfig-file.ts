@@ -1,0 +1,107 @@
+import { readFile, stat } from 'node:fs/promises';
+import { loadAll, YAMLException } from 'js-yaml';
+import { z } from 'zod';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { causesOf } from '../../resource/object/invalid-object.ts';
+
+const MAX_FILE_BYTES = 4 * 1024 * 1024;
+
+/** Kubeconfigs written by Go programs have empty strings and null for what is not set. */
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value || undefined);
+const flag = z
+  .boolean()
+  .nullish()
+  .transform((value) => value ?? false);
+const plugin = z.record(z.string(), z.unknown()).nullish();
+
+const cluster = z.object({
+  server: z.string().min(1),
+  'certificate-authority': text,
+  'certificate-authority-data': text,
+  'insecure-skip-tls-verify': flag,
+  'tls-server-name': text,
+  'proxy-url': text,
+});
+
+const user = z.object({
+  'client-certificate': text,
+  'client-certificate-data': text,
+  'client-key': text,
+  'client-key-data': text,
+  token: text,
+  tokenFile: text,
+  username: text,
+  password: text,
+  as: text,
+  'as-uid': text,
+  'as-groups': z.array(z.string()).nullish(),
+  'as-user-extra': z.record(z.string(), z.array(z.string())).nullish(),
+  exec: plugin,
+  'auth-provider': plugin,
+});
+
+const context = z.object({ cluster: z.string(), user: z.string(), namespace: text });
+
+const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Value) =>
+  z
+    .array(z.object({ name: z.string(), [key]: value } as { name: z.ZodString } & Record<Key, Value>))
+    .nullish()
+    .transform((list) => list ?? []);
+
+const schema = z.object({
+  'current-context': text,
+  clusters: named('cluster', cluster),
+  contexts: named('context', context),
+  users: named('user', user),
+});
+
+export type KubeconfigFile = z.output<typeof schema>;
+export type ClusterEntry = z.output<typeof cluster>;
+export type UserEntry = z.output<typeof user>;
+export type ContextEntry = z.output<typeof context>;
+
+/**
+ * Reads one kubeconfig; undefined if there is no such file. Fields that nobody here needs are passed over. Throws
+ * InvalidInput that names the file and the line or the field, and never shows a value: it may be a secret.
+ */
+export async function readKubeconfigFile(path: string): Promise<KubeconfigFile | undefined> {
+  const content = await readBounded(path);
+  if (content === undefined) return undefined;
+  const value = parseYaml(path, content);
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const [cause] = causesOf(result.error.issues, value, true);
+  throw new SluiceError('InvalidInput', `${path}: ${cause?.field || 'the file'}: ${cause?.message}`);
+}
+
+async function readBounded(path: string): Promise<string | undefined> {
+  try {
+    const stats = await stat(path);
+    if (!stats.isFile()) throw new SluiceError('InvalidInput', `${path} is not a file; name a kubeconfig`);
+    if (stats.size > MAX_FILE_BYTES)
+      throw new SluiceError('LimitExceeded', `${path} has ${stats.size} bytes, at most ${MAX_FILE_BYTES} are read`);
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (error instanceof SluiceError) throw error;
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw new SluiceError('InvalidInput', `${path} cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function parseYaml(path: string, content: string): unknown {
+  try {
+    const [document, second] = loadAll(content, { maxAliases: 100 });
+    if (second !== undefined)
+      throw new SluiceError('InvalidInput', `${path} has several documents; a kubeconfig is one`);
+    return document ?? {};
+  } catch (error) {
+    if (error instanceof SluiceError) throw error;
+    // The library's message quotes the text around the place, and its cause would too: tokens stand there.
+    if (!(error instanceof YAMLException)) throw new SluiceError('InvalidInput', `${path} is no YAML`);
+    const line = error.mark === undefined ? '' : `:${error.mark.line + 1}`;
+    throw new SluiceError('InvalidInput', `${path}${line}: ${error.reason}`);
+  }
+}

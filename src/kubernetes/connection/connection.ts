@@ -1,0 +1,288 @@
+import { type Dispatcher, errors } from 'undici';
+import { type Clock, systemClock } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ClusterAccess, Proof } from '../access/cluster-access.ts';
+import { connectionError, isReset } from './connection-error.ts';
+import { openPool } from './open-pool.ts';
+import type { RequestHeaders } from './request-headers.ts';
+import { retryDelay } from './retry-delay.ts';
+import { statusErrorOf } from './status-error.ts';
+import { warningsOf } from './warnings.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface Call {
+  readonly method: Method;
+  /** With a slash at its start, encoded, and with the query. */
+  readonly path: string;
+  readonly body?: string;
+  readonly contentType?: string;
+  /** Default `application/json`. */
+  readonly accept?: string;
+  /** Further headers; lower-case names. */
+  readonly headers?: RequestHeaders;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+}
+
+export interface ConnectionOptions {
+  readonly clock?: Clock;
+  /** A number from 0 to below 1, for jitter. Default Math.random. */
+  readonly random?: () => number;
+  /** What the server sees of the program; field managers are named after its first part. Default `sluice`. */
+  readonly userAgent?: string;
+  /** Told what the server warns of, as kubectl prints it after `Warning: `. */
+  readonly onWarning?: (text: string) => void;
+  /** Limits other than the usual ones. */
+  readonly limits?: Partial<ConnectionLimits>;
+}
+
+export interface ConnectionLimits {
+  /** Until a connection is open, until an answer begins, and between two pieces of it. Milliseconds. */
+  readonly connect: number;
+  readonly headers: number;
+  readonly body: number;
+  /** For a whole call with all its tries, watches excepted. Milliseconds. */
+  readonly call: number;
+  /** Before the second try where the server names no time; doubled before each further one. Milliseconds. */
+  readonly retry: number;
+  /** The longest answer that is read. Bytes. */
+  readonly answerBytes: number;
+}
+
+const LIMITS: ConnectionLimits = {
+  connect: 10_000,
+  // Some servers render packages before they answer, and cut that off after 34 to 60 seconds.
+  headers: 90_000,
+  body: 60_000,
+  call: 300_000,
+  retry: 100,
+  answerBytes: 256 * 1024 * 1024,
+};
+const ERROR_BYTES = 1024 * 1024;
+const TRIES = 4;
+
+/**
+ * The connections to one server: one pool for all that is asked, kept open between calls.
+ *
+ * - A read is tried again if the connection breaks, and after 503 with Retry-After; every call after 429, which says that
+ *   nothing was done. Nothing else is tried again: after a broken connection nobody knows whether a write was done.
+ * - Errors: what the server says with a status from 400 (`statusErrorOf`); Unavailable and Timeout with the server's
+ *   address if it cannot be talked to or the caller's signal aborts; LimitExceeded for an answer that is too long.
+ */
+export class Connection {
+  readonly access: ClusterAccess;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly #userAgent: string;
+  readonly #onWarning: ((text: string) => void) | undefined;
+  readonly #limits: ConnectionLimits;
+  readonly #origin: string;
+  readonly #basePath: string;
+  #certificate: Proof['certificate'];
+  #dispatcher: Dispatcher;
+
+  constructor(access: ClusterAccess, options: ConnectionOptions = {}) {
+    this.access = access;
+    this.clock = options.clock ?? systemClock;
+    this.random = options.random ?? Math.random;
+    this.#userAgent = options.userAgent ?? 'sluice';
+    this.#onWarning = options.onWarning;
+    this.#limits = { ...LIMITS, ...options.limits };
+    const { origin, pathname } = new URL(access.server);
+    this.#origin = origin;
+    this.#basePath = pathname === '/' ? '' : pathname;
+    this.#dispatcher = openPool(access, undefined, this.#limits.connect);
+  }
+
+  /** Asks and reads the whole answer. */
+  async call(call: Call): Promise<Answer> {
+    const end = this.#deadline(call.signal);
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        const result = await this.#attempt(call, end.signal).catch((error: unknown) => {
+          if (call.method !== 'GET' || attempt >= TRIES || end.signal.aborted || !isReset(error)) throw error;
+          return { retryAfter: undefined };
+        });
+        if ('text' in result) return result;
+        const delay = retryDelay(attempt, result.retryAfter, this.random, this.#limits.retry);
+        if ('error' in result && (attempt >= TRIES || delay === undefined)) throw result.error;
+        await this.#pause(delay ?? 0, end.signal);
+      }
+    } catch (error) {
+      throw this.#explained(error, call.signal);
+    } finally {
+      end.clear();
+    }
+  }
+
+  /** Asks and gives the answer piece by piece; there is no time limit between two pieces. Abort the signal to end it. */
+  async open(call: Call & { readonly signal: AbortSignal }): Promise<AsyncIterator<Uint8Array>> {
+    try {
+      const response = await this.#send(call, call.signal);
+      if (response.statusCode >= 300) throw await this.#errorOf(response);
+      // Whoever reads hears of an error; an abort before that must not end the process.
+      response.body.on('error', () => undefined);
+      return response.body[Symbol.asyncIterator]();
+    } catch (error) {
+      throw this.#explained(error, call.signal);
+    }
+  }
+
+  /** Closes all connections; calls that are under way fail. */
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+
+  /** The error to throw for whatever a call or the reading of an opened answer threw. */
+  explain(error: unknown): SluiceError {
+    return error instanceof SluiceError ? error : connectionError(error, this.access);
+  }
+
+  async #attempt(
+    call: Call,
+    signal: AbortSignal,
+  ): Promise<Answer | { readonly error: SluiceError; readonly retryAfter: number | undefined }> {
+    const response = await this.#send(call, signal);
+    const { statusCode: status, headers } = response;
+    if (status < 300) {
+      const text = await this.#read(response.body, this.#limits.answerBytes);
+      return { status, contentType: String(headers['content-type'] ?? ''), text };
+    }
+    const error = await this.#errorOf(response);
+    const retryAfter = secondsOf(headers['retry-after']);
+    const again = status === 429 || (status === 503 && call.method === 'GET' && retryAfter !== undefined);
+    if (again) return { error, retryAfter };
+    throw error;
+  }
+
+  async #send(call: Call, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { method, path, body, contentType = 'application/json', accept = 'application/json', headers } = call;
+    const proof = await this.access.credentials.proof();
+    const response = await this.#poolFor(proof).request({
+      origin: this.#origin,
+      method,
+      path: this.#basePath + path,
+      headers: {
+        'user-agent': this.#userAgent,
+        accept,
+        ...proof.headers,
+        ...(body === undefined ? {} : { 'content-type': contentType }),
+        ...headers,
+      },
+      body: body ?? null,
+      signal,
+      headersTimeout: this.#limits.headers,
+      // Pieces of an answer are waited for in #read, by the clock of this connection: the pool's timer is a second late.
+      bodyTimeout: 0,
+    });
+    if (this.#onWarning !== undefined)
+      for (const warning of warningsOf(response.headers.warning)) this.#onWarning(warning);
+    return response;
+  }
+
+  /** The whole answer; Timeout if its next piece does not come in time, LimitExceeded if it has more bytes than `limit`. */
+  async #read(body: Dispatcher.ResponseData['body'], limit: number): Promise<string> {
+    const wait = () => this.clock.schedule(this.#limits.body, () => body.destroy(new errors.BodyTimeoutError()));
+    const pieces: Uint8Array[] = [];
+    let size = 0;
+    let cancel = wait();
+    try {
+      for await (const piece of body as AsyncIterable<Uint8Array>) {
+        cancel();
+        size += piece.length;
+        if (size > limit)
+          throw new SluiceError(
+            'LimitExceeded',
+            `the answer has more than ${limit} bytes; ask for less, for instance by a selector`,
+          );
+        pieces.push(piece);
+        cancel = wait();
+      }
+    } finally {
+      cancel();
+    }
+    return Buffer.concat(pieces, size).toString('utf8');
+  }
+
+  async #errorOf(response: Dispatcher.ResponseData): Promise<SluiceError> {
+    const error = statusErrorOf(response.statusCode, await this.#read(response.body, ERROR_BYTES));
+    if (!isSluiceError(error, 'Unauthenticated')) return error;
+    const { credentials, server, source, user } = this.access;
+    credentials.forget();
+    const who = user === '' ? 'without a user' : `as user "${user}"`;
+    return new SluiceError(
+      'Unauthenticated',
+      `${error.message}: ${server} does not accept the credentials (${who}, ${source}); log in again, or take the kubeconfig that the server wrote last`,
+      { details: error.details },
+    );
+  }
+
+  #explained(error: unknown, signal: AbortSignal | undefined): SluiceError {
+    if (signal?.aborted === true)
+      return new SluiceError('Unavailable', `the call to ${this.access.server} was given up`, { cause: signal.reason });
+    return this.explain(error);
+  }
+
+  /** A signal that aborts with the caller's, or with Timeout when the whole call takes too long. */
+  #deadline(signal: AbortSignal | undefined): { readonly signal: AbortSignal; clear(): void } {
+    const end = new AbortController();
+    const forward = () => end.abort(signal?.reason);
+    const cancel = this.clock.schedule(this.#limits.call, () =>
+      end.abort(
+        new SluiceError(
+          'Timeout',
+          `${this.access.server} did not answer within ${this.#limits.call / 1000} s; try again`,
+        ),
+      ),
+    );
+    if (signal?.aborted === true) forward();
+    else signal?.addEventListener('abort', forward);
+    return {
+      signal: end.signal,
+      clear() {
+        cancel();
+        signal?.removeEventListener('abort', forward);
+      },
+    };
+  }
+
+  /** Resolves after a time; rejects with the signal's reason. */
+  #pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const giveUp = () => reject(signal.reason);
+    const cancel = this.clock.schedule(milliseconds, resolve);
+    // Neither the clock nor an idle connection keeps the process alive, but somebody waits for the answer.
+    const hold = setInterval(() => undefined, 60_000);
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp);
+    return promise.finally(() => {
+      cancel();
+      clearInterval(hold);
+      signal.removeEventListener('abort', giveUp);
+    });
+  }
+
+  /** The pool, a new one if a plugin gave another client certificate. */
+  #poolFor({ certificate }: Proof): Dispatcher {
+    if (certificate?.cert === this.#certificate?.cert && certificate?.key === this.#certificate?.key)
+      return this.#dispatcher;
+    const old = this.#dispatcher;
+    this.#dispatcher = openPool(this.access, certificate, this.#limits.connect);
+    this.#certificate = certificate;
+    // Calls under way end in their own time; their callers hear of errors, nobody waits for the closing itself.
+    old.close().catch(() => undefined);
+    return this.#dispatcher;
+  }
+}
+
+/** The seconds of Retry-After; undefined for none and for the form with a date, which nobody sends here. */
+function secondsOf(header: string | string[] | undefined): number | undefined {
+  const text = Array.isArray(header) ? header[0] : header;
+  return text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : undefined;
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../../foundation/clock.ts';
+import type { EventLog } from '../../resource/watch/event-log.ts';
+import type { RevisionStore } from '../store/revision-store.ts';
+import type { FieldOwners } from './field-owners.ts';
+import { PackageResourcesStorage } from './package-resources-storage.ts';
+import { type Alert, PackageRevisionStorage } from './package-revision-storage.ts';
+import { PorchPackageStorage } from './porch-package-storage.ts';
+import type { RevisionVersions } from './revision-versions.ts';
+
+export interface PackageStoragesOptions {
+  readonly store: RevisionStore;
+  readonly log: EventLog;
+  readonly clock: Clock;
+  /** Who owns the fields of package revisions, and of their files. Default: in memory. */
+  readonly owners?: { readonly revisions: FieldOwners; readonly resources: FieldOwners };
+  /** Default: versions begin anew with the process. */
+  readonly versions?: RevisionVersions;
+  /** Default: warnings are kept nowhere. */
+  readonly alert?: Alert | undefined;
+}
+
+/** The storages of all kinds that show packages in Git, over one store. */
+export function packageStorages({ store, log, clock, owners, versions, alert }: PackageStoragesOptions) {
+  const revisions = new PackageRevisionStorage(store, log, {
+    ...{ clock, alert },
+    ...(owners === undefined ? {} : { owners: owners.revisions }),
+    ...(versions === undefined ? {} : { versions }),
+  });
+  const resources = new PackageResourcesStorage(store, revisions, owners?.resources);
+  return { revisions, resources, packages: new PorchPackageStorage(store, log, clock) };
+}

@@ -1,0 +1,80 @@
+import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { publishedRecordOf } from '../model/commit-message.ts';
+import type { Gate } from '../model/gates.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
+import { READY_TYPE } from '../model/ready-type.ts';
+import { RENDERED_TYPE } from '../model/verdict.ts';
+import type { PackageRepository } from '../store/package-repository.ts';
+
+/** Closed gates that a message names; a package may require many. */
+const MAX_NAMED_GATES = 10;
+
+type Policies = Pick<PackageRepository, 'policyFor'>;
+
+/** True if its gates still decide whether a revision moves on. */
+export function isPending({ lifecycle }: PackageRevision): boolean {
+  return lifecycle === 'Draft' || lifecycle === 'Proposed';
+}
+
+/** True if the Kptfile, a policy or the proposal requires a gate. */
+export function requiresGates(revision: PackageRevision, repository: Policies): boolean {
+  const { kptfile, lifecycle, record } = revision;
+  if (kptfile !== undefined && gatesOf(kptfile).length > 0) return true;
+  // While it is False it counts as a gate.
+  if (kptfile !== undefined && conditionsOf(kptfile).get(RENDERED_TYPE)?.status === 'False') return true;
+  if (lifecycle === 'Proposed' && (record?.proposal?.gates ?? []).length > 0) return true;
+  return repository.policyFor(revision).requiredGates.length > 0;
+}
+
+/** The condition of a pending revision whose gates were evaluated; undefined if it has none. */
+export function judgedCondition(gates: readonly Gate[]): Condition | undefined {
+  if (gates.length === 0) return undefined;
+  return fromGates(gates.map((gate) => ({ ...gate, open: gate.state === 'Open' })));
+}
+
+export function notEvaluated(message: string): Condition {
+  return { type: READY_TYPE, status: 'Unknown', reason: 'NotEvaluated', message };
+}
+
+/** What is shown of a revision; `judged` is the last evaluation of a pending one. Undefined without gates. */
+export function readyCondition(
+  revision: PackageRevision,
+  repository: Policies,
+  judged: Condition | undefined,
+): Condition | undefined {
+  if (isPlaceholder(revision)) return undefined;
+  if (isPublished(revision)) return publishedCondition(revision);
+  if (judged !== undefined) return judged;
+  return requiresGates(revision, repository) ? notEvaluated('the gates are being evaluated') : undefined;
+}
+
+/** The gates as they were when the revision was approved; what policies require later changes nothing about them. */
+function publishedCondition({ kptfile, outOfBand, tip }: PackageRevision): Condition | undefined {
+  const stated = publishedRecordOf(tip.facts)?.gates;
+  const types = stated?.map(({ type }) => type) ?? (kptfile === undefined ? [] : gatesOf(kptfile));
+  if (types.length === 0) return undefined;
+  if (outOfBand !== undefined)
+    return {
+      ...{ type: READY_TYPE, status: 'False', reason: 'OutOfBand' },
+      message: `published without the gates ${named(types)}: ${outOfBand.message}`,
+    };
+  return fromGates((stated ?? []).map(({ type, state }) => ({ type, open: state === 'Open', explanation: state })));
+}
+
+function fromGates(
+  gates: readonly { readonly type: string; readonly open: boolean; readonly explanation: string }[],
+): Condition {
+  const closed = gates.filter(({ open }) => !open);
+  if (closed.length === 0) {
+    const message = gates.length === 1 ? 'the gate is open' : `all ${gates.length} gates are open`;
+    return { type: READY_TYPE, status: 'True', reason: 'AllGatesOpen', message };
+  }
+  const texts = closed.map(({ type, explanation }) => `${type} (${explanation})`);
+  const message = `${closed.length} of ${gates.length} gates closed: ${named(texts)}`;
+  return { type: READY_TYPE, status: 'False', reason: 'GatesClosed', message };
+}
+
+function named(texts: readonly string[]): string {
+  const more = texts.length - MAX_NAMED_GATES;
+  return [...texts.slice(0, MAX_NAMED_GATES), ...(more > 0 ? [`and ${more} more`] : [])].join(', ');
+}

@@ -1,0 +1,92 @@
+import { timestamp } from '../../foundation/clock.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import { publishedRecordOf } from './commit-message.ts';
+import { isPublished, type PackageRevision } from './package-revision.ts';
+import type { Contributor, LifecycleStep } from './record.ts';
+import { PUSH_ACTOR } from './verdict.ts';
+
+/*
+ * Who did something, for people to read. Git lets any user who may push write any name into a commit: a name counts as that of an
+ * actor only where a trusted signed statement has it. Any other one is a claim, and is shown as such.
+ */
+
+/** How a name is shown that nothing vouches for. */
+export function claimed(name: string): string {
+  return `says: ${name}`;
+}
+
+/** Who made the commit that a revision points to. The Git author of a plain push is a claim. */
+export function authorOf(revision: PackageRevision): string {
+  const { commit, record, tip } = revision;
+  const approval = approvalOf(revision);
+  if (approval !== undefined) return approval.by;
+  if (record?.last?.made === commit) return record.last.by;
+  const { actor } = tip.facts;
+  if (actor === undefined) return claimed(tip.author);
+  const isVouched = record?.commit === commit && areAllKnown(record.contributors);
+  return isVouched || isAdopted(revision) ? actor : claimed(actor);
+}
+
+/** Who published a revision: the actor, or of a commit that is not Sluice's the e-mail address of its author, as in Porch. */
+export function publisherOf(revision: PackageRevision): string {
+  const { authorEmail } = revision.tip;
+  return authorEmail === undefined || approvalOf(revision) !== undefined ? authorOf(revision) : authorEmail;
+}
+
+/** The last request about a revision: the one that wrote its record if that speaks about what is there, else the commit. */
+export function lastRequestOf(revision: PackageRevision): {
+  readonly by: string;
+  /** RFC 3339. */
+  readonly at: string;
+  readonly action: string;
+  readonly reason?: string;
+} {
+  const { commit, record, tip } = revision;
+  if (isMarkedByPush(revision)) return { by: PUSH_ACTOR, at: timestamp(tip.time), action: 'push' };
+  const last = record?.commit === commit ? record.last : undefined;
+  const step = last ?? record?.steps.findLast(({ commit: of }) => of === commit) ?? approvalOf(revision);
+  if (step !== undefined) {
+    const { by, at, action, reason } = step;
+    return { by, at, action, ...(reason === undefined ? {} : { reason }) };
+  }
+  const { action = 'push', reason } = tip.facts;
+  const common = { by: authorOf(revision), at: timestamp(tip.time), action };
+  return reason === undefined ? common : { ...common, reason };
+}
+
+/** Whether a push proposed a deletion, or took that back: the last request about it asked for something else. */
+function isMarkedByPush({ lifecycle, record }: PackageRevision): boolean {
+  if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return false;
+  const last = record?.steps.findLast(({ action }) => DELETION_STEPS.has(action));
+  return (lifecycle === 'DeletionProposed') !== (last?.action === 'propose-deletion');
+}
+
+const DELETION_STEPS: ReadonlySet<string> = new Set(['propose-deletion', 'undo-deletion', 'reject']);
+
+/** The approval of a publication that counts, as its signed statement has it. */
+export function approvalOf(revision: PackageRevision): LifecycleStep | undefined {
+  if (!isPublished(revision) || revision.outOfBand !== undefined) return undefined;
+  return publishedRecordOf(revision.tip.facts)?.steps.findLast(({ action }) => action === 'approve');
+}
+
+/** The trailers of a commit that an operator adopted count with it. */
+function isAdopted(revision: PackageRevision): boolean {
+  return isPublished(revision) && revision.revision > 0 && revision.outOfBand === undefined;
+}
+
+/** True if a signed list of contributors knows of no push, so that every commit is one of Sluice's and its trailers are right. */
+export function areAllKnown(contributors: readonly Contributor[] | undefined): boolean {
+  return contributors?.every(({ face }) => face !== 'git') === true;
+}
+
+/** The signed list of who wrote a revision, and the commit up to which it goes. */
+export function writersOf(
+  revision: PackageRevision,
+): { readonly contributors: readonly Contributor[] | undefined; readonly upTo: Oid | undefined } | undefined {
+  if (isPublished(revision)) {
+    const signed = revision.outOfBand === undefined ? revision.tip.facts.statement?.statement : undefined;
+    return signed && { contributors: signed.record.contributors, upTo: signed.draft };
+  }
+  const { record } = revision;
+  return record && { contributors: record.contributors, upTo: record.commit };
+}

@@ -1,0 +1,318 @@
+import { z } from 'zod';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import {
+  MAX_STATEMENT_LENGTH,
+  payloadOf,
+  SIGNATURE_TRAILER,
+  type SignedStatement,
+  type StatementHead,
+  statementExcess,
+  statementHeadSchema,
+  statementMessage,
+} from '../trust/statement.ts';
+import { listOf } from '../trust/strict-schemas.ts';
+import {
+  type Approval,
+  approvalSchema,
+  type Contributor,
+  contributorSchema,
+  type LifecycleStep,
+  oneLine,
+  parseRecord,
+  type RecordStatement,
+  stepSchema,
+  type Verdict,
+  verdictSchema,
+} from './record.ts';
+
+/**
+ * Messages of the commits that carry packages. Porch reads the `kpt:{…}` line, Git's own tools the `Sluice-…:` trailers:
+ * who made the request and why, and in an approval commit the signed statement.
+ */
+export interface PackageAnnotation {
+  /** Full path of the package in the repository. */
+  readonly package: string;
+  readonly workspaceName: string;
+  /** `v<N>` in an approval commit, else absent. */
+  readonly revision?: string;
+  readonly task?: unknown;
+}
+
+export interface FoldedRecord {
+  readonly verdicts: readonly Verdict[];
+  readonly steps: readonly LifecycleStep[];
+  /** Content digest that was published. */
+  readonly content: string;
+  /** True where gates were not enforced (`sluice.dev/gates: warn` or `off`) and some gate was not open. */
+  readonly gatesBypassed?: boolean;
+  /** Porch's word for how the revision was made. */
+  readonly task?: unknown;
+  /** When the draft was made, RFC 3339. */
+  readonly createdAt?: string;
+  /** Gates that were required, with their state, at the time of the approval; later policies change nothing about them. */
+  readonly gates?: readonly StatedGate[];
+  readonly contributors?: readonly Contributor[];
+  readonly approvals?: readonly Approval[];
+  /** Set where a policy let somebody publish with closed gates. */
+  readonly breakGlass?: { readonly by: string; readonly reason: string };
+}
+
+/** A gate as it was when the kernel evaluated it. */
+export interface StatedGate {
+  readonly type: string;
+  /** `Kptfile`, or `policy <name>`. */
+  readonly requiredBy: readonly string[];
+  readonly state: string;
+}
+
+/** What is signed of a publication. */
+export interface PublicationStatement extends StatementHead {
+  readonly kind: 'publication';
+  /** The number that it got. */
+  readonly revision: number;
+  /** Tree of the package. */
+  readonly tree: string;
+  /** The commit of the draft that was approved. */
+  readonly draft: string;
+  /** The branch that it was approved onto; a repository can be registered with several. */
+  readonly branch: string;
+  /**
+   * First parent of the approval commit: where the publication lies on the branch. Anyone can copy a statement into another commit or
+   * tag, and on one line no other commit has this parent.
+   */
+  readonly onto: string;
+  readonly record: FoldedRecord;
+}
+
+export interface CommitFacts {
+  readonly annotations: readonly PackageAnnotation[];
+  /** `kpt:` lines that hold no annotation: reported, never fatal. */
+  readonly invalidAnnotations: readonly string[];
+  readonly actor: string | undefined;
+  readonly face: string | undefined;
+  readonly action: string | undefined;
+  readonly reason: string | undefined;
+  /** The record of a publication: signed if there is a `statement`, otherwise of an earlier version and a claim. */
+  readonly record: FoldedRecord | undefined;
+  readonly statement: SignedStatement<PublicationStatement> | undefined;
+  /** Why the message was not parsed, as one sentence without a subject: it is too long. Nothing of it is known then. */
+  readonly unread?: string;
+}
+
+const annotationSchema = z.looseObject({
+  package: z.string().default(''),
+  workspaceName: z.string().default(''),
+  revision: z.string().optional(),
+  task: z.unknown().optional(),
+});
+
+const foldedSchema = z.object({
+  verdicts: listOf(verdictSchema),
+  steps: listOf(stepSchema),
+  content: z.string(),
+  gatesBypassed: z.boolean().optional(),
+  task: z.unknown().optional(),
+  createdAt: z.string().optional(),
+  gates: listOf(z.object({ type: z.string(), requiredBy: listOf(z.string()), state: z.string() })).optional(),
+  contributors: listOf(contributorSchema).optional(),
+  approvals: listOf(approvalSchema).optional(),
+  breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
+});
+
+const publicationSchema = statementHeadSchema.extend({
+  kind: z.literal('publication'),
+  revision: z.int().min(1),
+  tree: z.string(),
+  draft: z.string(),
+  branch: z.string(),
+  onto: z.string(),
+  record: foldedSchema,
+});
+
+export function formatCommitMessage(
+  subject: string,
+  options: {
+    readonly annotation?: PackageAnnotation;
+    readonly context: RequestContext;
+    /** The kernel's word for what happened. */
+    readonly action: string;
+    /** Of a publication, or the record of a removal from the main branch. */
+    readonly statement?: SignedStatement<PublicationStatement> | SignedStatement<RecordStatement>;
+  },
+): string {
+  const lines = [harmlessSubject(subject), ''];
+  if (options.annotation !== undefined) lines.push(`kpt:${JSON.stringify(options.annotation)}`, '');
+  lines.push(`Sluice-Action: ${oneLine(options.action)}`);
+  lines.push(`Sluice-Actor: ${oneLine(options.context.actor.name)}`);
+  lines.push(`Sluice-Face: ${options.context.face}`);
+  if (options.context.reason !== undefined) lines.push(`Sluice-Reason: ${oneLine(options.context.reason)}`);
+  if (options.statement !== undefined) lines.push(...statementTrailers(options.statement));
+  const message = `${lines.join('\n')}\n`;
+  const excess =
+    messageExcess(message) ?? (options.statement && statementExcess(payloadOf(options.statement.statement)));
+  if (excess !== undefined)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the commit cannot be written: its message would not be read again, ${excess}; shorten the reason and the texts of conditions`,
+    );
+  return message;
+}
+
+/** The lines that carry a statement, in a commit of the main branch or in the message of an annotated tag. */
+export function statementTrailers({ statement, signature }: SignedStatement): string[] {
+  return [`Sluice-Statement: ${payloadOf(statement)}`, `${SIGNATURE_TRAILER}: ${signature}`];
+}
+
+/** Annotations that are read of one message. Porch and Sluice write one; merges of many commits have one for each. */
+const MAX_ANNOTATIONS = 1000;
+
+/** Characters of a message without the statement in it. Messages of Porch hold the task that made a revision. */
+export const MAX_MESSAGE_LENGTH = 256 * 1024;
+/** Lines that have a limit of their own, `MAX_STATEMENT_LENGTH`. */
+const LONG_TRAILERS = ['\nSluice-Statement: ', '\nSluice-Record: '];
+
+/** Why a message is too long to be parsed; undefined if it is not. */
+function messageExcess(message: string): string | undefined {
+  const long = LONG_TRAILERS.map((trailer) => lineLength(message, message.indexOf(trailer)));
+  for (const length of long)
+    if (length > MAX_STATEMENT_LENGTH + 100)
+      return `it has a statement of ${length} characters, at most ${MAX_STATEMENT_LENGTH} are read`;
+  const length = long.reduce((rest, statement) => rest - statement, message.length);
+  return length > MAX_MESSAGE_LENGTH
+    ? `it has ${length} characters, at most ${MAX_MESSAGE_LENGTH} are read`
+    : undefined;
+}
+
+/** Length of the line that begins with the line break at `start`; 0 for -1. */
+function lineLength(message: string, start: number): number {
+  if (start === -1) return 0;
+  const end = message.indexOf('\n', start + 1);
+  return (end === -1 ? message.length : end) - start;
+}
+
+const NO_FACTS: CommitFacts = {
+  ...{ annotations: [], invalidAnnotations: [], record: undefined, statement: undefined },
+  ...{ actor: undefined, face: undefined, action: undefined, reason: undefined },
+};
+
+/** What is known of a commit whose message is not parsed. */
+export function unreadFacts(unread: string): CommitFacts {
+  return { ...NO_FACTS, unread };
+}
+
+/** The lines that can hold something, with their positions: most of a long message cannot. */
+function* linesOf(message: string): Generator<{ readonly start: number; readonly line: string }> {
+  for (let start = 0; start <= message.length; ) {
+    const next = message.indexOf('\n', start);
+    const end = next === -1 ? message.length : next;
+    if (message.startsWith('kpt:', start) || message.startsWith('Sluice-', start))
+      yield { start, line: message.slice(start, message[end - 1] === '\r' ? end - 1 : end) };
+    start = end + 1;
+  }
+}
+
+/** Reads what Porch and Sluice left in a commit message. Never throws; takes time in proportion to the length of the message. */
+export function parseCommitMessage(message: string): CommitFacts {
+  const excess = messageExcess(message);
+  if (excess !== undefined) return unreadFacts(excess);
+  const annotations: PackageAnnotation[] = [];
+  const invalidAnnotations: string[] = [];
+  const trailers = new Map<string, string>();
+  for (const { start, line } of linesOf(message)) {
+    if (line.startsWith('kpt:')) {
+      if (annotations.length + invalidAnnotations.length >= MAX_ANNOTATIONS) continue;
+      const parsed = annotationSchema.safeParse(parseJson(line.slice(4)));
+      if (parsed.success) {
+        const { package: packageName, workspaceName, revision, task } = parsed.data;
+        annotations.push({
+          package: packageName,
+          workspaceName,
+          ...(revision === undefined || revision === '' ? {} : { revision }),
+          ...(task === undefined ? {} : { task }),
+        });
+      } else invalidAnnotations.push(line);
+    } else if (start > 0) {
+      // A folded record may hold line separators of Unicode, which `.` leaves out unless told otherwise.
+      const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
+      if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
+    }
+  }
+  const folded = trailers.get('Record');
+  const statement = parseStatement(trailers.get('Statement'), trailers.get('Signature'));
+  return {
+    annotations,
+    invalidAnnotations,
+    actor: trailers.get('Actor'),
+    face: trailers.get('Face'),
+    action: trailers.get('Action'),
+    reason: trailers.get('Reason'),
+    record: statement === undefined && folded !== undefined ? parseFolded(folded) : undefined,
+    statement,
+  };
+}
+
+/** The signed record in a commit that removes a package from the main branch; undefined for any other message. */
+export function parseRemoval(message: string): SignedStatement<RecordStatement> | undefined {
+  if (messageExcess(message) !== undefined) return undefined;
+  const lines = message.split('\n');
+  const trailer = (name: string) => lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
+  const [payload, signature] = [trailer('Sluice-Statement'), trailer(SIGNATURE_TRAILER)];
+  if (payload === undefined || signature === undefined) return undefined;
+  try {
+    return parseRecord(statementMessage('removal', payload, signature)).signed;
+  } catch (error) {
+    if (isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+/** What a publication says of how it came about; a claim unless its statement is trusted. */
+export function publishedRecordOf({ record, statement }: CommitFacts): FoldedRecord | undefined {
+  return statement?.statement.record ?? record;
+}
+
+function parseStatement(
+  payload: string | undefined,
+  signature = '',
+): SignedStatement<PublicationStatement> | undefined {
+  if (payload === undefined || statementExcess(payload) !== undefined) return undefined;
+  const value = parseJson(payload);
+  if (!publicationSchema.safeParse(value).success) return undefined;
+  // The value as it was read is kept: the signature covers fields that a later version added.
+  const statement = value as PublicationStatement;
+  return canBeSigned(statement) ? { statement, signature } : undefined;
+}
+
+/** What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later. */
+function canBeSigned(statement: PublicationStatement): boolean {
+  try {
+    payloadOf(statement);
+    return true;
+  } catch (error) {
+    if (isSluiceError(error, 'LimitExceeded')) return false;
+    throw error;
+  }
+}
+
+/** A subject that somebody wrote must not read as an annotation or a trailer. */
+function harmlessSubject(subject: string): string {
+  const line = oneLine(subject).trim() || 'Change without a description';
+  return line.startsWith('kpt:') || line.startsWith('Sluice-') ? JSON.stringify(line) : line;
+}
+
+function parseFolded(text: string): FoldedRecord | undefined {
+  if (statementExcess(text) !== undefined) return undefined;
+  const parsed = foldedSchema.safeParse(parseJson(text));
+  // What came from JSON has no fields that are present and undefined.
+  return parsed.success ? (parsed.data as FoldedRecord) : undefined;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The caller reports the line; the parser's own words would not help.
+    return undefined;
+  }
+}

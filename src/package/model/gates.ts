@@ -1,0 +1,205 @@
+import type { Condition } from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import { lookalikeProblem } from '../../resource/object/lookalike.ts';
+import type { Face } from '../../resource/object/request-context.ts';
+import { CONTENT_INPUT, changedInputs, type PackageInputs } from './inputs.ts';
+import { bindsContent, type EffectivePolicy, matchesPattern, refuseGiver } from './policy.ts';
+import { READY_TYPE } from './ready-type.ts';
+import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
+import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
+
+/**
+ * - `Open`: True, by somebody who may say so, for the inputs at hand;
+ * - `Missing`: nobody has given the condition;
+ * - `NotTrue`: given, and False or Unknown;
+ * - `Unproven`: True in the Kptfile, but no verdict says for what;
+ * - `Stale`: True for inputs that have changed since;
+ * - `Expired`: True, for the inputs at hand, longer ago than a policy lets it count;
+ * - `NotAllowed`: True, by an actor whom a policy does not let give it.
+ */
+export type GateState = 'Open' | 'Missing' | 'NotTrue' | 'Unproven' | 'Stale' | 'Expired' | 'NotAllowed';
+
+export interface Gate {
+  readonly type: string;
+  /**
+   * `Kptfile`, `policy <name>`, `proposal` for a gate that was required when the revision was proposed, or `Sluice` for the condition
+   * `Rendered` while it is False.
+   */
+  readonly requiredBy: readonly string[];
+  readonly approveOnly: boolean;
+  readonly state: GateState;
+  readonly condition: Condition | undefined;
+  readonly verdict: Verdict | undefined;
+  /** Inputs that changed after the verdict. */
+  readonly changed: readonly string[];
+  /** When its verdict stops counting because a policy limits how long it does, RFC 3339; set only while it is open. */
+  readonly expires?: string;
+  /** Since when the gate is as it is, RFC 3339, where known. */
+  readonly since: string | undefined;
+  /** One sentence for people. */
+  readonly explanation: string;
+}
+
+/** What gates are judged on. */
+export interface GateFacts {
+  /** Gates of the Kptfile. */
+  readonly gates: readonly string[];
+  /** Effective conditions of the Kptfile. */
+  readonly conditions: ReadonlyMap<string, Condition>;
+  /** Types that were required when the revision was proposed, whatever the Kptfile says since. */
+  readonly proposed?: readonly string[];
+  readonly record: RevisionRecord | undefined;
+  readonly inputs: PackageInputs;
+}
+
+/**
+ * Every effective gate of a revision: the Kptfile's and those that policies require, in that order, and `Rendered` where the pipeline
+ * failed: what could not be rendered is not what its author meant. `now` is RFC 3339.
+ */
+export function evaluateGates(facts: GateFacts, policy: EffectivePolicy, now: string): Gate[] {
+  const required = new Map<string, { by: string[]; approveOnly: boolean }>();
+  for (const type of facts.gates) required.set(type, { by: ['Kptfile'], approveOnly: false });
+  for (const gate of policy.requiredGates) {
+    const known = required.get(gate.conditionType);
+    if (known === undefined) {
+      required.set(gate.conditionType, { by: [`policy ${gate.policy}`], approveOnly: gate.approveOnly });
+    } else {
+      // A Kptfile gate that a policy marks approve-only is asked for at approval only; two policies must agree on it.
+      const onlyKptfile = known.by.every((by) => by === 'Kptfile');
+      known.approveOnly = onlyKptfile ? gate.approveOnly : known.approveOnly && gate.approveOnly;
+      known.by.push(`policy ${gate.policy}`);
+    }
+  }
+  for (const type of facts.proposed ?? []) {
+    if (!required.has(type)) required.set(type, { by: ['proposal'], approveOnly: false });
+  }
+  if (facts.conditions.get(RENDERED_TYPE)?.status === 'False' && !required.has(RENDERED_TYPE))
+    required.set(RENDERED_TYPE, { by: ['Sluice'], approveOnly: false });
+  return [...required].map(([type, { by, approveOnly }]) => evaluate(type, by, approveOnly, facts, policy, now));
+}
+
+function evaluate(
+  type: string,
+  requiredBy: readonly string[],
+  approveOnly: boolean,
+  facts: GateFacts,
+  policy: EffectivePolicy,
+  now: string,
+): Gate {
+  const condition = facts.conditions.get(type);
+  const verdict = verdictOf(facts.record, type);
+  const changed = verdict === undefined ? [] : changedInputs(verdict.inputs, facts.inputs);
+  const judged = judge(type, condition, verdict, changed, policy, now);
+  return { type, requiredBy, approveOnly, condition, verdict, changed, since: verdict?.since, ...judged };
+}
+
+function judge(
+  type: string,
+  condition: Condition | undefined,
+  verdict: Verdict | undefined,
+  changed: readonly string[],
+  policy: EffectivePolicy,
+  now: string,
+): Pick<Gate, 'state' | 'explanation' | 'expires'> {
+  if (type === READY_TYPE) {
+    const explanation =
+      'Sluice computes this condition from the other gates, so nothing opens this gate; require another type';
+    return { state: 'NotAllowed', explanation };
+  }
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) {
+    return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
+  }
+  if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
+  if (condition.status !== 'True') {
+    const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
+    return { state: 'NotTrue', explanation: `the condition is ${condition.status}${said === '' ? '' : ` (${said})`}` };
+  }
+  if (verdict === undefined || verdict.status !== 'True' || Object.keys(verdict.inputs).length === 0) {
+    return {
+      state: 'Unproven',
+      explanation: 'the Kptfile says True, but no record tells for which content; give the condition again',
+    };
+  }
+  for (const { name, groups = [], face } of issuersOf(verdict)) {
+    const refused = refuseGiver(policy, type, { name, groups }, face as Face);
+    const functions = name === verdict.by ? '' : `, for functions that ${name} may have changed`;
+    if (refused !== undefined)
+      return { state: 'NotAllowed', explanation: `given by ${verdict.by}${functions}: ${refused}` };
+  }
+  if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
+    return {
+      state: 'Unproven',
+      explanation: `given by ${verdict.by} for an object only, and a policy asks for the whole content; give the condition again`,
+    };
+  }
+  if (changed.length > 0) {
+    return {
+      state: 'Stale',
+      explanation: `given by ${verdict.by} at ${verdict.at}, but ${changed.map(describeInput).join(' and ')} changed since`,
+    };
+  }
+  const said = `given by ${verdict.by} at ${verdict.at}`;
+  const end = expiryOf(policy, verdict);
+  if (end === undefined) return { state: 'Open', explanation: said };
+  // A time that cannot be read is no time at which it still counts.
+  if (!(Date.parse(now) < end)) {
+    if (Number.isNaN(end))
+      return { state: 'Expired', explanation: `given by ${verdict.by}, at a time that cannot be read` };
+    return { state: 'Expired', explanation: `${said}, which counted until ${timestamp(end)}` };
+  }
+  return { state: 'Open', explanation: `${said}, and counts until ${timestamp(end)}`, expires: timestamp(end) };
+}
+
+/** Who answers for a verdict: who gave it, or all who may have changed the functions that said it. */
+function issuersOf({ type, by, face, groups, issuers, pinned }: Verdict): readonly Issuer[] {
+  const own = { name: by, face, ...(groups === undefined ? {} : { groups }) };
+  if (by !== RENDER_ACTOR || type === RENDERED_TYPE || pinned === true) return [own];
+  // Whose functions they are is not known; that is an unknown person.
+  return issuers === undefined || issuers.length === 0 ? [{ name: PUSH_ACTOR, face: 'git' }] : issuers;
+}
+
+/** When a verdict stops counting, in milliseconds since the epoch; undefined if no policy limits it. */
+export function expiryOf(
+  policy: Pick<EffectivePolicy, 'validFor'>,
+  { type, at }: Pick<Verdict, 'type' | 'at'>,
+): number | undefined {
+  const validFor = validityOf(policy, type);
+  return validFor === undefined ? undefined : Date.parse(at) + validFor;
+}
+
+/**
+ * True if giving a condition again must set its time anew: a policy limits how long it counts, and a person affirms it, or it expired.
+ * What controllers say before that is not news, or they would write without end.
+ */
+export function needsRenewal(
+  policy: Pick<EffectivePolicy, 'validFor'>,
+  record: RevisionRecord,
+  type: string,
+  face: Face,
+  now: string,
+): boolean {
+  const verdict = verdictOf(record, type);
+  const end = verdict === undefined ? undefined : expiryOf(policy, verdict);
+  return end !== undefined && (face !== 'controller' || !(Date.parse(now) < end));
+}
+
+/** When the first of the open gates expires, in milliseconds since the epoch; undefined if none does. */
+export function nextExpiry(gates: readonly Gate[]): number | undefined {
+  const ends = gates.flatMap(({ expires }) => (expires === undefined ? [] : Date.parse(expires)));
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+/** Milliseconds for which a verdict of this type counts: the shortest that a policy names; undefined without limit. */
+function validityOf({ validFor }: Pick<EffectivePolicy, 'validFor'>, type: string): number | undefined {
+  const limits = validFor.flatMap(({ conditionType, milliseconds }) =>
+    matchesPattern(conditionType, type) ? milliseconds : [],
+  );
+  return limits.length === 0 ? undefined : Math.min(...limits);
+}
+
+function describeInput(reference: string): string {
+  if (reference === 'content') return 'the content of the package';
+  if (reference.startsWith('object:')) return `the object ${reference.slice('object:'.length)}`;
+  return reference.startsWith('file:') ? `the file ${reference.slice('file:'.length)}` : reference;
+}

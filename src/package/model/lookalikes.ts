@@ -1,0 +1,14 @@
+import { conditionsOf, gatesOf, type Kptfile } from '../../../kptfile-schema/index.ts';
+import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
+import { type EffectivePolicy, typesOf } from './policy.ts';
+
+/**
+ * Conditions and gates of a Kptfile that people could take for others of it or of its policies, one sentence each. Sluice writes none of
+ * them, so that a push brought them; they open nothing.
+ */
+export function lookalikesOf(kptfile: Kptfile | undefined, policy: EffectivePolicy): string[] {
+  if (kptfile === undefined) return [];
+  const types = new Set([...gatesOf(kptfile), ...conditionsOf(kptfile).keys()]);
+  const known = knownTypes([...typesOf(policy), ...types]);
+  return [...types].flatMap((type) => lookalikeProblem(type, known) ?? []);
+}

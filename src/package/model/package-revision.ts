@@ -1,0 +1,92 @@
+import type { Kptfile } from '../../../kptfile-schema/index.ts';
+import type { Oid } from '../../git/git-repository.ts';
+import type { Distrust, StatementFact } from '../trust/repository-trust.ts';
+import type { CommitFacts } from './commit-message.ts';
+import type { RevisionKey } from './identity.ts';
+import type { RevisionRecord } from './record.ts';
+import type { Lifecycle } from './types.ts';
+
+/** Why a publication does not count: the reason is one of `PublicationFlaw`. */
+export interface OutOfBand {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** One version of a package as the index knows it: what refs, one commit, the Kptfile and the record say. Immutable. */
+export interface PackageRevision {
+  readonly key: RevisionKey;
+  /** Of its repository. */
+  readonly namespace: string;
+  /** Unique in its namespace; see `revisionId`. */
+  readonly name: string;
+  readonly uid: string;
+  readonly lifecycle: Lifecycle;
+  /** -1 for the placeholder on the main branch and for tags that are not `v<N>`, 0 before publication. */
+  readonly revision: number;
+  /** The highest published revision of its package. */
+  readonly latest: boolean;
+  /** The ref it is read from, and what that ref points to (a tag object, for an annotated tag). */
+  readonly ref: string;
+  readonly refOid: Oid;
+  readonly commit: Oid;
+  /** Folder of the package in the commit's tree. */
+  readonly path: string;
+  readonly kptfile: Kptfile | undefined;
+  /** Why the Kptfile cannot be read. Such a revision stays listed and cannot be proposed. */
+  readonly problem: string | undefined;
+  readonly tip: CommitInfo;
+  /** Its record, if a trusted key signed it; without verdicts and approvals while it is not proven to be the last one. */
+  readonly record: RevisionRecord | undefined;
+  /** What its record ref points to; without a `record` that is none, or none that counts. */
+  readonly recordOid: Oid | undefined;
+  /** The statement that `record` is from. */
+  readonly statement: StatementFact | undefined;
+  /** Why there is no `record` although there is, or was, one. */
+  readonly recordDistrust: Distrust | undefined;
+  /** Set if it was published or changed without the kernel: why, as one sentence. */
+  readonly outOfBand: OutOfBand | undefined;
+  /** Other refs that claim the same name, and are not shown because of this one. */
+  readonly hides: readonly string[];
+  /** Changes whenever anything above changes; equal only if all is equal. */
+  readonly etag: string;
+}
+
+/** What is kept of the commit that a revision points to. */
+export interface CommitInfo {
+  /** The commit itself, also where the ref points to a tag object. */
+  readonly oid: Oid;
+  /** Commit time, milliseconds since the epoch. */
+  readonly time: number;
+  readonly author: string;
+  /** E-mail address of the author; undefined for commits of Sluice, whose actor stands in the message. */
+  readonly authorEmail?: string;
+  /** When it was written, milliseconds since the epoch; undefined where that is `time`. */
+  readonly authorTime?: number;
+  readonly parents: readonly Oid[];
+  readonly subject: string;
+  readonly facts: CommitFacts;
+  /** The tag object, where the statement among the facts stands in its message and not in that of the commit. */
+  readonly statementTag?: Oid;
+  /** Tree of the package's folder in this commit. */
+  readonly tree: Oid | undefined;
+  /** Blob of the package's Kptfile in this commit. */
+  readonly kptfileBlob: Oid | undefined;
+}
+
+/** What a revision is found by in all namespaces: `<namespace>/<name>`. */
+export function revisionId({ namespace, name }: Pick<PackageRevision, 'namespace' | 'name'>): string {
+  return `${namespace}/${name}`;
+}
+
+/** What its repository is found by in all namespaces. */
+export function repositoryIdOf({ namespace, key }: Pick<PackageRevision, 'namespace' | 'key'>): string {
+  return `${namespace}/${key.repository}`;
+}
+
+export function isPlaceholder(revision: Pick<PackageRevision, 'revision' | 'ref'>): boolean {
+  return revision.revision === -1 && revision.ref.startsWith('refs/heads/');
+}
+
+export function isPublished(revision: PackageRevision): boolean {
+  return revision.lifecycle === 'Published' || revision.lifecycle === 'DeletionProposed';
+}

@@ -1,0 +1,103 @@
+import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
+import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
+import { signedCommit } from '../../git/signing/signed-commit.ts';
+import { parseSshSignature, type SshSignature, verifySshSignature } from '../../git/signing/ssh-signature.ts';
+
+/** Annotation of a Repository: the ConfigMap in its namespace that lists the keys of people. */
+export const ALLOWED_SIGNERS_ANNOTATION = 'sluice.dev/allowed-signers';
+/** The key of that ConfigMap. */
+export const ALLOWED_SIGNERS_KEY = 'allowed_signers';
+/** What git signs commits for. */
+const GIT_NAMESPACE = 'git';
+/** Names that Sluice gives to actors of its own, or that a cluster does. */
+const RESERVED = /^(?:push$|(?:controller|resolver|system|group):)/;
+const MAX_KNOWN_COMMITS = 2048;
+
+/** The people whose keys are listed, as a push is attributed to them. */
+export interface People {
+  readonly signers: readonly ListedSigner[];
+  /** Why lines do not count, one sentence each. */
+  readonly problems: readonly string[];
+}
+
+interface ListedSigner extends AllowedSigner {
+  readonly name: string;
+}
+
+export const NO_PEOPLE: People = { signers: [], problems: [] };
+
+/**
+ * Reads an allowed-signers file. A principal is the name of one user, so lines with patterns or several principals identify nobody,
+ * and neither do names that Sluice uses itself. A file that cannot be read identifies nobody at all.
+ */
+export function peopleOf(text: string): People {
+  let lines: AllowedSigner[];
+  try {
+    lines = parseAllowedSigners(text);
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    return { signers: [], problems: [messageOf(error)] };
+  }
+  const signers: ListedSigner[] = [];
+  const problems: string[] = [];
+  for (const line of lines) {
+    const { principals: name, publicKey } = line;
+    const known = signers.find(({ publicKey: other }) => other.blob.equals(publicKey.blob));
+    if (/[,*?!\s\p{C}]/u.test(name)) problems.push(`line ${line.line} does not name exactly one user`);
+    else if (RESERVED.test(name)) problems.push(`line ${line.line}: ${name} cannot be the name of a person`);
+    else if (known !== undefined && known.name !== name)
+      problems.push(`line ${line.line}: the key belongs to ${known.name} already (line ${known.line})`);
+    else signers.push({ ...line, name });
+  }
+  return { signers, problems };
+}
+
+/** Who signed which commit, by the list that says so: a commit is looked at again and again until its record is written. */
+const known = new WeakMap<People, Map<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>>();
+
+/**
+ * The person whose listed key signed a commit; undefined for everybody else, and for OpenPGP signatures. The key must be valid both
+ * when the commit says that it was made and now (milliseconds since the epoch): who steals an expired key can set the date back.
+ */
+export async function signerOf(
+  git: Pick<GitRepository, 'readObjects'>,
+  commit: { readonly oid: Oid; readonly time: number },
+  people: People,
+  now: number,
+): Promise<string | undefined> {
+  if (people.signers.length === 0) return undefined;
+  const memo = known.get(people) ?? new Map();
+  known.set(people, memo);
+  if (!memo.has(commit.oid)) {
+    for (const oldest of memo.keys()) {
+      if (memo.size < MAX_KNOWN_COMMITS) break;
+      memo.delete(oldest);
+    }
+    memo.set(commit.oid, await findSigner(git, commit.oid, people));
+  }
+  const found = memo.get(commit.oid);
+  if (found === undefined) return undefined;
+  const valid = [commit.time, now].every((at) => allowsSigning(found.signer, GIT_NAMESPACE, at));
+  return valid ? found.name : undefined;
+}
+
+async function findSigner(git: Pick<GitRepository, 'readObjects'>, oid: Oid, { signers }: People) {
+  const [object] = await git.readObjects([oid]);
+  const signed = object?.type === 'commit' ? signedCommit(object.data) : undefined;
+  const signature = signed === undefined ? undefined : readSignature(signed.signature);
+  if (signed === undefined || signature === undefined) return undefined;
+  const signer = signers.find(({ publicKey }) => publicKey.blob.equals(signature.publicKey.blob));
+  if (signer === undefined || !(await verifySshSignature(signature, signed.payload, GIT_NAMESPACE))) return undefined;
+  return { name: signer.name, signer };
+}
+
+/** Undefined for what is no SSH signature, such as one of OpenPGP, or one that does not count. */
+function readSignature(text: string): SshSignature | undefined {
+  try {
+    return parseSshSignature(text);
+  } catch (error) {
+    if (isSluiceError(error, 'InvalidInput')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,130 @@
+import type { Actor, Face } from '../../resource/object/request-context.ts';
+import { parseConditionType } from './condition-type.ts';
+import { NO_PEOPLE, type People } from './people.ts';
+
+/** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
+export type Enforcement = 'enforce' | 'warn' | 'off';
+
+/** Everything that policies say about one package revision, merged. */
+export interface EffectivePolicy {
+  readonly enforcement: Enforcement;
+  readonly requiredGates: readonly RequiredGate[];
+  readonly givers: readonly GiverRule[];
+  /** How long verdicts count, in milliseconds, by condition type or prefix ending in `*`. */
+  readonly validFor: readonly { readonly conditionType: string; readonly milliseconds: number }[];
+  /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
+  readonly pushDenied: readonly string[];
+  /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
+  readonly validatorConditions: ReadonlyMap<string, string>;
+  /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
+  readonly pinnedValidators: readonly PinnedValidator[];
+  /** Whether annotations of the Kptfile ask for automatic steps; whoever may push can write them. */
+  readonly kptfileApprovals: boolean;
+  /** Proposes revisions whose gates are open without being asked. */
+  readonly autoPropose: boolean;
+  readonly forbidSelfApproval: boolean;
+  /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
+  readonly breakGlass: readonly string[];
+  /** Whose signatures on pushed commits say who made them. */
+  readonly people: People;
+  /** Commits that controllers may make on one revision within an hour. */
+  readonly commitBudgetPerHour: number;
+  /** Condition type to the milliseconds after which a closed gate is overdue. */
+  readonly gateDeadlines: Readonly<Record<string, number>>;
+}
+
+export interface PinnedValidator {
+  /** Name, or short image name, of the pipeline entry. */
+  readonly function: string;
+  readonly conditionType: string;
+  /** With a tag or a digest. */
+  readonly image: string;
+  /** The `configMap` that the entry must have, or its configuration as an object. Without either it must have none. */
+  readonly configMap?: Readonly<Record<string, string>> | undefined;
+  readonly config?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface RequiredGate {
+  readonly conditionType: string;
+  /** Asked for at approval, not at proposal. */
+  readonly approveOnly: boolean;
+  /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
+  readonly boundTo?: 'content' | 'object' | undefined;
+  /** Name of the policy. */
+  readonly policy: string;
+}
+
+export interface GiverRule {
+  /** Exact type, or a prefix ending in `*`. */
+  readonly conditionType: string;
+  /** Actor names, or `group:<name>`. */
+  readonly actors: readonly string[];
+  readonly policy: string;
+}
+
+export const DEFAULT_POLICY: EffectivePolicy = {
+  enforcement: 'enforce',
+  requiredGates: [],
+  givers: [],
+  validFor: [],
+  pushDenied: [],
+  validatorConditions: new Map(),
+  pinnedValidators: [],
+  kptfileApprovals: false,
+  autoPropose: false,
+  forbidSelfApproval: false,
+  breakGlass: [],
+  people: NO_PEOPLE,
+  commitBudgetPerHour: 50,
+  gateDeadlines: {},
+};
+
+/** Exact match, or prefix match for a pattern that ends in `*`. */
+export function matchesPattern(pattern: string, value: string): boolean {
+  return pattern.endsWith('*') ? value.startsWith(pattern.slice(0, -1)) : pattern === value;
+}
+
+/** Why this actor may not give a verdict of this type; undefined if it may. Every rule that names the type must allow the actor. */
+export function refuseGiver(
+  policy: EffectivePolicy,
+  conditionType: string,
+  actor: Actor,
+  face: Face,
+): string | undefined {
+  if (face === 'git') {
+    const denied = policy.pushDenied.find((pattern) => matchesPattern(pattern, conditionType));
+    if (denied !== undefined) return `policy does not let a plain push give ${conditionType}`;
+  }
+  for (const rule of policy.givers) {
+    if (!matchesPattern(rule.conditionType, conditionType)) continue;
+    if (!rule.actors.some((name) => isActor(name, actor))) {
+      return `policy ${rule.policy} lets only ${rule.actors.join(', ')} give ${conditionType}`;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: whoever
+ * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
+ */
+export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {
+  return (
+    parseConditionType(type) !== undefined &&
+    requiredGates.some(({ conditionType, boundTo }) => conditionType === type && boundTo !== 'object')
+  );
+}
+
+/** The condition types that policies name; others must not resemble them. */
+export function typesOf(policy: EffectivePolicy): Set<string> {
+  const { requiredGates, givers, validFor, pushDenied, validatorConditions, gateDeadlines } = policy;
+  const named = [...requiredGates, ...givers, ...validFor].map(({ conditionType }) => conditionType);
+  const all = [...named, ...pushDenied, ...validatorConditions.values(), ...Object.keys(gateDeadlines)];
+  return new Set(all.filter((type) => !type.endsWith('*')));
+}
+
+/** `group:<name>` matches the members of a group, anything else the actor of that name. */
+export function isActor(pattern: string, actor: Actor): boolean {
+  if (pattern.startsWith('group:')) return actor.groups?.includes(pattern.slice('group:'.length)) ?? false;
+  return pattern === actor.name;
+}

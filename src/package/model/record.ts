@@ -1,0 +1,258 @@
+import { z } from 'zod';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import {
+  MAX_STATEMENT_LENGTH,
+  payloadOf,
+  type SignedStatement,
+  type StatementHead,
+  splitMessage,
+  statementDigest,
+  statementExcess,
+  statementHeadSchema,
+  statementMessage,
+} from '../trust/statement.ts';
+import { listOf, mapOf } from '../trust/strict-schemas.ts';
+
+/**
+ * What Git must keep about a revision that the Kptfile has no field for. It is the body of a commit under the record ref: the
+ * subject line says what happened, the parent is the record before, so that `git log` of the ref is the audit trail.
+ */
+const status = z.enum(['True', 'False', 'Unknown']);
+
+/** A fact from outside of the package that a verdict rests on, such as a review or the health of a deployment. */
+const externalFactSchema = z.object({
+  /** Where it was observed, such as the address of a host. */
+  source: z.string(),
+  /** What it is there, such as the number of a review. */
+  id: z.string(),
+  /** What was observed. */
+  value: z.string(),
+  /** When, RFC 3339. */
+  time: z.string(),
+});
+
+export const verdictSchema = z.object({
+  type: z.string(),
+  status,
+  reason: z.string().optional(),
+  message: z.string().optional(),
+  /** What it was given for, see inputs.ts: reference to the digest that it had then. */
+  inputs: mapOf(z.string()),
+  /** The facts from outside that it rests on; they do not close its gate when they change. */
+  external: listOf(externalFactSchema).optional(),
+  by: z.string(),
+  /** Set for what functions of the package said: it counts as said by all of these, who may have changed the functions. */
+  issuers: listOf(z.object({ name: z.string(), groups: listOf(z.string()).optional(), face: z.string() })).optional(),
+  /** Set for what functions said that a policy pins: then `by` said it, whoever may change the package. */
+  pinned: z.boolean().optional(),
+  /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
+  groups: listOf(z.string()).optional(),
+  face: z.string(),
+  /** When it was given or last affirmed, RFC 3339. */
+  at: z.string(),
+  /** Since when the condition has had this status without a break. */
+  since: z.string(),
+});
+
+export const stepSchema = z.object({
+  action: z.string(),
+  by: z.string(),
+  face: z.string(),
+  at: z.string(),
+  /** The commit that the step was about. */
+  commit: z.string().optional(),
+  reason: z.string().optional(),
+  /** Gates that were closed and passed all the same, because the repository does not enforce them. */
+  gates: listOf(z.string()).optional(),
+});
+
+/** A person, or a plain push, that changed the content since the last published revision. */
+export const contributorSchema = z.object({
+  /** The actor; `push` for a push by an unknown person. */
+  name: z.string(),
+  groups: listOf(z.string()).optional(),
+  face: z.string(),
+  /** RFC 3339. */
+  since: z.string(),
+  /** The first commit of this contributor. */
+  commit: z.string().optional(),
+});
+
+/** A person's approval of one content; it counts as long as the package holds that content. */
+export const approvalSchema = z.object({
+  subject: z.string(),
+  /** Content digest, and tree of the package, that were approved. */
+  content: z.string(),
+  tree: z.string(),
+  /** RFC 3339. */
+  at: z.string(),
+  face: z.string(),
+  /** Where it can be looked up, such as the address of a review. */
+  evidence: z.string().optional(),
+});
+
+const recordSchema = z.object({
+  version: z.literal(1),
+  /** The request that wrote this record. `made` is the commit on the draft that came with it, if one did. */
+  last: stepSchema.omit({ commit: true, gates: true }).extend({ made: z.string().optional() }).optional(),
+  /** Tip of the draft that this record speaks about; another tip means that someone pushed since. */
+  commit: z.string(),
+  verdicts: listOf(verdictSchema),
+  /** Lifecycle steps, oldest first, the last 50. */
+  steps: listOf(stepSchema),
+  /** Who changed the content since the last published revision, whichever controller carried it forward. */
+  contributors: listOf(contributorSchema).optional(),
+  approvals: listOf(approvalSchema).optional(),
+  /**
+   * Gates that were required when the revision was proposed; they stay required until it is rejected or published. `lost` if the
+   * record that named them was removed or replaced. And how many people had to approve it when the last approval was recorded that
+   * was not enough.
+   */
+  proposal: z
+    .object({ gates: listOf(z.string()), lost: z.boolean().optional(), approvalsNeeded: z.int().optional() })
+    .optional(),
+  /** The published revision that this one was made from, and its content. */
+  source: z.object({ kind: z.string(), name: z.string(), commit: z.string(), content: z.string() }).optional(),
+  /** Porch's word for how the revision was made. */
+  task: z.unknown().optional(),
+  /** The content at which pipeline and resolvers last came to rest, and which resolvers had claimed the package. */
+  settled: z.object({ content: z.string(), resolvers: listOf(z.string()), at: z.string() }).optional(),
+  /** Commits of controllers in the hour that began at `since`. */
+  budget: z.object({ since: z.string(), commits: z.number().int() }).optional(),
+  labels: mapOf(z.string()).optional(),
+  annotations: mapOf(z.string()).optional(),
+  ownerReferences: listOf(mapOf(z.unknown())).optional(),
+  finalizers: listOf(z.string()).optional(),
+  deletionTimestamp: z.string().optional(),
+  createdAt: z.string().optional(),
+  /** Of the last record of a published revision that was deleted: its version, `v<N>`. */
+  deleted: z.string().optional(),
+  /** Of a record that was written for a publication: its version, `v<N>`. Such a record is none of a draft with this workspace. */
+  published: z.string().optional(),
+  /** When the first record of the draft was written, by the server's clock, RFC 3339. */
+  recordedAt: z.string().optional(),
+});
+
+export type Verdict = Readonly<z.infer<typeof verdictSchema>>;
+export type ExternalFact = Readonly<z.infer<typeof externalFactSchema>>;
+export type LifecycleStep = Readonly<z.infer<typeof stepSchema>>;
+export type Contributor = Readonly<z.infer<typeof contributorSchema>>;
+export type Approval = Readonly<z.infer<typeof approvalSchema>>;
+export type RevisionRecord = Readonly<z.infer<typeof recordSchema>>;
+
+const recordStatementSchema = statementHeadSchema.extend({ kind: z.literal('record'), record: recordSchema });
+
+/** What is signed of a record. */
+export interface RecordStatement extends StatementHead {
+  readonly kind: 'record';
+  readonly record: RevisionRecord;
+}
+
+/** A record as it was read, before anything is known of its signature. */
+export interface ReadRecord {
+  readonly record: RevisionRecord;
+  /** Undefined for a record that an earlier version wrote without a statement. */
+  readonly signed: SignedStatement<RecordStatement> | undefined;
+  /** Digest of the statement; undefined if there is none. */
+  readonly digest: string | undefined;
+}
+
+const MAX_STEPS = 50;
+/** Room for the signature and what stands around it. */
+const MAX_SIGNATURE_LENGTH = 4096;
+
+export function emptyRecord(commit: string): RevisionRecord {
+  return { version: 1, commit, verdicts: [], steps: [] };
+}
+
+/**
+ * The commit message that carries a signed record: a subject, the payload in one line, the signature as a trailer. Throws LimitExceeded
+ * for a record that is too large to be kept.
+ */
+export function formatRecord(subject: string, { statement, signature }: SignedStatement<RecordStatement>): string {
+  const body = payloadOf(statement);
+  const excess = statementExcess(body);
+  if (excess !== undefined)
+    throw new SluiceError(
+      'LimitExceeded',
+      `the record of the revision cannot be written: ${excess}; remove conditions, labels or annotations, or shorten their texts`,
+    );
+  return statementMessage(oneLine(subject), body, signature);
+}
+
+/** Reads a record from its commit message. Throws Corrupt with the reason if it is none. */
+export function parseRecord(message: string): ReadRecord {
+  const start = message.indexOf('\n\n');
+  if (start === -1) throw new SluiceError('Corrupt', 'the record is not readable: the message has a subject line only');
+  if (message.length - start > MAX_STATEMENT_LENGTH + MAX_SIGNATURE_LENGTH)
+    throw new SluiceError('Corrupt', `the record is not readable: it has more than ${MAX_STATEMENT_LENGTH} characters`);
+  const { payload, signature } = splitMessage(message);
+  const excess = statementExcess(payload);
+  if (excess !== undefined) throw new SluiceError('Corrupt', `the record is not readable: ${excess}`);
+  try {
+    const value: unknown = JSON.parse(payload);
+    if ((value as { statement?: unknown } | null)?.statement === undefined) {
+      return { record: recordSchema.parse(value), signed: undefined, digest: undefined };
+    }
+    const { record } = recordStatementSchema.parse(value);
+    // The value as it was read: the signature covers fields that a later version added.
+    const statement = value as RecordStatement;
+    // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
+    const digest = statementDigest(payloadOf(statement));
+    return { record, signed: { statement, signature }, digest };
+  } catch (error) {
+    throw new SluiceError('Corrupt', `the record is not readable: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+export function withStep(record: RevisionRecord, step: LifecycleStep): RevisionRecord {
+  return { ...record, steps: [...record.steps, step].slice(-MAX_STEPS) };
+}
+
+/** Adds the actor of a change of content. Controllers carry on what others wrote, and are none. */
+export function withContributor(
+  contributors: readonly Contributor[],
+  { actor, face }: Pick<RequestContext, 'actor' | 'face'>,
+  since: string,
+  commit: string,
+): Contributor[] {
+  if (face === 'controller' || contributors.some(({ name }) => name === actor.name)) return [...contributors];
+  const groups = actor.groups === undefined ? {} : { groups: [...actor.groups] };
+  return [...contributors, { name: actor.name, ...groups, face, since, commit }];
+}
+
+/** The verdict on a type; a record has at most one for each. */
+export function verdictOf(record: RevisionRecord | undefined, type: string): Verdict | undefined {
+  return record === undefined ? undefined : verdictsByType(record.verdicts).get(type);
+}
+
+const byType = new WeakMap<readonly Verdict[], ReadonlyMap<string, Verdict>>();
+
+/** The verdicts of a record by their type, made once for a list: gates and conditions look up theirs one by one. */
+export function verdictsByType(verdicts: readonly Verdict[]): ReadonlyMap<string, Verdict> {
+  let found = byType.get(verdicts);
+  if (found === undefined) {
+    const made = new Map<string, Verdict>();
+    // Of several on one type, which only a forged record has, the first counts.
+    for (const verdict of verdicts) if (!made.has(verdict.type)) made.set(verdict.type, verdict);
+    byType.set(verdicts, made);
+    found = made;
+  }
+  return found;
+}
+
+/** True if the record must outlive publication, which folds only verdicts and steps into the approval commit. */
+export function hasObjectMetadata(record: RevisionRecord): boolean {
+  return (
+    Object.keys(record.labels ?? {}).length > 0 ||
+    Object.keys(record.annotations ?? {}).length > 0 ||
+    (record.ownerReferences ?? []).length > 0 ||
+    (record.finalizers ?? []).length > 0
+  );
+}
+
+/** Control characters and line separators would let a text forge further lines of a commit message, or steer a terminal. */
+export function oneLine(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ').trim();
+}

@@ -1,0 +1,139 @@
+import type { Oid } from '../../git/git-repository.ts';
+import type { Actor, Face } from '../../resource/object/request-context.ts';
+import type { Gate, GateFacts } from './gates.ts';
+import type { Approval, Contributor } from './record.ts';
+
+export const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'] as const;
+export type Lifecycle = (typeof LIFECYCLES)[number];
+
+export const ACTIONS = ['propose', 'reject', 'approve', 'propose-deletion', 'undo-deletion', 'delete'] as const;
+/** `reject` sends a proposed revision back to its authors; on a revision proposed for deletion it means `undo-deletion`. */
+export type Action = (typeof ACTIONS)[number];
+
+export interface TransitionRequest {
+  readonly action: Action;
+  readonly actor: Actor;
+  readonly face: Face;
+  /** The commit that the actor judged. Anything else at that place is a conflict. */
+  readonly expectedCommit?: Oid;
+  /** The actor named no version of the revision that they read: what is there may not be what they mean. */
+  readonly isUnseen?: boolean;
+  /** Why; a rejection should have one, and breaking the glass must. */
+  readonly reason?: string;
+  /** The actor wants to publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
+}
+
+/** What the kernel decides on: one revision and what stands around it. Plain values, read at one point in time. */
+export interface RevisionState {
+  readonly name: string;
+  readonly lifecycle: Lifecycle;
+  /** -1 placeholder on the main branch, 0 not published, else the published number. */
+  readonly revision: number;
+  /** The commit of the revision. Of an annotated tag this is what it stands for, and plans speak of that commit too. */
+  readonly commit: Oid;
+  /** Why the Kptfile cannot be read; undefined if it can. */
+  readonly problem: string | undefined;
+  /** What kpt rejects in the Kptfiles, in one sentence; undefined if nothing. */
+  readonly invalidKptfile?: string | undefined;
+  readonly facts: GateFacts;
+  /** Who last proposed it; undefined if that is not known, as after a plain push. */
+  readonly proposedBy: string | undefined;
+  /** Set where the content was pushed after the proposal. */
+  readonly pushedSince?: PushedSince | undefined;
+  /** Who published it, where that is known from a trusted statement. */
+  readonly publishedBy?: string | undefined;
+  /** Who changed the content since the last published revision. */
+  readonly contributors: readonly Contributor[];
+  /** Approvals so far; those for other content do not count. */
+  readonly approvals: readonly Approval[];
+  /** All other revisions of the package. */
+  readonly siblings: readonly Sibling[];
+  /** Path of a package above or below this one, if there is any. */
+  readonly nestedWith: string | undefined;
+  /** Revisions in any repository that name this one as their upstream. */
+  readonly dependents: readonly string[];
+  /** Names of the refs involved. */
+  readonly refs: RevisionRefs;
+  /** Head of the main branch; undefined if the branch does not exist. */
+  readonly mainHead: Oid | undefined;
+  /** What `refs.deletionProposed` points to. */
+  readonly deletionProposed: Oid | undefined;
+}
+
+/** A push brought content that no request proposed. */
+export interface PushedSince {
+  /** The commit that was proposed. */
+  readonly proposed: Oid;
+  /** Files of the package that differ from it; undefined where that commit cannot be read. */
+  readonly files: readonly string[] | undefined;
+}
+
+export interface Sibling {
+  readonly name: string;
+  readonly lifecycle: Lifecycle;
+  readonly revision: number;
+}
+
+export interface RevisionRefs {
+  readonly main: string;
+  readonly draft: string;
+  readonly proposed: string;
+  /** Of a published revision. */
+  readonly tag: string | undefined;
+  readonly deletionProposed: string;
+  /** The tag that the n-th revision of this package gets. */
+  tagFor(revision: number): string;
+}
+
+/** A ref and what becomes of it; the caller writes the commit that `approval` and `removal` stand for. */
+export interface RefStep {
+  readonly ref: string;
+  /** What it must be before; null asks that it does not exist. */
+  readonly expect: Oid | null;
+  readonly become:
+    | { readonly kind: 'commit'; readonly oid: Oid }
+    /** The package's tree on top of the main head, with the draft as second parent. */
+    | { readonly kind: 'approval' }
+    /** The main head without the package's folder. */
+    | { readonly kind: 'removal' }
+    | { readonly kind: 'absent' };
+}
+
+export type RefusalCode =
+  | 'GateUnmet'
+  | 'VerdictStale'
+  | 'WrongState'
+  | 'NestedPackage'
+  | 'NotAllowed'
+  | 'Conflict'
+  | 'Unreadable'
+  | 'InvalidKptfile'
+  | 'InUse';
+
+export interface Refusal {
+  readonly code: RefusalCode;
+  readonly message: string;
+  /** The gate that refuses: which, since when, what the condition says, what changed. */
+  readonly gate?: Gate;
+}
+
+export interface Allowed {
+  readonly allowed: true;
+  readonly plan: readonly RefStep[];
+  /** What the revision is afterwards; undefined when it is gone. */
+  readonly next: { readonly lifecycle: Lifecycle; readonly revision: number } | undefined;
+  /** Gates that were not open and let pass because the repository does not enforce them. */
+  readonly bypassed: readonly Refusal[];
+  /** The closed gates were let pass because the actor may break the glass. */
+  readonly brokeGlass?: boolean;
+  /** Set where an approval counts and is not enough: the revision stays Proposed. */
+  readonly approvals?: { readonly given: number; readonly needed: number };
+}
+
+export interface Refused {
+  readonly allowed: false;
+  readonly refusals: readonly Refusal[];
+}
+
+export type Decision = Allowed | Refused;

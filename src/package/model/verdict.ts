@@ -1,0 +1,195 @@
+import type { Condition } from '../../../kptfile-schema/index.ts';
+import { canonicalJson } from '../../foundation/canonical-json.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import { bindInputs, CONTENT_INPUT, defaultInputs, type InputReference, type PackageInputs } from './inputs.ts';
+import {
+  type ExternalFact,
+  emptyRecord,
+  type RevisionRecord,
+  type Verdict,
+  verdictOf,
+  verdictsByType,
+} from './record.ts';
+
+/** A condition as somebody gives it. */
+export interface GivenCondition extends Condition {
+  /** What it is given for; by default the object that the type names, else the content. */
+  readonly inputs?: readonly InputReference[];
+  /** The facts from outside of the package that it rests on. */
+  readonly external?: readonly ExternalFact[];
+  /** A policy pins the functions of the package that say it. */
+  readonly pinned?: boolean;
+}
+
+export type Issuer = NonNullable<Verdict['issuers']>[number];
+
+export interface VerdictOptions {
+  /** Sets the time of the verdict anew although nothing else differs. */
+  readonly renew?: boolean;
+  /** On behalf of whom the actor says it, where that is not the actor. */
+  readonly issuers?: readonly Issuer[];
+  readonly pinned?: boolean;
+  /** A policy binds the type to all of the package. */
+  readonly wholeContent?: boolean;
+}
+
+/** Gives the conditions that come out of rendering. */
+export const RENDER_ACTOR = 'controller:render';
+/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and nobody's opinion. */
+export const RENDERED_TYPE = 'Rendered';
+
+/** The condition as a Kptfile holds it. */
+export function plainCondition({ type, status, reason, message }: GivenCondition): Condition {
+  return {
+    ...{ type, status },
+    ...(reason === undefined ? {} : { reason }),
+    ...(message === undefined ? {} : { message }),
+  };
+}
+
+/** The actor under which conditions are kept that arrive by a plain push. */
+export const PUSH_ACTOR = 'push';
+
+/**
+ * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
+ * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for. With
+ * `renew` its time is set anew all the same, for verdicts that expire.
+ */
+export function giveVerdict(
+  record: RevisionRecord,
+  given: GivenCondition,
+  inputs: PackageInputs,
+  context: RequestContext,
+  at: string,
+  options: VerdictOptions = {},
+): RevisionRecord {
+  const before = verdictOf(record, given.type);
+  const verdict = givenVerdict(before, given, inputs, context, at, options);
+  if (verdict === before) return record;
+  return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
+}
+
+/** The verdict that a condition becomes: the one before if nothing differs. */
+function givenVerdict(
+  before: Verdict | undefined,
+  given: GivenCondition,
+  inputs: PackageInputs,
+  context: RequestContext,
+  at: string,
+  { renew = false, issuers, pinned, wholeContent = false }: VerdictOptions = {},
+): Verdict {
+  // A verdict for nothing could never become stale.
+  const named = given.inputs?.length ? given.inputs : defaultInputs(given.type, inputs, wholeContent);
+  const references = wholeContent ? [...named, CONTENT_INPUT] : named;
+  const bound = bindInputs(references, inputs);
+  const affirmed =
+    before !== undefined &&
+    sameCondition(before, given) &&
+    sameInputs(before.inputs, bound) &&
+    canonicalJson([before.external ?? [], before.issuers ?? [], before.pinned ?? false]) ===
+      canonicalJson([given.external ?? [], issuers ?? [], pinned ?? false]);
+  if (affirmed && !renew && sameGiver(before, context)) return before;
+  return {
+    type: given.type,
+    status: given.status,
+    ...(given.reason === undefined ? {} : { reason: given.reason }),
+    ...(given.message === undefined ? {} : { message: given.message }),
+    inputs: bound,
+    ...(given.external === undefined || given.external.length === 0 ? {} : { external: [...given.external] }),
+    by: context.actor.name,
+    ...(issuers === undefined ? {} : { issuers: [...issuers] }),
+    ...(pinned === true ? { pinned } : {}),
+    ...(context.actor.groups === undefined ? {} : { groups: [...context.actor.groups] }),
+    face: context.face,
+    at,
+    since: before?.status === given.status ? before.since : at,
+  };
+}
+
+export function withdrawVerdict(record: RevisionRecord, type: string): RevisionRecord {
+  const kept = record.verdicts.filter((verdict) => verdict.type !== type);
+  return kept.length === record.verdicts.length ? record : withVerdicts(record, kept);
+}
+
+/**
+ * The record as it stands for a draft's tip. If somebody pushed since it was written, every condition that the push added or
+ * changed counts as given by that push for the content it brought; conditions that it left alone keep their verdicts, which may
+ * now be stale. A record is missing for a commit of Sluice itself only if it was lost; then nothing is made up.
+ */
+export function recordAfterPush(
+  record: RevisionRecord | undefined,
+  tip: { readonly commit: string; readonly madeBySluice: boolean; readonly time: string },
+  conditions: ReadonlyMap<string, Condition>,
+  inputs: PackageInputs,
+): RevisionRecord {
+  if (record?.commit === tip.commit) return record;
+  const carried: RevisionRecord = { ...(record ?? emptyRecord(tip.commit)), commit: tip.commit };
+  // Of a commit that Sluice made itself the record was lost; who gave its conditions for what is not known any more.
+  if (record === undefined && tip.madeBySluice) return carried;
+  return syncVerdicts(carried, { conditions }, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
+}
+
+/** The conditions of a Kptfile that somebody wrote. */
+export interface WrittenConditions {
+  readonly conditions: ReadonlyMap<string, Condition>;
+  /** Those of the Kptfile before, where that is known. */
+  readonly known?: ReadonlyMap<string, Condition> | undefined;
+  /** The writer has no right to give conditions: what differs is proven by nothing. */
+  readonly unproven?: boolean;
+  /** The types that policies bind to all of the package. */
+  readonly bindsContent?: (type: string) => boolean;
+}
+
+/**
+ * Brings the verdicts in line with what somebody wrote: what differs counts as given by the writer, what is gone is withdrawn, what
+ * is the same keeps its verdict. A condition that was there before without a verdict is not given by who left it there.
+ */
+export function syncVerdicts(
+  record: RevisionRecord,
+  { conditions, known, unproven = false, bindsContent = () => false }: WrittenConditions,
+  inputs: PackageInputs,
+  context: RequestContext,
+  at: string,
+): RevisionRecord {
+  // Linear in verdicts and conditions: both come from Git, where their number is whatever was pushed.
+  const next = new Map([...verdictsByType(record.verdicts)].filter(([type]) => conditions.has(type)));
+  let changed = next.size < record.verdicts.length;
+  for (const [type, condition] of conditions) {
+    const old = known?.get(type);
+    if (old !== undefined && sameCondition(old, condition)) continue;
+    const before = next.get(type);
+    if (before !== undefined && sameCondition(before, condition)) continue;
+    const wholeContent = bindsContent(type);
+    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at, { wholeContent }));
+    else if (!next.delete(type)) continue;
+    changed = true;
+  }
+  return changed ? withVerdicts(record, [...next.values()]) : record;
+}
+
+function withVerdicts(record: RevisionRecord, verdicts: readonly Verdict[]): RevisionRecord {
+  return { ...record, verdicts: [...verdicts].sort((a, b) => (a.type < b.type ? -1 : 1)) };
+}
+
+interface Statement {
+  readonly status: string;
+  readonly reason?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+function sameCondition(a: Statement, b: Statement): boolean {
+  return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
+}
+
+function sameGiver(verdict: Verdict, context: RequestContext): boolean {
+  return (
+    verdict.by === context.actor.name &&
+    verdict.face === context.face &&
+    JSON.stringify(verdict.groups ?? []) === JSON.stringify(context.actor.groups ?? [])
+  );
+}
+
+function sameInputs(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+}

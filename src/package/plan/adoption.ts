@@ -1,0 +1,211 @@
+import { matchesGlob } from 'node:path';
+import { timestamp } from '../../foundation/clock.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import { judgeTombstone } from '../index/deletion-proof.ts';
+import { adoptionRef, deletedIn, tombstonePrefix, tombstoneRef, unsignedRecordUid } from '../model/layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
+import { readRecordAt } from '../model/read-record.ts';
+import { hasObjectMetadata, type RevisionRecord } from '../model/record.ts';
+import { PUSH_ACTOR } from '../model/verdict.ts';
+import {
+  ADOPTION_FILE,
+  ADOPTION_SCOPE,
+  type AdoptionList,
+  type AdoptionStatement,
+  formatAdoptionList,
+  listDigest,
+} from '../trust/adoption.ts';
+import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
+import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
+import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
+
+/** A tag, or what stands in the place of a deleted one, that would count as it is. */
+export interface AdoptableTag {
+  readonly ref: string;
+  readonly oid: Oid;
+  /** Undefined for a deletion. */
+  readonly revision: string | undefined;
+  /** Why it does not count now. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** An unsigned record of an earlier version, and what would be taken over of it. */
+export interface AdoptableRecord {
+  readonly ref: string;
+  readonly oid: Oid;
+  /** Undefined for one of no revision of this registration, which is left alone. */
+  readonly revision: string | undefined;
+  readonly takesOver: Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>;
+}
+
+export interface Adoptable {
+  readonly tags: readonly AdoptableTag[];
+  readonly records: readonly AdoptableRecord[];
+  /** Set if the main branch was rewritten since it was accepted last. */
+  readonly main: { readonly accepted: Oid; readonly present: Oid } | undefined;
+}
+
+export interface AdoptionPlan {
+  readonly updates: readonly RefUpdate[];
+  readonly marks: readonly NewMark[];
+}
+
+/**
+ * What nothing trusted vouches for, and an operator can. `only` is a glob: for tags without `refs/tags/`, and for records as
+ * `<path>/<workspace>`. Signatures have to be checked before.
+ */
+export async function findAdoptable(bench: Workbench, only?: string): Promise<Adoptable> {
+  const isWanted = (name: string) => only === undefined || matchesGlob(name, only);
+  const tags: AdoptableTag[] = [];
+  const records: AdoptableRecord[] = [];
+  const byUid = new Map<string, PackageRevision>();
+  for (const row of bench.index.all()) {
+    byUid.set(row.uid, row);
+    const { ref, refOid: oid, name: revision, outOfBand } = row;
+    if (outOfBand === undefined || !isPublished(row) || isPlaceholder(row)) continue;
+    if (isWanted(ref.slice('refs/tags/'.length))) tags.push({ ref, oid, revision, ...outOfBand });
+  }
+  for (const { name: ref, oid } of await bench.git.listRefs([bench.layout.recordPrefix])) {
+    const uid = unsignedRecordUid(bench.layout, ref);
+    if (uid === undefined) continue;
+    const row = byUid.get(uid);
+    if (row !== undefined && !isWanted(`${row.path}/${row.key.workspace}`)) continue;
+    const record = (await readRecordAt(bench.git, oid))?.record;
+    if (record === undefined) continue;
+    records.push({ ref, oid, revision: row?.name, takesOver: metadataOf(record) });
+  }
+  for (const { name: ref, oid } of await bench.git.listRefs([tombstonePrefix(bench.layout)])) {
+    const place = deletedIn(bench.layout, ref);
+    if (place === undefined || !isWanted(`${place.path}/${place.version}`)) continue;
+    if (bench.index.isAdopted(ref, oid)) continue;
+    const { flaw } = await judgeTombstone(bench, { ...place, oid, isAdopted: false });
+    if (flaw !== undefined) tags.push({ ref, oid, revision: undefined, ...flaw });
+  }
+  tags.sort((a, b) => (a.ref < b.ref ? -1 : 1));
+  const { leftBehind: accepted, mainHead: present } = bench.index;
+  return { tags, records, main: accepted === undefined || present === undefined ? undefined : { accepted, present } };
+}
+
+/** Signs one statement about all of it, and moves records to where signed ones are. Nothing of an unsigned record opens a gate. */
+export async function planAdoption(
+  bench: Workbench,
+  { tags, records, main }: Adoptable,
+  context: RequestContext,
+): Promise<AdoptionPlan> {
+  const updates: RefUpdate[] = [];
+  const marks: NewMark[] = [];
+  for (const { ref, oid, revision } of records) {
+    const row = revision === undefined ? undefined : bench.index.get(revision);
+    const old = (await readRecordAt(bench.git, oid))?.record;
+    if (row === undefined || old === undefined) continue;
+    // A signed record came since, or a publication of which the record holds nothing that outlives it.
+    const isKept = row.record === undefined && (!isPublished(row) || hasObjectMetadata(old));
+    if (isKept) {
+      const record = takenOver(row, old, context, timestamp(bench.clock.now()));
+      const note = { subject: `adopt ${row.name} by ${context.actor.name}`, action: 'adopt', onTopOf: oid };
+      const written = await writeRecord(bench, row, record, note, context);
+      updates.push(written.update);
+      marks.push(written.mark);
+    }
+    updates.push({ type: 'delete', ref, old: oid });
+  }
+  updates.push(...droppedTombstones(bench, tags));
+  // Also for records alone: it is the statement that lets them go.
+  if (tags.length > 0 || main !== undefined || updates.length > 0) {
+    const { update, mark } = await writeAdoption(bench, tags, context);
+    updates.push(update);
+    marks.push(mark, ...tags.flatMap((tag) => publicationMark(bench, tag) ?? []));
+  }
+  return { updates, marks };
+}
+
+/** An operator can also adopt a publication that was deleted, or one that another publication replaced. */
+function publicationMark({ index, trust }: Workbench, { revision }: AdoptableTag): NewMark | undefined {
+  const row = revision === undefined ? undefined : index.get(revision);
+  if (row === undefined) return undefined;
+  const version = `v${row.revision}`;
+  const statementTag = row.refOid === row.tip.oid ? undefined : row.tip.statementTag;
+  const digest = publicationDigest({ commit: row.tip.oid, statementTag });
+  const mark = trust.mark(publicationScope(row.path, version));
+  return mark === undefined || mark.digest === digest ? undefined : trust.markOfPublication(row.path, version, digest);
+}
+
+/** A publication that was deleted and is adopted again is deleted no more. */
+function droppedTombstones({ index, layout }: Workbench, tags: readonly AdoptableTag[]): RefUpdate[] {
+  return tags.flatMap(({ revision }) => {
+    const row = revision === undefined ? undefined : index.get(revision);
+    if (row === undefined) return [];
+    const ref = tombstoneRef(layout, row.key.package, row.ref.slice(row.ref.lastIndexOf('/') + 1));
+    const old = index.ref(ref);
+    return old === undefined ? [] : [{ type: 'delete', ref, old }];
+  });
+}
+
+async function writeAdoption(
+  bench: Workbench,
+  tags: readonly AdoptableTag[],
+  context: RequestContext,
+): Promise<{ update: RefUpdate; mark: NewMark }> {
+  const { git, index, trust, layout } = bench;
+  const known: AdoptionList = index.adoptionDistrust === undefined ? (index.adoption?.list ?? new Map()) : new Map();
+  const list = formatAdoptionList(new Map([...known, ...tags.map(({ ref, oid }) => [ref, oid] as const)]));
+  const current = index.adoptionDistrust === undefined ? index.adoption?.fact : undefined;
+  const statement: AdoptionStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'adoption', repository: trust.repository, ...ADOPTION_SCOPE },
+    ...trust.next(ADOPTION_SCOPE, current),
+    ...{ list: listDigest(list), main: index.mainHead ?? null },
+  };
+  const { signed, fact } = await trust.sign(statement);
+  const ref = adoptionRef(layout);
+  const before = index.ref(ref);
+  const [stat] = before === undefined ? [] : await git.statObjects([before]);
+  const oid = await git.writeCommit({
+    tree: await git.editTree(undefined, new Map([[ADOPTION_FILE, { data: Buffer.from(list) }]])),
+    parents: before === undefined || stat?.type !== 'commit' ? [] : [before],
+    ...signatures(bench, context),
+    message: formatStatement(`${tags.length} adopted by ${context.actor.name.replace(/\s+/g, ' ')}`, signed),
+  });
+  const update: RefUpdate =
+    before === undefined ? { type: 'create', ref, new: oid } : { type: 'update', ref, old: before, new: oid };
+  return { update, mark: markOf(fact) };
+}
+
+/** What is kept: metadata of the object, where it came from and when. Who did what before is a claim. */
+function takenOver(
+  { commit, lifecycle }: PackageRevision,
+  old: RevisionRecord,
+  { actor, face, reason }: RequestContext,
+  at: string,
+): RevisionRecord {
+  const { source, task, createdAt, deletionTimestamp } = old;
+  const since = createdAt ?? at;
+  const isDraft = lifecycle === 'Draft' || lifecycle === 'Proposed';
+  return {
+    ...{ version: 1, commit, verdicts: [] },
+    steps: [{ action: 'adopt', by: actor.name, face, at, commit, ...(reason === undefined ? {} : { reason }) }],
+    // Who changed the draft so far is not known, as after a push.
+    ...(isDraft ? { contributors: [{ name: PUSH_ACTOR, face: 'git', since, commit }] } : {}),
+    ...(source === undefined ? {} : { source }),
+    ...(task === undefined ? {} : { task }),
+    ...(createdAt === undefined ? {} : { createdAt }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...metadataOf(old),
+  };
+}
+
+function metadataOf({
+  labels,
+  annotations,
+  ownerReferences,
+  finalizers,
+}: RevisionRecord): AdoptableRecord['takesOver'] {
+  return {
+    ...(labels === undefined ? {} : { labels }),
+    ...(annotations === undefined ? {} : { annotations }),
+    ...(ownerReferences === undefined ? {} : { ownerReferences }),
+    ...(finalizers === undefined ? {} : { finalizers }),
+  };
+}

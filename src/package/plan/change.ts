@@ -1,0 +1,398 @@
+import {
+  conditionsOf,
+  gatesOf,
+  type Kptfile,
+  type KptfileEdit,
+  type RenderStatus,
+  readKptfile,
+} from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate, TreeEdit } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import { formatCommitMessage } from '../model/commit-message.ts';
+import { derivePackage, type PackageContent } from '../model/content.ts';
+import { needsRenewal } from '../model/gates.ts';
+import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import { bindsContent, type EffectivePolicy } from '../model/policy.ts';
+import { READY_TYPE } from '../model/ready-type.ts';
+import { type Contributor, type RevisionRecord, withContributor } from '../model/record.ts';
+import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../model/verdict.ts';
+import { editKptfileText, explained } from './edit-kptfile-text.ts';
+import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
+import { kptfileProblems } from './kptfile-problems.ts';
+import { currentRecord } from './record-at-tip.ts';
+import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
+import { renderFailed, savesUnrendered } from './render-failure.ts';
+import type { Rendering } from './renderer.ts';
+import { replaceTexts } from './replace-texts.ts';
+import { signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+
+/** What can change in a revision without its lifecycle changing. Everything is one commit, or none if nothing differs. */
+export interface RevisionChange {
+  /** Files by path below the package folder; null removes. Only in Draft. */
+  readonly files?: ReadonlyMap<string, Uint8Array | null>;
+  /** All text files by path: others go, binary files stay. Only in Draft. */
+  readonly texts?: ReadonlyMap<string, string>;
+  /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
+  readonly kptfile?: readonly KptfileEdit[];
+  /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
+  readonly conditions?: readonly GivenCondition[];
+  /** Condition types to take back. In Draft and Proposed. */
+  readonly withdraw?: readonly string[];
+  /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
+  readonly rendering?: Rendering;
+  /**
+   * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
+   * package by Porch's clients is such a change.
+   */
+  readonly mustRender?: boolean;
+  /** Called with what each function did, if the files are rendered as they are written. */
+  readonly onRendered?: (status: RenderStatus) => void;
+  /** Says that pipeline and resolvers came to rest at the resulting content. */
+  readonly settled?: { readonly resolvers: readonly string[] };
+  /**
+   * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
+   * history would count as one push.
+   */
+  readonly takeIn?: boolean;
+  /** Object metadata that lives in the record. In every lifecycle. */
+  readonly metadata?: Partial<
+    Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers' | 'deletionTimestamp'>
+  >;
+  /** First line of the commit. */
+  readonly subject?: string;
+  readonly expectedCommit?: Oid;
+}
+
+/** Plans a change; undefined if nothing would differ. */
+export async function planChange(
+  bench: Workbench,
+  revision: PackageRevision,
+  asked: RevisionChange,
+  context: RequestContext,
+): Promise<WritePlan | undefined> {
+  const change = withoutComputed(asked, context);
+  const policy = bench.policyFor(revision);
+  checkAllowed(revision, change, policy, context);
+  const at = timestamp(bench.clock.now());
+  const content = await bench.content(revision);
+  const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
+  const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
+  const before = await currentRecord(bench, revision, content);
+  const known = before.contributors ?? [];
+  for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
+    context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
+  const rendering =
+    revision.lifecycle === 'Draft'
+      ? await renderingOf(bench, content, change, edits, policy, context, known)
+      : undefined;
+  if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
+    throw renderFailed(
+      "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
+      rendering.failure,
+    );
+  if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
+  const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
+  const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
+  const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
+  checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
+  // Who writes a condition into the text gives it as well.
+  const byRendering = new Set([
+    ...(rendering?.conditions ?? []).map(({ type }) => type),
+    ...(rendering?.withdraw ?? []),
+  ]);
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isGivenBy(change, type));
+  // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
+  const mayGive = byWriter.length === 0 || context.mayWriteStatus?.() !== false;
+  if (mayGive) checkGiver(policy, byWriter, context);
+  else warnOfUnproven(context, byWriter);
+  let record = before;
+  if (next.content !== content.content && draft) {
+    const contributors = withContributor(known, context, at, revision.commit);
+    if (contributors.length > known.length) record = { ...record, contributors };
+  }
+  if (rendering !== undefined) record = recordRendering(record, rendering, next, at, policy);
+  if (draft) record = updateVerdicts(record, revision.kptfile, kptfile, next, change, { policy, context, at, mayGive });
+  if (change.settled !== undefined && !sameSettled(record, next.content, change.settled.resolvers)) {
+    record = { ...record, settled: { content: next.content, resolvers: [...change.settled.resolvers], at } };
+  }
+  if (change.metadata !== undefined) record = { ...record, ...change.metadata };
+
+  const contentChanged = next.tree !== content.tree;
+  if (contentChanged && context.face === 'controller') record = spendBudget(record, policy, revision.name, at);
+  const updates: RefUpdate[] = [];
+  let commit = revision.commit;
+  if (contentChanged) {
+    commit = await bench.git.writeCommit({
+      tree: root,
+      parents: [revision.commit],
+      ...signatures(bench, context),
+      message: formatCommitMessage(change.subject ?? describe(change), {
+        annotation: { package: revision.path, workspaceName: revision.key.workspace },
+        context,
+        action: 'edit',
+      }),
+    });
+    updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
+  }
+  const learned = change.takeIn === true && needsTakingIn(revision, before);
+  if (!contentChanged && record === before && !learned) return undefined;
+  // Where the main branch is says nothing about one package on it.
+  if (!contentChanged && !isPlaceholder(revision))
+    updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
+  const subject = `${change.subject ?? describe(change)} (${revision.name})`;
+  const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
+  const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+  updates.push(update);
+  return { updates, name: revision.name, marks: [mark], takesBack: takesBack(before, record) };
+}
+
+/** What Sluice computes cannot be given or withdrawn. */
+function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
+  const { conditions = [], withdraw = [] } = change;
+  if (!isGivenBy(change, READY_TYPE)) return change;
+  context.warn?.(
+    `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
+  );
+  return {
+    ...change,
+    conditions: conditions.filter(({ type }) => type !== READY_TYPE),
+    withdraw: withdraw.filter((type) => type !== READY_TYPE),
+  };
+}
+
+/** True if a verdict that opened a gate before does not any more. */
+function takesBack(before: RevisionRecord, after: RevisionRecord): boolean {
+  const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
+  return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
+}
+
+/** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
+function needsTakingIn(revision: PackageRevision, atTip: RevisionRecord): boolean {
+  const known = revision.record?.verdicts;
+  return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
+}
+
+function checkAllowed(
+  revision: PackageRevision,
+  change: RevisionChange,
+  policy: EffectivePolicy,
+  context: RequestContext,
+): void {
+  if (change.expectedCommit !== undefined && change.expectedCommit !== revision.commit) {
+    throw new SluiceError(
+      'Conflict',
+      `${revision.name} is at ${revision.commit} now, the change was made for ${change.expectedCommit}; read it again`,
+    );
+  }
+  if (((change.files?.size ?? 0) > 0 || change.texts !== undefined) && revision.lifecycle !== 'Draft') {
+    throw new SluiceError(
+      'Refused',
+      `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft`,
+    );
+  }
+  const touchesKptfile =
+    (change.kptfile?.length ?? 0) + (change.conditions?.length ?? 0) + (change.withdraw?.length ?? 0) > 0;
+  if (touchesKptfile && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
+    throw new SluiceError(
+      'Refused',
+      `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
+    );
+  }
+  // Whoever approves must not find a gate missing that was there when it was proposed.
+  const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
+  if (notNow !== undefined) {
+    const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
+    throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
+  }
+  checkGiver(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
+}
+
+/** All edits as file contents: given files, then the Kptfile with its own edits and the conditions. */
+function fileEdits(
+  revision: PackageRevision,
+  content: PackageContent,
+  change: RevisionChange,
+): Map<string, Uint8Array | null> {
+  const edits = new Map([
+    ...(change.texts === undefined ? [] : replaceTexts(revision.name, content, change.texts)),
+    ...(change.files ?? []),
+  ]);
+  const kptfileEdits: KptfileEdit[] = [
+    ...(change.kptfile ?? []),
+    ...(change.withdraw ?? []).map((type) => ({ op: 'removeCondition', type }) as const),
+    ...(change.conditions ?? []).map((given) => ({ op: 'setCondition', condition: plainCondition(given) }) as const),
+  ];
+  if (edits.has('Kptfile') && edits.get('Kptfile') === null) {
+    throw new SluiceError(
+      'InvalidInput',
+      `the Kptfile of ${revision.name} cannot be removed; delete the revision instead`,
+    );
+  }
+  const written = edits.get('Kptfile');
+  // A client that writes back what it read must not put it into Git.
+  if (written != null && Buffer.from(written).includes(READY_TYPE))
+    kptfileEdits.push({ op: 'removeCondition', type: READY_TYPE });
+  if (kptfileEdits.length > 0) {
+    const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
+    if (text === undefined) throw new SluiceError('InvalidInput', `${revision.name} has no Kptfile to edit`);
+    edits.set('Kptfile', Buffer.from(editKptfileText(revision.name, Buffer.from(text).toString('utf8'), kptfileEdits)));
+  }
+  return edits;
+}
+
+/** The Kptfiles that a change brings, where it brings files: what others wrote is no news to the caller. */
+function writtenKptfiles(
+  content: PackageContent,
+  { texts, files }: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+): ReadonlyMap<string, Uint8Array | null> {
+  if (texts === undefined && files === undefined) return new Map();
+  return new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
+}
+
+/**
+ * What rendering says of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
+ * as before needs no commit.
+ */
+async function renderingOf(
+  bench: Workbench,
+  content: PackageContent,
+  change: RevisionChange,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+  policy: EffectivePolicy,
+  context: RequestContext,
+  known: readonly Contributor[],
+): Promise<Rendering | undefined> {
+  let { rendering } = change;
+  if (rendering === undefined) {
+    const touches = (change.files?.size ?? 0) + (change.kptfile?.length ?? 0) > 0 || change.texts !== undefined;
+    const differs = [...edits].some(([path, data]) => !sameData(content.files.get(path), data));
+    if (!touches || !differs) return undefined;
+    const files = new Map<string, Uint8Array>(content.files);
+    for (const [path, data] of edits) {
+      if (data === null) files.delete(path);
+      else files.set(path, data);
+    }
+    rendering = await renderFiles(files, bench, policy, context);
+    if (rendering === undefined) return undefined;
+    if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
+  }
+  // Who changes the package now may change its functions.
+  const permitted = permittedRendering(rendering, policy, withContributor(known, context, '', ''));
+  for (const sentence of permitted.refused) context.warn?.(sentence);
+  return permitted.rendering;
+}
+
+/** Adds what rendering changes to the edits of a change. */
+function applyRendering(edits: Map<string, Uint8Array | null>, content: PackageContent, rendering: Rendering): void {
+  for (const [path, text] of rendering.edits ?? []) edits.set(path, text === null ? null : Buffer.from(text));
+  const text = edits.get('Kptfile') ?? content.files.get('Kptfile');
+  if (text === undefined) return;
+  edits.set('Kptfile', Buffer.from(renderedKptfile(Buffer.from(text).toString('utf8'), rendering)));
+}
+
+async function applyEdits(
+  bench: Workbench,
+  revision: PackageRevision,
+  content: PackageContent,
+  edits: ReadonlyMap<string, Uint8Array | null>,
+): Promise<{ root: Oid; package: PackageContent; kptfile: Kptfile | undefined }> {
+  const changed = new Map([...edits].filter(([path, data]) => !sameData(content.files.get(path), data)));
+  if (changed.size === 0) return { root: '', package: content, kptfile: revision.kptfile };
+  const treeEdits = new Map<string, TreeEdit>(
+    [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
+  );
+  const commit = await bench.git.readCommit(revision.commit);
+  const root = await bench.git.editTree(commit.tree, treeEdits);
+  const kptfileText = changed.get('Kptfile');
+  let kptfile = revision.kptfile;
+  if (kptfileText !== undefined && kptfileText !== null) {
+    const result = readKptfile(kptfileText);
+    if (!result.ok) throw new SluiceError('InvalidInput', `Kptfile: ${result.error.message}`, { cause: result.error });
+    kptfile = result.kptfile;
+  }
+  return {
+    root,
+    package: await derivePackage(bench.git, `${root}:${revision.path}`, content, changed, kptfile),
+    kptfile,
+  };
+}
+
+function updateVerdicts(
+  record: RevisionRecord,
+  before: Kptfile | undefined,
+  after: Kptfile | undefined,
+  inputs: PackageContent,
+  change: RevisionChange,
+  { policy, context, at, mayGive }: Giving,
+): RevisionRecord {
+  // A Kptfile that cannot be read says nothing about conditions.
+  if (after === undefined) return record;
+  let next = record;
+  for (const given of change.conditions ?? []) {
+    const renew = needsRenewal(policy, next, given.type, context.face, at);
+    const wholeContent = bindsContent(policy, given.type);
+    next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
+  }
+  // What was written into the Kptfile text itself counts as given by whoever wrote it.
+  const known = before === undefined ? undefined : conditionsOf(before);
+  const binds = (type: string) => bindsContent(policy, type);
+  const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };
+  return syncVerdicts(next, written, inputs, context, at);
+}
+
+interface Giving {
+  readonly policy: EffectivePolicy;
+  readonly context: RequestContext;
+  readonly at: string;
+  /** False if the caller may write files and give no conditions. */
+  readonly mayGive: boolean;
+}
+
+/** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
+function isGivenBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+  return conditions.some((given) => given.type === type) || withdraw.includes(type);
+}
+
+function spendBudget(record: RevisionRecord, policy: EffectivePolicy, name: string, at: string): RevisionRecord {
+  const hour = 3_600_000;
+  const started = record.budget === undefined ? 0 : Date.parse(record.budget.since);
+  const now = Date.parse(at);
+  // A clock that was set back starts a new hour rather than blocking until it catches up.
+  const running = record.budget !== undefined && now >= started && now - started < hour;
+  const commits = running ? (record.budget?.commits ?? 0) : 0;
+  if (commits >= policy.commitBudgetPerHour) {
+    throw new SluiceError(
+      'LimitExceeded',
+      `controllers have made ${commits} commits on ${name} since ${record.budget?.since}, the budget is ${policy.commitBudgetPerHour} an hour; something keeps changing the package`,
+      { details: { budgetExhausted: true, retryAt: timestamp(started + hour) } },
+    );
+  }
+  return { ...record, budget: { since: running ? (record.budget?.since ?? at) : at, commits: commits + 1 } };
+}
+
+function sameSettled(record: RevisionRecord, content: string, resolvers: readonly string[]): boolean {
+  const settled = record.settled;
+  return settled?.content === content && settled.resolvers.join('\n') === resolvers.join('\n');
+}
+
+function sameData(before: Buffer | undefined, after: Uint8Array | null): boolean {
+  if (before === undefined || after === null) return before === undefined && after === null;
+  return before.equals(after);
+}
+
+function describe(change: RevisionChange): string {
+  const parts: string[] = [];
+  if ((change.files?.size ?? 0) > 0 || change.texts !== undefined) parts.push('Edit package');
+  for (const given of change.conditions ?? []) parts.push(`${given.type} is ${given.status}`);
+  for (const type of change.withdraw ?? []) parts.push(`withdraw ${type}`);
+  if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
+  if (change.metadata !== undefined) parts.push('Change metadata');
+  if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
+  if (parts.length === 0 && change.takeIn === true) parts.push('Take in a push');
+  // What is left is what rendering made of files that nobody changed.
+  const text = parts.join(', ') || 'Render package';
+  return text.length <= 100 ? text : `${text.slice(0, 97)}...`;
+}

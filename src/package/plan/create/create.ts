@@ -1,0 +1,152 @@
+import { conditionsOf, type KptfileEdit, readKptfile } from '../../../../kptfile-schema/index.ts';
+import { timestamp } from '../../../foundation/clock.ts';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate } from '../../../git/git-repository.ts';
+import { lookalikeProblem } from '../../../resource/object/lookalike.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { formatCommitMessage } from '../../model/commit-message.ts';
+import { readPackage } from '../../model/content.ts';
+import { type RevisionKey, revisionName } from '../../model/identity.ts';
+import { draftRef, mainRef, packagePath, recordRef } from '../../model/layout.ts';
+import {
+  type Contributor,
+  emptyRecord,
+  type RevisionRecord,
+  type Verdict,
+  withContributor,
+} from '../../model/record.ts';
+import { PUSH_ACTOR, syncVerdicts } from '../../model/verdict.ts';
+import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
+import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
+import { editKptfileText } from '../edit-kptfile-text.ts';
+import { warnOfUnproven } from '../giver-rights.ts';
+import { signatures, type Workbench, type WritePlan, writeRecord } from '../workbench.ts';
+import { checkPlace } from './place.ts';
+import { renderNew } from './render-new.ts';
+import type { Start } from './start.ts';
+import { startClone } from './start-clone.ts';
+import { startCopy } from './start-copy.ts';
+import { startInit } from './start-init.ts';
+import { startUpgrade } from './start-upgrade.ts';
+
+/** Plans a new draft: a branch from the main head with one commit, and its record. */
+export async function planCreate(
+  bench: Workbench,
+  wanted: NewRevision,
+  upstreams: UpstreamReader,
+  context: RequestContext,
+): Promise<WritePlan> {
+  const key = checkPlace(bench, wanted);
+  for (const edit of wanted.kptfile ?? []) if (edit.op === 'addGate') checkType(edit.conditionType);
+  const head = bench.index.mainHead;
+  if (head === undefined) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${mainRef(bench.layout)} does not exist in repository ${bench.repository}; push a first commit or set spec.git.createBranch`,
+    );
+  }
+  const name = revisionName(key);
+  const start = await startOf(bench, key, wanted.source, upstreams, context);
+  const mainCommit = await bench.git.readCommit(head);
+  const path = packagePath(bench.layout, key.package);
+  const begunTree = await bench.git.editTree(mainCommit.tree, start.edits);
+  const made = await withKptfile(bench, begunTree, path, wanted.kptfile ?? []);
+  const at = timestamp(bench.clock.now());
+  const verdicts = start.verdicts ?? (await givenIn(bench, `${made}:${path}`, context, at));
+  const rendered = await renderNew(bench, made, path, context);
+  const commit = await bench.git.writeCommit({
+    tree: rendered.root,
+    parents: [head],
+    ...signatures(bench, context),
+    message: formatCommitMessage(start.subject, {
+      annotation: { package: path, workspaceName: key.workspace, task: start.task },
+      context,
+      action: wanted.source.type,
+    }),
+  });
+  const begun: RevisionRecord = {
+    ...emptyRecord(commit),
+    verdicts: [...verdicts],
+    ...(start.source === undefined ? {} : { source: start.source }),
+    createdAt: at,
+    contributors: contributorsOf(bench, wanted.source, context, at, commit),
+    task: start.task,
+    ...wanted.metadata,
+  };
+  const record = rendered.record(begun, at);
+  const before = bench.index.ref(recordRef(bench.layout, path, key.workspace));
+  const note = { subject: `${start.subject} (${name})`, action: wanted.source.type, made: commit };
+  // A workspace can be used again after deletion; what an old record said must not speak for the new draft.
+  const subject = { path, key, recordOid: before, statement: undefined };
+  const { update, mark } = await writeRecord(bench, subject, record, note, context);
+  const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
+  return { updates, name, marks: [mark], takesBack: false };
+}
+
+function checkType(type: string): void {
+  const problem = lookalikeProblem(type);
+  if (problem !== undefined) throw new SluiceError('InvalidInput', `${problem}; use another one`);
+}
+
+/**
+ * A copy holds what was published; everything else is content that its creator brings. What was published without the kernel is the
+ * content of an unknown person.
+ */
+function contributorsOf(
+  { index }: Workbench,
+  source: RevisionSource,
+  context: RequestContext,
+  at: string,
+  commit: Oid,
+): Contributor[] {
+  if (source.type !== 'copy') return withContributor([], context, at, commit);
+  if (index.get(source.source)?.outOfBand === undefined) return [];
+  return withContributor([], { actor: { name: PUSH_ACTOR }, face: 'git' }, at, commit);
+}
+
+function startOf(
+  bench: Workbench,
+  key: RevisionKey,
+  source: RevisionSource,
+  upstreams: UpstreamReader,
+  context: RequestContext,
+): Start | Promise<Start> {
+  switch (source.type) {
+    case 'init':
+      return startInit(bench, key, source);
+    case 'copy':
+      return startCopy(bench, key, source);
+    case 'clone':
+      return startClone(bench, key, source, upstreams, context);
+    case 'upgrade':
+      return startUpgrade(bench, key, source, upstreams, context);
+  }
+}
+
+/** The tree with the Kptfile of the package at `path` edited. */
+async function withKptfile(bench: Workbench, tree: Oid, path: string, edits: readonly KptfileEdit[]): Promise<Oid> {
+  if (edits.length === 0) return tree;
+  const [blob] = await bench.git.readObjects([`${tree}:${path}/Kptfile`]);
+  if (blob === undefined) throw new SluiceError('InvalidInput', `${path} has no Kptfile to put gates or metadata into`);
+  const data = Buffer.from(editKptfileText(path, blob.data.toString('utf8'), edits));
+  return bench.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
+}
+
+/** The verdicts of whoever brings a package with conditions in its Kptfile. */
+async function givenIn(
+  bench: Workbench,
+  specification: string,
+  context: RequestContext,
+  at: string,
+): Promise<readonly Verdict[]> {
+  const [blob] = await bench.git.readObjects([`${specification}/Kptfile`]);
+  const result = blob === undefined ? undefined : readKptfile(blob.data);
+  const conditions = result?.ok === true ? conditionsOf(result.kptfile) : new Map();
+  if (result?.ok !== true || conditions.size === 0) return [];
+  if (context.mayWriteStatus?.() === false) {
+    warnOfUnproven(context, [...conditions.keys()]);
+    return [];
+  }
+  const content = await readPackage(bench.git, specification, result.kptfile);
+  return syncVerdicts(emptyRecord(''), { conditions }, content, context, at).verdicts;
+}

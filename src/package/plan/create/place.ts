@@ -1,0 +1,67 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { checkRevisionKey, type RevisionKey } from '../../model/identity.ts';
+import { deletionProposedRef, draftRef, proposedRef, tagRef } from '../../model/layout.ts';
+import type { NewRevision } from '../../upstream/revision-source.ts';
+import type { Workbench } from '../workbench.ts';
+
+/** The key of a new revision. Throws if there is no place for it. */
+export function checkPlace(bench: Workbench, wanted: NewRevision): RevisionKey {
+  const key = { repository: bench.repository, package: wanted.package, workspace: wanted.workspace };
+  checkRevisionKey(key);
+  checkUnique(bench, key);
+  if (wanted.source.type === 'init' && bench.index.ofPackage(key.package).length > 0) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `package "${key.package}" already exists in repository "${bench.repository}"`,
+    );
+  }
+  if (wanted.source.type === 'clone' && bench.index.ofPackage(key.package).length > 0) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `\`clone\` cannot create a new revision for package "${key.package}" that already exists in repo "${bench.repository}"; make subsequent revisions using \`copy\``,
+    );
+  }
+  checkNesting(bench, key);
+  checkRefCollision(bench, key);
+  return key;
+}
+
+function checkUnique(bench: Workbench, key: RevisionKey): void {
+  if (key.workspace === bench.layout.branch) {
+    throw new SluiceError(
+      'InvalidInput',
+      `workspace name "${key.workspace}" belongs to the packages on the branch ${bench.layout.branch}; choose another one`,
+    );
+  }
+  const taken = bench.index.ofPackage(key.package).find((other) => other.key.workspace === key.workspace);
+  if (taken !== undefined) {
+    throw new SluiceError(
+      'AlreadyExists',
+      `package revision workspaceNames must be unique; package revision with name ${key.package} in repo ${key.repository} with workspaceName ${key.workspace} already exists`,
+    );
+  }
+}
+
+/** Git keeps refs as files: `drafts/a/b` and `drafts/a/b/c` cannot both exist, which is the same as packages that are nested. */
+function checkNesting(bench: Workbench, key: RevisionKey): void {
+  const other = bench.index.nestedWith(key.package);
+  if (other === undefined) return;
+  throw new SluiceError(
+    'Refused',
+    `packages cannot be nested: "${key.package}" would lie above or below the package "${other}", and their branches and tags cannot exist side by side in Git; choose another package name`,
+  );
+}
+
+/** Branches and tags that are no revisions can be in the way too, also of what the draft becomes later. */
+function checkRefCollision(bench: Workbench, key: RevisionKey): void {
+  const { layout, index } = bench;
+  const refs = [draftRef(layout, key), proposedRef(layout, key)];
+  for (const later of [tagRef, deletionProposedRef]) refs.push(later(layout, key.package, 'v1'));
+  for (const ref of refs) {
+    for (let slash = ref.lastIndexOf('/'); slash > 'refs/heads'.length; slash = ref.lastIndexOf('/', slash - 1)) {
+      const above = ref.slice(0, slash);
+      if (index.ref(above) === undefined) continue;
+      throw new SluiceError('Refused', `${ref} cannot exist beside ${above}; remove that one or choose another name`);
+    }
+  }
+}

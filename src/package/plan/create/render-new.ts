@@ -1,0 +1,67 @@
+import { readKptfile } from '../../../../kptfile-schema/index.ts';
+import type { Oid, TreeEdit } from '../../../git/git-repository.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { isKptfilePath } from '../../merge/package-files.ts';
+import { contentDigest, MAX_FILES, readPackage } from '../../model/content.ts';
+import { UNKNOWN_INPUTS } from '../../model/inputs.ts';
+import { DEFAULT_POLICY } from '../../model/policy.ts';
+import type { RevisionRecord } from '../../model/record.ts';
+import {
+  namesFunctions,
+  type PackageTexts,
+  RENDERED,
+  recordRendering,
+  renderedKptfile,
+  renderFiles,
+} from '../render.ts';
+import type { Workbench } from '../workbench.ts';
+
+/** A new package as it is rendered. */
+export interface RenderedTree {
+  readonly root: Oid;
+  /** The record with what rendering said. */
+  record(begun: RevisionRecord, at: string): RevisionRecord;
+}
+
+/**
+ * Renders the package at a path of a new root tree. Of the conditions only `Rendered` is given: policies speak of revisions, and this
+ * is none yet, so what else the pipeline has to say the controller says.
+ */
+export async function renderNew(
+  bench: Workbench,
+  root: Oid,
+  path: string,
+  context: RequestContext,
+): Promise<RenderedTree> {
+  const kptfiles = await kptfilesOf(bench, `${root}:${path}`);
+  const functions = namesFunctions(kptfiles);
+  const files = functions === true ? (await readPackage(bench.git, `${root}:${path}`, undefined)).files : kptfiles;
+  const all = functions === undefined ? undefined : await renderFiles(files, bench, DEFAULT_POLICY, context);
+  const own = files.get('Kptfile');
+  if (all === undefined || own === undefined) return { root, record: (begun) => begun };
+  const conditions = (all.conditions ?? []).filter(({ type }) => type === RENDERED.type);
+  const rendering = { kptfile: all.kptfile, conditions };
+  const text = renderedKptfile(Buffer.from(own).toString('utf8'), rendering);
+  const edits = new Map<string, TreeEdit>([
+    ...[...(all.edits ?? [])].map(([file, data]): [string, TreeEdit] => [
+      `${path}/${file}`,
+      data === null ? null : { data: Buffer.from(data) },
+    ]),
+    [`${path}/Kptfile`, { data: Buffer.from(text) }],
+  ]);
+  const rendered = await bench.git.editTree(root, edits);
+  const read = readKptfile(text);
+  const entries = await bench.git.readTree(`${rendered}:${path}`);
+  const content = contentDigest(entries ?? [], read.ok ? read.kptfile : undefined, Buffer.from(text));
+  return {
+    root: rendered,
+    record: (begun, at) => recordRendering(begun, rendering, { ...UNKNOWN_INPUTS, content }, at),
+  };
+}
+
+async function kptfilesOf({ git }: Workbench, specification: string): Promise<PackageTexts> {
+  const listed = await git.listFiles(specification, MAX_FILES);
+  const found = listed.filter((entry) => isKptfilePath(entry.path) && entry.mode.startsWith('100'));
+  const objects = await git.readObjects(found.map((entry) => entry.oid));
+  return new Map(found.map((entry, index) => [entry.path, objects[index]?.data ?? Buffer.alloc(0)]));
+}

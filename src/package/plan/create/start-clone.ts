@@ -1,0 +1,59 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { TreeEdit } from '../../../git/git-repository.ts';
+import type { RequestContext } from '../../../resource/object/request-context.ts';
+import { markResources } from '../../merge/mark-resources.ts';
+import type { RevisionKey } from '../../model/identity.ts';
+import { packagePath } from '../../model/layout.ts';
+import { isPlaceholder } from '../../model/package-revision.ts';
+import type { RevisionSource, UpstreamReference } from '../../upstream/revision-source.ts';
+import { fileEdit, type UpstreamPackage, type UpstreamReader } from '../../upstream/upstream-reader.ts';
+import { currentRecord } from '../record-at-tip.ts';
+import type { Workbench } from '../workbench.ts';
+import { ownNameOf, withContexts } from './package-context.ts';
+import type { Start } from './start.ts';
+import { withUpstream } from './upstream-kptfile.ts';
+
+/** A package of another place: its files under a new name, with a Kptfile that says where they come from. */
+export async function startClone(
+  bench: Workbench,
+  key: RevisionKey,
+  { upstream: reference }: Extract<RevisionSource, { type: 'clone' }>,
+  upstreams: UpstreamReader,
+  context: RequestContext,
+): Promise<Start> {
+  const upstream: UpstreamPackage =
+    'revision' in reference
+      ? await upstreams.revision(reference.revision)
+      : await upstreams.address(reference.git, bench.namespace, context);
+  const { revision } = upstream;
+  if (revision !== undefined && isPlaceholder(revision)) {
+    throw new SluiceError(
+      'Refused',
+      `upstream revision may not be the placeholder package revision ${revision.key.repository}/${revision.name}; clone a published revision`,
+    );
+  }
+  const where = revision?.name ?? `${upstream.location.repo}/${upstream.location.directory}@${upstream.location.ref}`;
+  const ownName = ownNameOf(key.package);
+  let files = withUpstream(upstream.files, upstream.location, where, ownName);
+  if (bench.deployment) files = withContexts(files, ownName);
+  const path = packagePath(bench.layout, key.package);
+  const edits = new Map<string, TreeEdit>([[path, null]]);
+  for (const [file, content] of markResources(files)) edits.set(`${path}/${file}`, fileEdit(content));
+  return {
+    subject: 'Creating new revision by cloning',
+    task: { type: 'clone', clone: { upstreamRef: asWritten(reference) } },
+    edits,
+    // Conditions come along as texts. What a record of another repository says about them proves nothing in this one.
+    verdicts:
+      revision?.key.repository === key.repository
+        ? (await currentRecord(bench, revision, await bench.content(revision))).verdicts
+        : [],
+  };
+}
+
+/** The reference in Porch's words. */
+function asWritten(reference: UpstreamReference): unknown {
+  if ('revision' in reference) return { upstreamRef: { name: reference.revision } };
+  const { repo, ref, directory, secretRef } = reference.git;
+  return { type: 'git', git: { repo, ref, directory, ...(secretRef === undefined ? {} : { secretRef }) } };
+}

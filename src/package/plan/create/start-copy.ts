@@ -1,0 +1,47 @@
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import type { RevisionKey } from '../../model/identity.ts';
+import { packagePath } from '../../model/layout.ts';
+import { isPlaceholder, isPublished, type PackageRevision } from '../../model/package-revision.ts';
+import type { RevisionSource } from '../../upstream/revision-source.ts';
+import { currentRecord } from '../record-at-tip.ts';
+import type { Workbench } from '../workbench.ts';
+import type { Start } from './start.ts';
+
+/** A published revision of the same package, as it is. */
+export async function startCopy(
+  bench: Workbench,
+  key: RevisionKey,
+  request: Extract<RevisionSource, { type: 'copy' }>,
+): Promise<Start> {
+  const source = bench.index.get(request.source);
+  if (source === undefined) throw new SluiceError('NotFound', `package revision "${request.source}" not found`);
+  checkCopySource(source, key);
+  const content = await bench.content(source);
+  const path = packagePath(bench.layout, key.package);
+  return {
+    subject: 'Creating new revision by copying previous revision',
+    task: { type: 'edit', edit: { sourceRef: { name: source.name } } },
+    edits: new Map([[path, { oid: content.tree, mode: '040000' }]]),
+    // Verdicts come along and hold for as long as their inputs stay as they are.
+    verdicts: (await currentRecord(bench, source, content)).verdicts,
+    source: { kind: 'copy', name: source.name, commit: source.commit, content: content.content },
+  };
+}
+
+function checkCopySource(source: PackageRevision, key: RevisionKey): void {
+  if (source.key.repository !== key.repository || source.key.package !== key.package) {
+    throw new SluiceError(
+      'InvalidInput',
+      `source revision must be from same package ${key.repository}/${key.package} (got: ${source.key.repository}/${source.key.package})`,
+    );
+  }
+  if (!isPublished(source)) {
+    throw new SluiceError('Refused', `source revision must be published: ${source.name} is ${source.lifecycle}`);
+  }
+  if (isPlaceholder(source)) {
+    throw new SluiceError(
+      'Refused',
+      `source revision must not be the placeholder package revision ${source.name}; copy the latest published revision`,
+    );
+  }
+}

@@ -1,0 +1,36 @@
+import { newKptfile } from '../../../../kptfile-schema/index.ts';
+import type { RevisionKey } from '../../model/identity.ts';
+import { packagePath } from '../../model/layout.ts';
+import type { RevisionSource } from '../../upstream/revision-source.ts';
+import type { Workbench } from '../workbench.ts';
+import { ownNameOf, packageContext } from './package-context.ts';
+import type { Start } from './start.ts';
+
+/** A new package: a Kptfile, a README and its context, and the files given. */
+export function startInit(
+  bench: Workbench,
+  key: RevisionKey,
+  source: Extract<RevisionSource, { type: 'init' }>,
+): Start {
+  const path = packagePath(bench.layout, key.package);
+  const ownName = ownNameOf(key.package);
+  const description = source.description ?? `${ownName} description`;
+  const files = new Map<string, Uint8Array>([
+    ['Kptfile', Buffer.from(newKptfile({ name: ownName, description, ...pick(source) }))],
+    ['README.md', Buffer.from(`# ${ownName}\n\n${description}\n`)],
+    ['package-context.yaml', Buffer.from(packageContext(bench.deployment ? ownName : 'example'))],
+    ...(source.files ?? []),
+  ]);
+  return {
+    subject: 'Creating new empty revision',
+    task: { type: 'init', init: { description, ...pick(source) } },
+    edits: new Map([...files].map(([file, data]) => [`${path}/${file}`, { data }])),
+  };
+}
+
+function pick(source: { keywords?: readonly string[]; site?: string }): { keywords?: string[]; site?: string } {
+  return {
+    ...(source.keywords === undefined ? {} : { keywords: [...source.keywords] }),
+    ...(source.site === undefined ? {} : { site: source.site }),
+  };
+}

@@ -1,0 +1,13 @@
+import type { TreeEdit } from '../../../git/git-repository.ts';
+import type { RevisionRecord, Verdict } from '../../model/record.ts';
+
+/** What a draft begins with. */
+export interface Start {
+  /** First line of its commit. */
+  readonly subject: string;
+  readonly task: unknown;
+  readonly edits: ReadonlyMap<string, TreeEdit>;
+  /** Those that come along; undefined if the conditions in the files count as given by whoever makes the draft. */
+  readonly verdicts?: readonly Verdict[];
+  readonly source?: NonNullable<RevisionRecord['source']>;
+}

@@ -1,0 +1,235 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import type { Commit, Oid } from '../../git/git-repository.ts';
+import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../model/attribution.ts';
+import { parseCommitMessage, publishedRecordOf } from '../model/commit-message.ts';
+import { isPublished, type PackageRevision } from '../model/package-revision.ts';
+import { type LifecycleStep, parseRecord, type RevisionRecord } from '../model/record.ts';
+import { ACTIONS } from '../model/types.ts';
+import { payloadOf, statementDigest } from '../trust/statement.ts';
+import type { Workbench } from './workbench.ts';
+
+/** One thing that happened to a revision. */
+export interface HistoryEntry {
+  /** RFC 3339. */
+  readonly at: string;
+  readonly by: string;
+  readonly face: string;
+  readonly action: string;
+  readonly what: string;
+  readonly reason: string | undefined;
+  readonly commit: Oid;
+}
+
+/**
+ * What happened to a revision, newest first: the commits of its draft, its records and, once published, the steps that the
+ * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
+ * claims.
+ */
+export async function historyOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+  const published = revision.ref.startsWith('refs/tags/');
+  const [main, draft] = revision.tip.parents;
+  const entries: HistoryEntry[] = [];
+  if (published) {
+    entries.push(await approvalEntry(bench, revision));
+    // A record that was written after publication has these steps too.
+    const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
+    entries.push(...stepEntries(steps, revision.commit).map(markIf(revision.outOfBand !== undefined)));
+    entries.push(...approvalEntries(revision).map(markIf(revision.outOfBand !== undefined)));
+  }
+  const records = await recordsOf(bench, revision, limit);
+  const tip = published ? draft : revision.commit;
+  if (tip !== undefined) {
+    const walk = { tip, main: published ? main : undefined, limit };
+    entries.push(...(await commitsOf(bench, revision, walk, writerOf(revision, records))));
+  }
+  entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
+  return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);
+}
+
+function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
+  return (entry) => (isClaim ? { ...entry, by: claimed(entry.by), face: 'git' } : entry);
+}
+
+/** Who made a commit, where a trusted statement says so: given the commit and whether it is one that the signed list covers. */
+type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
+
+function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
+  const made = new Map<Oid, string>();
+  for (const { last, isTrusted } of records) if (isTrusted && last.made !== undefined) made.set(last.made, last.by);
+  const writers = writersOf(revision);
+  const areKnown = areAllKnown(writers?.contributors);
+  const find: WriterOf = ({ oid, message }, isCovered) =>
+    made.get(oid) ?? (areKnown && isCovered ? parseCommitMessage(message).actor : undefined);
+  return Object.assign(find, writers?.upTo === undefined ? {} : { upTo: writers.upTo });
+}
+
+/** What can only have come after what, where two things have the same second. */
+function rank({ action }: HistoryEntry): number {
+  return ['push', 'init', 'copy', 'edit', ...ACTIONS].indexOf(action);
+}
+
+/** The approval commit, and which gates it let pass. */
+async function approvalEntry(bench: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
+  const { commit, tip } = revision;
+  const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
+  const entry = entryOf(await bench.git.readCommit(commit), by, approvalOf(revision)?.face);
+  const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
+  if (step?.gates === undefined) return entry;
+  const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';
+  return { ...entry, what: `${entry.what}, ${describeStep(step)}${broken}` };
+}
+
+/** The approvals before the last one, where it took several. */
+function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
+  const approvals = publishedRecordOf(tip.facts)?.approvals ?? [];
+  return approvals.slice(0, -1).map(({ at, subject, face }) => ({
+    ...{ at, by: subject, face, action: 'approval', commit, reason: undefined },
+    what: 'approval, with that of another person needed',
+  }));
+}
+
+async function commitsOf(
+  bench: Workbench,
+  revision: PackageRevision,
+  { tip, main, limit }: { readonly tip: Oid; readonly main: Oid | undefined; readonly limit: number },
+  writer: WriterOf & { readonly upTo?: Oid },
+): Promise<HistoryEntry[]> {
+  const entries: HistoryEntry[] = [];
+  const published = new Set(
+    bench.index
+      .ofPackage(revision.key.package)
+      .filter(isPublished)
+      .map(({ tip }) => tip.tree),
+  );
+  let next: Oid | undefined = tip;
+  // What was pushed since the list was signed lies before.
+  let isCovered = false;
+  while (next !== undefined && next !== main && entries.length < limit) {
+    const [folder] = await bench.git.statObjects([`${next}:${revision.path}`]);
+    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(bench, next);
+    if (commit === undefined) break;
+    const { annotations, action } = parseCommitMessage(commit.message);
+    // A branch that was made with git begins where it differs from what was published, if it was not made with the package.
+    if (action === undefined && next !== tip && published.has(folder?.oid)) break;
+    // Commits of other packages lie before the point where this draft left the main branch.
+    const foreign = annotations.length > 0 && !annotations.some((annotation) => annotation.package === revision.path);
+    if (foreign || commit.parents.length === 0 || commit.parents.length > 1) break;
+    isCovered ||= next === writer.upTo;
+    entries.push(entryOf(commit, writer(commit, isCovered)));
+    const mine = annotations.find((annotation) => annotation.package === revision.path);
+    if (isCreation(mine?.task)) break;
+    next = commit.parents[0];
+  }
+  return entries;
+}
+
+function isCreation(task: unknown): boolean {
+  const type = (task as { type?: unknown } | undefined)?.type;
+  return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
+}
+
+interface ReadRecord {
+  readonly oid: Oid;
+  readonly subject: string;
+  readonly last: NonNullable<RevisionRecord['last']>;
+  /** A trusted key signed it, or a later record that one signed names its digest. */
+  readonly isTrusted: boolean;
+}
+
+/** The records of a revision, the last one first. */
+async function recordsOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<ReadRecord[]> {
+  const records: ReadRecord[] = [];
+  const { trust } = bench;
+  const scope = { package: revision.path, workspace: revision.key.workspace };
+  let next = revision.recordOid;
+  let vouched = revision.statement?.digest;
+  while (next !== undefined && records.length < limit) {
+    const commit = await readCommit(bench, next);
+    const read = commit === undefined ? undefined : readRecord(commit.message);
+    if (commit === undefined || read?.record.last === undefined) break;
+    const { signed } = read;
+    const digest = signed && statementDigest(payloadOf(signed.statement));
+    let isTrusted = digest !== undefined && digest === vouched;
+    if (!isTrusted && signed !== undefined && digest !== undefined) {
+      const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
+      // What a revoked key signed counts only where a record that is trusted names it.
+      isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
+    }
+    vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
+    const subject = commit.message.split('\n', 1)[0] ?? '';
+    records.push({ oid: next, subject, last: read.record.last, isTrusted });
+    next = commit.parents[0];
+  }
+  return records;
+}
+
+/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
+function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
+  return records
+    .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))
+    .map(({ oid, subject, last: { at, by, face, action, reason }, isTrusted }) =>
+      markIf(!isTrusted)({ at, by, face, action, what: subject, reason, commit: oid }),
+    );
+}
+
+function readRecord(message: string): ReturnType<typeof parseRecord> | undefined {
+  try {
+    return parseRecord(message);
+  } catch (error) {
+    // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
+    if (isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+/** Lifecycle steps stand in every later record, and are taken from there. */
+function isStep(action: string): boolean {
+  return (ACTIONS as readonly string[]).includes(action);
+}
+
+/** A commit of a history; undefined where a shallow or pruned one ends. */
+export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
+  try {
+    return await bench.git.readCommit(oid);
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}
+
+/** `actor` is whom a trusted statement names; without one the trailers of the commit are claims. */
+function entryOf(commit: Commit, actor: string | undefined, face?: string): HistoryEntry {
+  const facts = parseCommitMessage(commit.message);
+  const claim = claimed(facts.actor ?? commit.author.name);
+  return {
+    at: timestamp(commit.committer.time),
+    by: actor ?? claim,
+    face: actor === undefined ? 'git' : (face ?? facts.face ?? 'git'),
+    action: facts.action ?? 'push',
+    what: commit.message.split('\n', 1)[0] ?? '',
+    reason: facts.reason,
+    commit: commit.oid,
+  };
+}
+
+/** A push and an approval have entries as commits. */
+function stepEntries(steps: readonly LifecycleStep[], commit: Oid): HistoryEntry[] {
+  return steps.filter(({ action }) => action !== 'push' && action !== 'approve').map((step) => stepEntry(step, commit));
+}
+
+function describeStep({ action, gates }: LifecycleStep): string {
+  return gates === undefined ? action : `${action} with closed gates: ${gates.join(', ')}`;
+}
+
+function stepEntry(step: LifecycleStep, commit: Oid): HistoryEntry {
+  return {
+    at: step.at,
+    by: step.by,
+    face: step.face,
+    action: step.action,
+    what: describeStep(step),
+    reason: step.reason,
+    commit: step.commit ?? commit,
+  };
+}

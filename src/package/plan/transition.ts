@@ -1,0 +1,482 @@
+import { conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { timestamp } from '../../foundation/clock.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import { decide } from '../kernel/decide.ts';
+import { approvalOf } from '../model/attribution.ts';
+import { formatCommitMessage, type PublicationStatement } from '../model/commit-message.ts';
+import type { PackageContent } from '../model/content.ts';
+import { evaluateGates, type GateFacts } from '../model/gates.ts';
+import { revisionName } from '../model/identity.ts';
+import { type PackageInputs, UNKNOWN_INPUTS } from '../model/inputs.ts';
+import {
+  deletionProposedRef,
+  draftRef,
+  mainRef,
+  proposedRef,
+  recordRef,
+  tagRef,
+  tombstoneRef,
+} from '../model/layout.ts';
+import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import {
+  type Approval,
+  hasObjectMetadata,
+  type RecordStatement,
+  type RevisionRecord,
+  withStep,
+} from '../model/record.ts';
+import type { Action, Allowed, PushedSince, RefStep, Refused, RevisionState } from '../model/types.ts';
+import { PUSH_ACTOR } from '../model/verdict.ts';
+import { deletionDigest } from '../trust/publication-mark.ts';
+import type { OwnStatementFact } from '../trust/repository-trust.ts';
+import { STATEMENT_VERSION } from '../trust/statement.ts';
+import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
+import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
+import { currentRecord } from './record-at-tip.ts';
+import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
+
+export interface Transition {
+  readonly action: Action;
+  readonly expectedCommit?: Oid;
+  /** Publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
+  /** The actor named no version that they read. */
+  readonly isUnseen?: boolean;
+}
+
+/** The steps that may move the main branch. */
+export function mayMoveMain(action: Action | undefined): boolean {
+  return action === 'approve' || action === 'delete';
+}
+
+/** A lifecycle step that the kernel refused; `details` are its reasons. */
+export class TransitionRefusedError extends SluiceError<Refused> {
+  constructor(revision: PackageRevision, action: Action, refused: Refused) {
+    const conflict = refused.refusals.every((refusal) => refusal.code === 'Conflict');
+    const reasons = refused.refusals.map((refusal) => refusal.message);
+    const message = reasons.length === 1 ? `${reasons[0]}` : `cannot ${action} ${revision.name}: ${reasons.join('; ')}`;
+    super(conflict ? 'Conflict' : 'Refused', message, { details: refused });
+    this.name = 'TransitionRefusedError';
+  }
+}
+
+/** Everything the kernel needs to judge a revision, read at one point in time. */
+export async function stateOf(bench: Workbench, revision: PackageRevision): Promise<RevisionState> {
+  return (await readState(bench, revision)).state;
+}
+
+interface Reading {
+  readonly state: RevisionState;
+  readonly record: RevisionRecord;
+  /** Why the package cannot be read stands in `state.problem`. It can still be rejected and deleted. */
+  readonly content: PackageContent | undefined;
+}
+
+async function readState(bench: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
+  const { content, problem } = await contentOf(bench, revision);
+  const record = await currentRecord(bench, revision, content);
+  const pushedSince = await pushedSinceProposal(bench, revision, record);
+  // From here on nothing waits, so that what is said about others fits together.
+  const { layout, index } = bench;
+  const head = mainHead ?? index.mainHead;
+  const version = revision.revision > 0 ? `v${revision.revision}` : revision.key.workspace;
+  const deletionProposed = deletionProposedRef(layout, revision.key.package, version);
+  const state: RevisionState = {
+    name: revision.name,
+    lifecycle: revision.lifecycle,
+    revision: revision.revision,
+    commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
+    problem: revision.problem ?? problem,
+    invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
+    facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
+    proposedBy: proposerOf(record),
+    pushedSince,
+    publishedBy: approvalOf(revision)?.by,
+    contributors: record.contributors ?? [],
+    approvals: record.approvals ?? [],
+    siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
+    nestedWith: index.nestedWith(revision.key.package),
+    dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
+    refs: {
+      main: mainRef(layout),
+      draft: draftRef(layout, revision.key),
+      proposed: proposedRef(layout, revision.key),
+      tag: revision.ref.startsWith('refs/tags/') ? revision.ref : undefined,
+      deletionProposed,
+      tagFor: (number) => tagRef(layout, revision.key.package, `v${number}`),
+    },
+    mainHead: head,
+    deletionProposed: index.ref(deletionProposed),
+  };
+  return { state, record, content };
+}
+
+async function pushedSinceProposal(
+  { git }: Workbench,
+  { lifecycle, path, tip }: PackageRevision,
+  { steps }: RevisionRecord,
+): Promise<PushedSince | undefined> {
+  if (lifecycle !== 'Proposed' || steps.at(-1)?.action !== 'push') return undefined;
+  const proposed = steps.findLast(({ action }) => action === 'propose')?.commit;
+  if (proposed === undefined) return undefined;
+  const [folder] = await git.statObjects([`${proposed}:${path}`]);
+  if (folder === undefined || tip.tree === undefined) return { proposed, files: undefined };
+  if (folder.oid === tip.tree) return undefined;
+  const changes = await git.diffTrees(folder.oid, tip.tree);
+  return { proposed, files: changes.map((change) => change.path) };
+}
+
+/** What the gates of a revision are judged on. */
+export function factsOf(
+  { kptfile, lifecycle }: PackageRevision,
+  record: RevisionRecord,
+  inputs: PackageInputs,
+): GateFacts {
+  return {
+    gates: kptfile === undefined ? [] : gatesOf(kptfile),
+    proposed: lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
+    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
+    ...{ record, inputs },
+  };
+}
+
+/** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
+async function contentOf(
+  bench: Workbench,
+  revision: PackageRevision,
+): Promise<{ content: PackageContent | undefined; problem?: string }> {
+  try {
+    return { content: await bench.content(revision) };
+  } catch (error) {
+    if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
+    return { content: undefined, problem: error.message };
+  }
+}
+
+/** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
+export function proposerOf(record: RevisionRecord): string | undefined {
+  const last = record.steps.at(-1);
+  if (last?.action === 'propose') return last.by;
+  // What a person pushed with a signature stands for their proposal.
+  return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
+}
+
+/**
+ * Plans a lifecycle step. Throws TransitionRefusedError with every reason if the kernel refuses. `mainHead` is where the main branch
+ * will be by then, where that is not what the index shows.
+ */
+export async function planTransition(
+  bench: Workbench,
+  revision: PackageRevision,
+  transition: Transition,
+  context: RequestContext,
+  mainHead?: Oid,
+): Promise<WritePlan> {
+  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
+  const policy = bench.policyFor(revision);
+  const at = timestamp(bench.clock.now());
+  const reading = await readState(bench, revision, mainHead);
+  const { action, breakGlass, isUnseen } = transition;
+  const expectedCommit = expectedIn(revision, reading.state, transition);
+  const request = {
+    ...{ action, actor: context.actor, face: context.face },
+    ...(context.reason === undefined ? {} : { reason: context.reason }),
+    ...(breakGlass === undefined ? {} : { breakGlass }),
+    ...(isUnseen === undefined ? {} : { isUnseen }),
+  };
+  const decision = decide(
+    reading.state,
+    expectedCommit === undefined ? request : { ...request, expectedCommit },
+    policy,
+    at,
+  );
+  if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
+
+  if (decision.approvals !== undefined) return planApproval(bench, revision, reading, decision.approvals, context);
+
+  const record = withStep(approved(reading, decision, policy, context, at), {
+    action,
+    by: context.actor.name,
+    face: context.face,
+    at,
+    commit: revision.commit,
+    ...(context.reason === undefined ? {} : { reason: context.reason }),
+    ...bypassNote(decision),
+  });
+  const { made, fact } = await commitFor(bench, revision, decision, { ...reading, record }, policy, context);
+  const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
+  const updates = decision.plan.map((step) =>
+    refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
+  );
+  const written = await recordUpdates(
+    bench,
+    revision,
+    decision,
+    record,
+    { commit: made ?? revision.commit, fact },
+    context,
+  );
+  updates.push(...written.updates);
+  return { updates, name: revision.name, marks: written.marks, takesBack: TAKES_BACK.has(action) };
+}
+
+/** Steps after which something that counted before must not count again. */
+const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
+
+/** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
+function decides({ lifecycle }: PackageRevision, action: Action): boolean {
+  if (action === 'propose' || action === 'approve') return true;
+  return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
+}
+
+/** Plans that an approval is kept which is not enough yet. */
+async function planApproval(
+  bench: Workbench,
+  revision: PackageRevision,
+  { record, content }: Reading,
+  { given, needed }: { readonly given: number; readonly needed: number },
+  context: RequestContext,
+): Promise<WritePlan> {
+  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
+  const approval = newApproval(content, context, timestamp(bench.clock.now()));
+  const next: RevisionRecord = {
+    ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
+    proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
+  };
+  const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
+  const { update, mark } = await writeRecord(bench, revision, next, { subject, action: 'approval' }, context);
+  context.warn?.(
+    `approval ${given} of ${needed} recorded: who pushed to ${revision.name} is not known, so another person has to approve it`,
+  );
+  const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
+  return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
+}
+
+function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
+  return { subject: actor.name, content: content.content, tree: content.tree, at, face };
+}
+
+/** Those that still hold, without an earlier one of the same person. */
+function otherApprovals({ approvals = [] }: RevisionRecord, { subject, content }: Approval): Approval[] {
+  return approvals.filter((other) => other.content === content && other.subject !== subject);
+}
+
+/** The record with what a proposal or an approval adds to it; a rejection takes both back. */
+function approved(
+  { state, record, content }: Reading,
+  { next }: Allowed,
+  policy: EffectivePolicy,
+  context: RequestContext,
+  at: string,
+): RevisionRecord {
+  const { proposal: _proposal, approvals: _approvals, ...rest } = record;
+  if (next?.lifecycle === 'Proposed') {
+    return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
+  }
+  if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
+  const approval = newApproval(content, context, at);
+  return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
+}
+
+/**
+ * What the actor judged, as a commit of the state. Every publication moves the main branch; a package on it is what it was for as
+ * long as its own folder is, and then its revision still names the head at which it was seen first.
+ */
+function expectedIn(revision: PackageRevision, state: RevisionState, { expectedCommit }: Transition): Oid | undefined {
+  return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
+}
+
+function bypassNote(decision: Allowed): { gates?: string[] } {
+  const gates = decision.bypassed.flatMap((refusal) => refusal.gate?.type ?? []);
+  return gates.length === 0 ? {} : { gates };
+}
+
+/** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */
+async function commitFor(
+  bench: Workbench,
+  revision: PackageRevision,
+  decision: Allowed,
+  { state, content, record }: Reading,
+  policy: EffectivePolicy,
+  context: RequestContext,
+): Promise<{ made?: Oid; fact?: OwnStatementFact }> {
+  const kind = decision.plan.find((step) => step.become.kind === 'approval' || step.become.kind === 'removal')?.become
+    .kind;
+  const head = state.mainHead;
+  if (kind === undefined || head === undefined) return {};
+  const base = await bench.git.readCommit(head);
+  const number = decision.next?.revision ?? 0;
+  if (kind === 'removal') {
+    const scope = { package: revision.path, workspace: revision.key.workspace };
+    const removal: RecordStatement = {
+      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
+      ...bench.trust.next(scope, revision.statement),
+      // For this head only: the package may come back later.
+      record: { ...record, commit: head, verdicts: [] },
+    };
+    const { signed } = await bench.trust.sign(removal);
+    const made = await bench.git.writeCommit({
+      tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
+      parents: [head],
+      ...signatures(bench, context),
+      message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
+    });
+    return { made };
+  }
+  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
+  const scope = { package: revision.path, workspace: revision.key.workspace };
+  const at = timestamp(bench.clock.now());
+  const statement: PublicationStatement = {
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
+    ...bench.trust.next(scope, revision.statement),
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: bench.layout.branch, onto: head },
+    record: {
+      verdicts: record.verdicts,
+      steps: record.steps,
+      content: content.content,
+      gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({ type, requiredBy, state })),
+      contributors: record.contributors ?? [],
+      approvals: record.approvals ?? [],
+      ...(record.task === undefined ? {} : { task: record.task }),
+      ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
+      ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
+      ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
+    },
+  };
+  const { signed, fact } = await bench.trust.sign(statement);
+  const made = await bench.git.writeCommit({
+    tree: await bench.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
+    parents: [head, revision.commit],
+    ...signatures(bench, context),
+    message: formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
+      annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
+      context,
+      action: 'approve',
+      statement: signed,
+    }),
+  });
+  bench.index.noteSigner(made, fact.signer);
+  return { made, fact };
+}
+
+/**
+ * What the tag of a publication points to: the approval itself, as Porch has it, and where all is signed a tag object, since a tag
+ * without one could be set to another signed commit. `made` also if nothing is published.
+ */
+async function tagFor(
+  bench: Workbench,
+  revision: PackageRevision,
+  { next }: Allowed,
+  made: Oid,
+  context: RequestContext,
+): Promise<Oid> {
+  if (!bench.git.signs || next === undefined) return made;
+  const ref = tagRef(bench.layout, revision.key.package, `v${next.revision}`);
+  return bench.git.writeTag({
+    object: made,
+    type: 'commit',
+    name: ref.slice('refs/tags/'.length),
+    tagger: signatures(bench, context).committer,
+    message: `${revision.name}\n`,
+  });
+}
+
+function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefined): RefUpdate {
+  const { ref } = step;
+  // The kernel speaks of commits; a tag made by hand can be a tag object.
+  const old =
+    step.expect !== null && ref === revision.ref && ref.startsWith('refs/tags/') ? revision.refOid : step.expect;
+  const next = step.become.kind === 'commit' ? step.become.oid : made;
+  if (step.become.kind === 'absent') {
+    if (old === null) throw new SluiceError('Internal', `the plan deletes ${ref}, which must not exist`);
+    return { type: 'delete', ref, old };
+  }
+  if (next === undefined) throw new SluiceError('Internal', `no commit was made for ${ref}`);
+  return old === null ? { type: 'create', ref, new: next } : { type: 'update', ref, old, new: next };
+}
+
+/**
+ * The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. Of a published
+ * revision that is deleted the last record stays in the place of its tag, so that anyone can tell later that it was deleted in
+ * order, by whom and why.
+ */
+async function recordUpdates(
+  bench: Workbench,
+  revision: PackageRevision,
+  decision: Allowed,
+  record: RevisionRecord,
+  { commit, fact }: { readonly commit: Oid; readonly fact: OwnStatementFact | undefined },
+  context: RequestContext,
+): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
+  const { layout, index } = bench;
+  const { package: packageName } = revision.key;
+  const { next } = decision;
+  const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
+  const before = revision.recordOid;
+  const step = record.steps.at(-1);
+  const subject = `${step?.action} ${revision.name} by ${context.actor.name}${context.reason === undefined ? '' : `: ${context.reason}`}`;
+  const note = { subject, action: step?.action ?? 'edit' };
+  // What follows a publication stands behind its statement.
+  const subjectOf = fact === undefined ? revision : { ...revision, statement: fact };
+  const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
+  // An earlier publication with this number does not count again.
+  if (fact !== undefined && next !== undefined)
+    marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
+  if (next !== undefined && !(published && !hasObjectMetadata(record))) {
+    const { approvals: _approvals, contributors: _contributors, ...rest } = record;
+    const kept = published
+      ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
+      : { ...record, commit };
+    const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
+    marks.push(mark);
+    return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };
+  }
+  const updates: RefUpdate[] =
+    before === undefined
+      ? []
+      : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
+  if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
+  if (next === undefined && revision.ref.startsWith('refs/tags/')) {
+    const deleted = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+    const ref = tombstoneRef(layout, packageName, deleted);
+    const { update, mark } = await writeRecord(bench, revision, { ...record, commit, deleted }, note, context);
+    const old = index.ref(ref);
+    const { new: last } = update;
+    updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
+    marks.push(mark, publicationDeleted(bench, revision), ...contentLeftOnMain(bench, revision));
+  } else if (next === undefined) marks.push(deletionMark(bench, revision));
+  return { updates, marks };
+}
+
+/** Its tag, which a push can bring back, must not count again. */
+function publicationDeleted({ trust }: Workbench, { path, ref, refOid, tip }: PackageRevision): NewMark {
+  const statementTag = refOid === tip.oid ? undefined : tip.statementTag;
+  const version = ref.slice(ref.lastIndexOf('/') + 1);
+  return trust.markOfPublication(path, version, deletionDigest({ commit: tip.oid, statementTag }));
+}
+
+/** Its folder stays on the main branch, where it is what was published as long as others do not change it. */
+function contentLeftOnMain({ trust, index, layout }: Workbench, { key, path, tip }: PackageRevision): NewMark[] {
+  const placeholder = index.get(revisionName({ ...key, workspace: layout.branch }));
+  if (tip.tree === undefined || placeholder?.tip.tree !== tip.tree) return [];
+  const scope = deletedContentScope(path);
+  const sequence = (trust.mark(scope)?.sequence ?? 0) + 1;
+  return [{ scope: { ...scope, repository: trust.repository }, sequence, digest: tip.tree, proven: true }];
+}
+
+/** Nothing is written of a draft that is deleted; its last record must not count again all the same. */
+function deletionMark({ trust }: Workbench, { path, key, statement }: PackageRevision): NewMark {
+  const scope = { package: path, workspace: key.workspace };
+  const { sequence } = trust.next(scope, statement);
+  return { scope: { ...scope, repository: trust.repository }, sequence, digest: DELETED, proven: true };
+}
+
+/** A number that is given again is there again. */
+function dropTombstone({ layout, index }: Workbench, packageName: string, revision: number): RefUpdate[] {
+  const ref = tombstoneRef(layout, packageName, `v${revision}`);
+  const old = index.ref(ref);
+  return old === undefined ? [] : [{ type: 'delete', ref, old }];
+}

@@ -1,0 +1,81 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { Oid, RefUpdate } from '../../git/git-repository.ts';
+import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { Action } from '../model/types.ts';
+import { planChange, type RevisionChange } from './change.ts';
+import { planTransition } from './transition.ts';
+import type { Workbench, WritePlan } from './workbench.ts';
+
+/** What one request asks of a revision: a change, then a lifecycle step; either may be missing. */
+export interface RevisionUpdate {
+  readonly change?: RevisionChange;
+  readonly action?: Action;
+  /** Publish with closed gates; a policy names who may. */
+  readonly breakGlass?: boolean;
+  /** The commit that the request was made for. */
+  readonly expectedCommit?: Oid;
+  /** The actor named no version that they read. */
+  readonly isUnseen?: boolean;
+}
+
+/** What is known of the time when a plan will be carried out. */
+export interface Foresight {
+  /** The revision once a plan is carried out. */
+  revisionAfter(plan: WritePlan): Promise<PackageRevision>;
+  /** Where the main branch will be; default: where the index shows it. */
+  readonly mainHead?: Oid | undefined;
+}
+
+/** Plans a change and a lifecycle step as one set of ref updates; undefined if nothing would differ. */
+export async function planUpdate(
+  bench: Workbench,
+  revision: PackageRevision,
+  { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
+  context: RequestContext,
+  { revisionAfter, mainHead }: Foresight,
+): Promise<WritePlan | undefined> {
+  const expected = expectedCommit === undefined ? {} : { expectedCommit };
+  const changed =
+    change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
+  if (action === undefined) return changed;
+  const step = {
+    action,
+    ...(breakGlass === undefined ? {} : { breakGlass }),
+    ...(isUnseen === undefined ? {} : { isUnseen }),
+  };
+  if (changed === undefined) return planTransition(bench, revision, { ...step, ...expected }, context, mainHead);
+  const between = await revisionAfter(changed);
+  const moved = await planTransition(bench, between, { ...step, expectedCommit: between.commit }, context, mainHead);
+  return {
+    name: moved.name,
+    updates: inSequence(changed.updates, moved.updates),
+    marks: [...changed.marks, ...moved.marks],
+    takesBack: changed.takesBack || moved.takesBack,
+  };
+}
+
+/** Two sets of ref updates, of which the second starts where the first ends, as one. */
+export function inSequence(first: readonly RefUpdate[], second: readonly RefUpdate[]): RefUpdate[] {
+  const updates = new Map(first.map((update) => [update.ref, update]));
+  for (const update of second) {
+    const earlier = updates.get(update.ref);
+    const joined = earlier === undefined ? update : join(earlier, update);
+    if (joined === undefined) updates.delete(update.ref);
+    else updates.set(update.ref, joined);
+  }
+  return [...updates.values()];
+}
+
+/** Undefined if the second undoes what the first did. */
+function join(first: RefUpdate, second: RefUpdate): RefUpdate | undefined {
+  if (second.type === 'verify') return first;
+  if (expectedValue(second) !== newValue(first))
+    throw new SluiceError('Internal', `the updates of ${first.ref} do not follow from each other`);
+  const { ref } = first;
+  const old = expectedValue(first);
+  const next = newValue(second);
+  if (old === null) return next === null ? undefined : { type: 'create', ref, new: next };
+  return next === null ? { type: 'delete', ref, old } : { type: 'update', ref, old, new: next };
+}

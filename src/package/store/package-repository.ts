@@ -1,0 +1,435 @@
+import type { Clock } from '../../foundation/clock.ts';
+import { Slots } from '../../foundation/slots.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
+import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
+import type { Face, RequestContext } from '../../resource/object/request-context.ts';
+import type { Origin } from '../index/candidate.ts';
+import { FactCache } from '../index/fact-cache.ts';
+import { loadFactCache, saveFactCache } from '../index/fact-file.ts';
+import { type IndexChange, RevisionIndex } from '../index/revision-index.ts';
+import { type PackageContent, readPackage } from '../model/content.ts';
+import { ContentCache } from '../model/content-cache.ts';
+import { revisionName } from '../model/identity.ts';
+import type { RepositoryLayout } from '../model/layout.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
+import type { RevisionChange } from '../plan/change.ts';
+import { planCreate } from '../plan/create/create.ts';
+import { checkPlace } from '../plan/create/place.ts';
+import type { Renderer } from '../plan/renderer.ts';
+import { mayMoveMain, type Transition } from '../plan/transition.ts';
+import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
+import type { Workbench, WritePlan } from '../plan/workbench.ts';
+import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
+import { closing, MOST_LOCAL_WRITES, MOST_WRITES, WriteQueue } from '../transaction/write-queue.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { NewRevision } from '../upstream/revision-source.ts';
+import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import { judged } from './transitions.ts';
+
+export interface PackageRepositoryOptions {
+  readonly name: string;
+  readonly namespace: string;
+  readonly deployment: boolean;
+  /**
+   * True if another namespace was first to register the same packages: then controllers do nothing by themselves here, or they would do
+   * everything twice.
+   */
+  readonly follows?: boolean;
+  /** The address under which it is registered. */
+  readonly url: string;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  readonly trust: RepositoryTrust;
+  /** True if nothing was known of the repository before: its records may be older than the last ones. */
+  readonly isFirstLook: boolean;
+  /** Set if `git` is a mirror: writes go to the remote first and count only when it took them. */
+  readonly remote?: GitRemote;
+  /** Where the index is kept between runs; undefined keeps it in memory. */
+  readonly cacheFile?: string;
+  readonly clock: Clock;
+  readonly renderer?: Renderer | undefined;
+  readonly identity?: { readonly name: string; readonly email: string };
+  /** What the policies of the repository's namespace say about one of its revisions. */
+  policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
+  dependentsOf(revision: PackageRevision): string[];
+  /** Told of every revision that changed, in order. */
+  onChange(changes: readonly IndexChange[]): void;
+}
+
+/** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
+const MOST_PLANS = 16;
+/** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
+const PLAN_PATIENCE = 1000;
+/** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
+const REQUESTS_UNDER_WAY = 2;
+const WAY_PATIENCE = 10_000;
+
+/** One registered repository: its index, and its writes as atomic transactions. */
+/** A revision that cannot be written because of a rule of the remote. */
+export interface RefusedPush {
+  readonly revision: string;
+  readonly message: string;
+}
+
+export class PackageRepository implements Workbench {
+  readonly repository: string;
+  readonly namespace: string;
+  /** What it is found by in all namespaces: `<namespace>/<repository>`. */
+  readonly id: string;
+  readonly deployment: boolean;
+  readonly follows: boolean;
+  readonly url: string;
+  readonly layout: RepositoryLayout;
+  readonly git: GitRepository;
+  readonly index: RevisionIndex;
+  readonly clock: Clock;
+  readonly trust: RepositoryTrust;
+  readonly renderer: Renderer | undefined;
+  readonly identity: { readonly name: string; readonly email: string };
+  /** Why the index cache was not used, if it was not. */
+  readonly note: string | undefined;
+  readonly #options: PackageRepositoryOptions;
+  readonly #refs: TrackedRefs;
+  readonly #queue: WriteQueue;
+  readonly #plans: Slots;
+  readonly #underWay: Slots;
+  /** Requests that are under way, by the revision. */
+  readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
+  readonly #contents = new ContentCache();
+  readonly #cache: FactCache;
+  /** What had been read when the cache file was written. */
+  #savedReads = 0;
+  #closed = false;
+  /** Version of the trusted keys that the index shows. */
+  #trustVersion: number;
+  /** Checks the signatures of what was there at the start. */
+  #checking: Promise<void> = Promise.resolve();
+  /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
+  #checkProblem: unknown;
+  #emptyTree: Promise<Oid> | undefined;
+
+  private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
+    this.repository = options.name;
+    this.namespace = options.namespace;
+    this.id = `${options.namespace}/${options.name}`;
+    this.deployment = options.deployment;
+    this.follows = options.follows ?? false;
+    this.url = options.url;
+    this.layout = options.layout;
+    this.git = options.git;
+    this.clock = options.clock;
+    this.trust = options.trust;
+    this.#trustVersion = options.trust.version;
+    this.renderer = options.renderer;
+    this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
+    this.note = note;
+    this.#cache = cache;
+    this.#options = options;
+    const { git, trust, isFirstLook } = options;
+    this.index = new RevisionIndex({ ...originOf(options), git, cache, trust, isFirstLook });
+    this.#refs = new TrackedRefs({
+      repository: options.name,
+      git: options.git,
+      remote: options.remote,
+      layout: options.layout,
+      index: this.index,
+      trust: options.trust,
+      onChange: (changes) => {
+        if (!this.#closed) options.onChange(changes);
+      },
+    });
+    const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
+    this.#queue = new WriteQueue(this.#refs, { most });
+    this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
+    this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
+  }
+
+  /** Opens a repository and reads its index, from the cache as far as that goes. */
+  static async open(options: PackageRepositoryOptions): Promise<PackageRepository> {
+    const { cacheFile } = options;
+    const loaded = cacheFile === undefined ? undefined : await loadFactCache(cacheFile, originOf(options));
+    const repository = new PackageRepository(options, loaded?.cache ?? new FactCache(), loaded?.note);
+    await repository.refresh();
+    return repository;
+  }
+
+  policyFor(revision: PackageRevision): EffectivePolicy {
+    return this.#options.policyFor(revision, this.namespace);
+  }
+
+  dependentsOf(revision: PackageRevision): string[] {
+    return this.#options.dependentsOf(revision);
+  }
+
+  emptyTree(): Promise<Oid> {
+    this.#emptyTree ??= this.git.editTree(undefined, new Map()).catch((error: unknown) => {
+      this.#emptyTree = undefined;
+      throw error;
+    });
+    return this.#emptyTree;
+  }
+
+  /** The package of a revision, read once for each version of it. */
+  content(revision: PackageRevision): Promise<PackageContent> {
+    // By its tree: a package on the main branch stays as it is while the commit that it was seen in may go.
+    const { tree = `${revision.commit}:${revision.path}` } = revision.tip;
+    return this.#contents.get(tree, async () => {
+      try {
+        return await readPackage(this.git, tree, revision.kptfile);
+      } catch (error) {
+        throw error instanceof DamageError ? new DamageError(`${revision.name}: ${error.message}`, error) : error;
+      }
+    });
+  }
+
+  /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
+  async refresh(): Promise<IndexChange[]> {
+    const changes = [...(await this.#refs.refresh()), ...(await this.#followKeys())];
+    this.#continueChecking();
+    return changes;
+  }
+
+  /**
+   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
+   * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
+   */
+  async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
+    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
+    this.#continueChecking();
+    return changes;
+  }
+
+  /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
+  async #followKeys(): Promise<IndexChange[]> {
+    const version = this.trust.readVersion();
+    if (version === this.#trustVersion) return [];
+    this.#trustVersion = version;
+    return this.#refs.reassess();
+  }
+
+  /** Checks the signatures of the statements that were not checked when the index was read, in the background. */
+  async #checkSignatures(): Promise<void> {
+    for await (const packages of this.index.checkBacklog()) {
+      if (this.#closed) return;
+      await this.#refs.reassess(packages);
+    }
+  }
+
+  /** Goes on with what is left to check, after what was left before. */
+  #continueChecking(): void {
+    const problem = this.#checkProblem;
+    this.#checkProblem = undefined;
+    if (problem !== undefined) throw problem;
+    if (!this.index.hasBacklog) return;
+    this.#checking = this.#checking
+      .then(() => this.#checkSignatures())
+      .catch((error: unknown) => {
+        this.#checkProblem = error;
+      });
+  }
+
+  /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */
+  checked(): Promise<void> {
+    return this.#checking;
+  }
+
+  /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
+  refusedPushes(): RefusedPush[] {
+    return [...this.#refs.refusedPushes]
+      .filter(([revision]) => this.index.get(revision) !== undefined)
+      .map(([revision, message]) => ({ revision, message }));
+  }
+
+  /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */
+  get isMirror(): boolean {
+    return this.#options.remote !== undefined;
+  }
+
+  /** Makes a damaged mirror whole; see `GitRepository.repair`. Writes wait meanwhile. */
+  repair(signal?: AbortSignal): Promise<MirrorRepair> {
+    const { remote } = this.#options;
+    if (remote === undefined)
+      throw new SluiceError('Unsupported', `${this.repository} has no remote to repair it from`);
+    return this.#refs.repair(remote, signal);
+  }
+
+  /** What nothing trusted vouches for, and an operator can; see `findAdoptable`. */
+  async adoptable(only?: string): Promise<Adoptable> {
+    await this.checked();
+    return findAdoptable(this, only);
+  }
+
+  /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
+  async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    this.trust.expectOwnKey();
+    await this.trust.expectId();
+    const refs = this.#refs;
+    await refs.alone(async () => {
+      const { updates, marks } = await planAdoption(this, adoptable, context);
+      if (updates.length === 0) return;
+      await refs.carryOut(updates);
+      // What was on the branch before stays in band, also for an index that is made from nothing.
+      const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
+      refs.raiseMarks([...marks, ...kept], true);
+      if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
+      await refs.show(updates);
+    });
+  }
+
+  /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
+  create(
+    wanted: NewRevision,
+    context: RequestContext,
+    upstreams: UpstreamReader = NO_UPSTREAMS,
+  ): Promise<PackageRevision> {
+    const { package: packageName, workspace, source } = wanted;
+    const name = revisionName({ repository: this.repository, package: packageName, workspace });
+    const create = async () => {
+      await this.trust.expectId();
+      const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
+      if (context.dryRun === true) return this.#preview(plan);
+      return this.#queue.add({
+        ...{ package: packageName, urgent: false, plan },
+        wholePackage: source.type === 'init' || source.type === 'clone',
+        // Another package can have come into being meanwhile.
+        check: () => checkPlace(this, wanted),
+      });
+    };
+    return this.#exclusive(name, context, async () => {
+      const made = await this.#underWay.run(create);
+      if (made === undefined) throw new SluiceError('Internal', `${name} was created and is not there`);
+      return made;
+    });
+  }
+
+  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
+  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+    return (await this.update(name, { change }, context)) ?? this.#expect(name);
+  }
+
+  /** Moves a revision through its lifecycle; undefined if it is gone afterwards. */
+  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.update(name, transition, context);
+  }
+
+  /** A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. */
+  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    return judged(update.action, context, () => this.#update(name, update, context));
+  }
+
+  #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.#exclusive(name, context, async () => {
+      await this.#expectTrust(name);
+      const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
+      const { key } = this.#expect(name);
+      const late = mayMoveMain(update.action);
+      const write = {
+        ...{ package: key.package, urgent: update.action !== undefined, wholePackage: late },
+        signal: context.signal,
+      };
+      if (late && context.dryRun !== true)
+        return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
+      const carryOut = async (made: WritePlan | undefined) => {
+        if (made === undefined) return this.#expect(name);
+        return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
+      };
+      if (write.urgent) return carryOut(await plan());
+      return this.#underWay.run(async () => carryOut(await this.#plans.run(plan)));
+    });
+  }
+
+  /**
+   * Statements name the repository, so that it needs an id first. And nothing must be planned on a record that does not count only
+   * because its signature was not checked yet.
+   */
+  async #expectTrust(name: string): Promise<void> {
+    await this.trust.expectId();
+    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
+  }
+
+  async #planUpdate(
+    name: string,
+    update: RevisionUpdate,
+    context: RequestContext,
+    mainHead: Oid | undefined,
+  ): Promise<WritePlan | undefined> {
+    // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
+    await this.#followKeys();
+    const before = this.#expect(name);
+    const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
+    return planUpdate(this, before, update, context, { revisionAfter, mainHead });
+  }
+
+  /** Writes the index cache; what is no longer referenced is dropped from it. */
+  async saveCache(): Promise<void> {
+    const { reads } = this.#cache;
+    const { cacheFile } = this.#options;
+    if (cacheFile === undefined || reads === this.#savedReads) return;
+    await saveFactCache(cacheFile, await this.index.liveFacts(), originOf(this.#options));
+    this.#savedReads = reads;
+  }
+
+  /** Nobody hears of changes from here on, also not of those that are under way. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all([this.#queue.close(this.clock), this.#checking]);
+    try {
+      await this.saveCache();
+    } finally {
+      await this.git.close();
+    }
+  }
+
+  #expect(name: string): PackageRevision {
+    const revision = this.index.get(name);
+    if (revision === undefined) throw new SluiceError('NotFound', `package revision "${name}" not found`);
+    return revision;
+  }
+
+  /**
+   * Porch's clients expect a second request on one revision to be refused, not queued. What a controller writes is no request of
+   * theirs, and waited for.
+   */
+  async #exclusive<Result>(name: string, { face }: RequestContext, section: () => Promise<Result>): Promise<Result> {
+    for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
+      if (other.face !== 'controller') {
+        throw new SluiceError(
+          'Busy',
+          `another request is already in progress on package revision "${this.namespace}/${name}"`,
+        );
+      }
+      await other.over;
+    }
+    const over = Promise.withResolvers<void>();
+    this.#busy.set(name, { face, over: over.promise });
+    try {
+      return await section();
+    } catch (error) {
+      // Whatever came in its way.
+      throw this.#closed && !isUnknownOutcome(error) ? closing() : error;
+    } finally {
+      this.#busy.delete(name);
+      over.resolve();
+    }
+  }
+
+  /** What a plan would leave behind; undefined if the revision is gone then. */
+  async #preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
+    const changed = await this.#refs.preview(updates);
+    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
+    return own === undefined ? this.index.get(name) : own.after;
+  }
+}
+
+function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
+  return { repository: name, namespace, layout, repositoryId: trust.repository };
+}
+
+/** The plan of an update with a lifecycle step, which always has one. */
+function stepOf(plan: WritePlan | undefined): WritePlan {
+  if (plan === undefined) throw new SluiceError('Internal', 'a lifecycle step changes nothing');
+  return plan;
+}

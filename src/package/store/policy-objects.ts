@@ -1,0 +1,154 @@
+import type { PackagePolicy } from '../../resource/kinds/package-policy.ts';
+import type { Repository } from '../../resource/kinds/repository.ts';
+import { parseDuration } from '../../resource/object/duration.ts';
+import type { DeepReadonly } from '../../resource/object/object.ts';
+import { sameValue } from '../../resource/object/same-value.ts';
+import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from '../model/people.ts';
+import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy.ts';
+
+/** Annotation of a Repository: how far gates are enforced in it. */
+export const GATES_ANNOTATION = 'sluice.dev/gates';
+
+/** What policies select a revision by. */
+export type SelectedRevision = Pick<PackageRevision, 'key'> & Partial<Pick<PackageRevision, 'kptfile' | 'record'>>;
+
+/** Merges the policies that select a revision: demands add up, and of two limits the stricter one holds. */
+export function effectivePolicy(
+  revision: SelectedRevision,
+  repository: DeepReadonly<Repository> | undefined,
+  policies: readonly DeepReadonly<PackagePolicy>[],
+  people: People = NO_PEOPLE,
+): EffectivePolicy {
+  const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
+  const gateDeadlines: Record<string, number> = {};
+  for (const { conditionType, after } of selecting.flatMap((policy) => policy.spec.gateDeadlines)) {
+    const milliseconds = parseDuration(after) ?? Number.POSITIVE_INFINITY;
+    gateDeadlines[conditionType] = Math.min(gateDeadlines[conditionType] ?? Number.POSITIVE_INFINITY, milliseconds);
+  }
+  return {
+    enforcement: enforcementOf(repository),
+    requiredGates: selecting.flatMap((policy) =>
+      policy.spec.requiredGates.map((gate) => ({
+        conditionType: gate.conditionType,
+        approveOnly: gate.approveOnly ?? false,
+        ...(gate.boundTo === undefined ? {} : { boundTo: gate.boundTo }),
+        policy: policy.metadata.name,
+      })),
+    ),
+    givers: selecting.flatMap((policy) =>
+      policy.spec.givers.map((rule) => ({ ...rule, policy: policy.metadata.name })),
+    ),
+    validFor: selecting.flatMap((policy) =>
+      policy.spec.validFor.map(({ conditionType, duration }) => ({
+        conditionType,
+        milliseconds: parseDuration(duration) ?? 0,
+      })),
+    ),
+    pushDenied: selecting.flatMap((policy) => (policy.spec.pushMayGive ? policy.spec.pushDenied : ['*'])),
+    validatorConditions: new Map(
+      selecting.flatMap((policy) =>
+        policy.spec.validatorConditions.map((rule) => [rule.function, rule.conditionType] as const),
+      ),
+    ),
+    pinnedValidators: selecting.flatMap((policy) =>
+      policy.spec.validatorConditions.flatMap(({ image, ...rule }) => (image === undefined ? [] : { ...rule, image })),
+    ),
+    kptfileApprovals: selecting.some((policy) => policy.spec.kptfileApprovals),
+    autoPropose: selecting.some((policy) => policy.spec.autoPropose),
+    forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
+    people,
+    breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
+    commitBudgetPerHour:
+      selecting.length === 0
+        ? DEFAULT_POLICY.commitBudgetPerHour
+        : Math.min(...selecting.map((policy) => policy.spec.commitBudgetPerHour)),
+    gateDeadlines,
+  };
+}
+
+/**
+ * What holds where two namespaces have registered the same packages: demands add up, and of two limits the stricter one holds. What is
+ * done without being asked is for the first one to say. `prefix` goes before the names of policies of the second one.
+ */
+export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, prefix: string): EffectivePolicy {
+  const named = <Rule extends { readonly policy: string }>(rules: readonly Rule[]): Rule[] =>
+    rules.map((rule) => ({ ...rule, policy: `${prefix}${rule.policy}` }));
+  const gateDeadlines = { ...other.gateDeadlines, ...own.gateDeadlines };
+  for (const [type, after] of Object.entries(other.gateDeadlines))
+    gateDeadlines[type] = Math.min(gateDeadlines[type] ?? after, after);
+  return {
+    enforcement: STRICTNESS.find((one) => one === own.enforcement || one === other.enforcement) ?? 'enforce',
+    requiredGates: [...own.requiredGates, ...named(other.requiredGates)],
+    givers: [...own.givers, ...named(other.givers)],
+    pushDenied: [...own.pushDenied, ...other.pushDenied],
+    validatorConditions: new Map([...other.validatorConditions, ...own.validatorConditions]),
+    // Who gives a type is restricted by both, so both have to vouch for a validator.
+    pinnedValidators: own.pinnedValidators.filter(
+      (pin) =>
+        other.pinnedValidators.some((same) => sameValue(pin, same)) ||
+        !other.givers.some(({ conditionType }) => matchesPattern(conditionType, pin.conditionType)),
+    ),
+    validFor: [...own.validFor, ...other.validFor],
+    // As with broken glass.
+    kptfileApprovals: own.kptfileApprovals && other.kptfileApprovals,
+    autoPropose: own.autoPropose,
+    forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
+    // Gates of both are passed, so both have to allow it.
+    breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
+    people: own.people,
+    commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
+    gateDeadlines,
+  };
+}
+
+/** The strictest first. */
+const STRICTNESS: readonly Enforcement[] = ['enforce', 'warn', 'off'];
+
+/** Name of the ConfigMap that lists the keys of the people who push to a repository; undefined if there is none. */
+export function allowedSignersOf({ metadata }: DeepReadonly<Repository>): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, ALLOWED_SIGNERS_ANNOTATION)
+    ? annotations[ALLOWED_SIGNERS_ANNOTATION]
+    : undefined;
+}
+
+/** The texts of ConfigMaps that were read before. */
+const readPeople = new WeakMap<object, People>();
+
+/** The people that a ConfigMap lists, read once for each version of it. */
+export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string> | undefined }>): People {
+  const before = readPeople.get(configMap);
+  if (before !== undefined) return before;
+  const text = configMap.data?.[ALLOWED_SIGNERS_KEY];
+  const missing = { signers: [], problems: [`it has no key ${ALLOWED_SIGNERS_KEY}`] };
+  const people = text === undefined ? missing : peopleOf(text);
+  readPeople.set(configMap, people);
+  return people;
+}
+
+function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {
+  const value = repository?.metadata.annotations?.[GATES_ANNOTATION];
+  // A typing error must not switch the gates off.
+  return value === 'warn' || value === 'off' ? value : 'enforce';
+}
+
+/** Whether a selector of packages holds a revision. Everything that is not said is no restriction. */
+export function selects(
+  selector: DeepReadonly<PackagePolicy>['spec']['selector'],
+  revision: SelectedRevision,
+  repository: DeepReadonly<Repository> | undefined,
+): boolean {
+  if (selector.repositories !== undefined && !selector.repositories.includes(revision.key.repository)) return false;
+  if (selector.packages !== undefined && !selector.packages.includes(revision.key.package)) return false;
+  if (
+    selector.repositorySelector !== undefined &&
+    !matchesLabels(labelSelector(selector.repositorySelector), repository?.metadata.labels)
+  ) {
+    return false;
+  }
+  if (selector.packageSelector === undefined) return true;
+  const labels = { ...revision.kptfile?.metadata?.labels, ...revision.record?.labels };
+  return matchesLabels(labelSelector(selector.packageSelector), labels);
+}

@@ -1,0 +1,444 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { RequestContext } from '../../resource/object/request-context.ts';
+import type { IndexChange } from '../index/revision-index.ts';
+import type { PackageContent } from '../model/content.ts';
+import { evaluateGates, type Gate } from '../model/gates.ts';
+import { DEFAULT_NAMESPACE } from '../model/identity.ts';
+import { type PackageRevision, repositoryIdOf, revisionId } from '../model/package-revision.ts';
+import type { EffectivePolicy } from '../model/policy.ts';
+import type { RevisionRecord } from '../model/record.ts';
+import type { Lifecycle } from '../model/types.ts';
+import type { RevisionChange } from '../plan/change.ts';
+import { type HistoryEntry, historyOf } from '../plan/history.ts';
+import { currentRecord } from '../plan/record-at-tip.ts';
+import { factsOf, type Transition } from '../plan/transition.ts';
+import type { RevisionUpdate } from '../plan/update.ts';
+import type { NewRevision } from '../upstream/revision-source.ts';
+import {
+  NO_UPSTREAMS,
+  readPackageFiles,
+  type UpstreamReader,
+  type UpstreamRevision,
+} from '../upstream/upstream-reader.ts';
+import type { PackageRepository } from './package-repository.ts';
+import { inParts, tellAll } from './revision-store-telling.ts';
+import { UpstreamReferences } from './upstream-references.ts';
+
+export interface RevisionFilter {
+  /** A name, in any namespace, or an id. */
+  readonly repository?: string;
+  readonly package?: string;
+  readonly workspace?: string;
+  readonly lifecycle?: Lifecycle;
+}
+
+/** Everything that gates, controllers and `why` judge a revision on, read at one point in time. */
+export interface Judgement {
+  readonly revision: PackageRevision;
+  readonly content: PackageContent;
+  readonly record: RevisionRecord;
+  readonly policy: EffectivePolicy;
+  readonly gates: readonly Gate[];
+  /** When, RFC 3339. */
+  readonly at: string;
+}
+
+export type RevisionListener = (changes: readonly IndexChange[]) => void;
+
+export interface RevisionStoreOptions {
+  /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
+  readonly address?: UpstreamReader['address'];
+  /**
+   * Looks at a proposal when it is approved: what would be wrong after its publication, and the condition that says so. Default: nothing
+   * is wrong.
+   */
+  readonly approvalProblem?: (
+    revision: PackageRevision,
+    files: ReadonlyMap<string, Buffer>,
+  ) => { readonly type: string; readonly message: string } | undefined;
+  /** True for the id of a repository that is registered and will be opened without anybody asking for it. Default: none is. */
+  readonly isComing?: (repository: string) => boolean;
+}
+
+/**
+ * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
+ * repository and have happened in Git when their promise resolves. With `dryRun` in their context they judge the same, return what
+ * would be, and change nothing.
+ *
+ * Repositories and revisions have names that are unique in their namespace. They are found by their id, `<namespace>/<name>`; a name
+ * alone finds one too, as long as no other namespace has it, for callers that know of one namespace only.
+ */
+export class RevisionStore {
+  readonly #repositories = new Map<string, PackageRepository>();
+  readonly #address: UpstreamReader['address'];
+  /** By the repository whose revisions name an upstream. */
+  readonly #references = new Map<string, UpstreamReferences>();
+  /** Names of revisions that were told, of repositories of which not all are. */
+  readonly #arriving = new Map<string, Set<string>>();
+  /** Repositories that were taken out, until all have been told. */
+  readonly #leaving = new Map<string, Promise<void>>();
+  readonly #listeners = new Set<RevisionListener>();
+  readonly #arrivals = new Set<(repository: string) => void>();
+  readonly #isComing: (repository: string) => boolean;
+  readonly #awaited = new Map<string, Set<() => void>>();
+  readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
+  #closed = false;
+
+  constructor({
+    address = NO_UPSTREAMS.address,
+    approvalProblem = () => undefined,
+    isComing = () => false,
+  }: RevisionStoreOptions = {}) {
+    this.#approvalProblem = approvalProblem;
+    this.#address = address;
+    this.#isComing = isComing;
+  }
+
+  /**
+   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was told; changes
+   * are to be announced from here on. What a listener throws, this throws when all have heard, and the repository is taken out again.
+   * Unavailable if that is done by somebody else meanwhile.
+   */
+  async add(repository: PackageRepository): Promise<void> {
+    const { id: name } = repository;
+    // Those who were told of the one before must not hear of its end when they know this one.
+    while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
+    if (this.#closed) throw takenOut(name);
+    if (this.#repositories.has(name))
+      throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
+    const told = new Set<string>();
+    this.#repositories.set(name, repository);
+    this.#arriving.set(name, told);
+    const references = new UpstreamReferences(repository.index);
+    this.#references.set(name, references);
+    const isArriving = () => this.#arriving.get(name) === told;
+    try {
+      // As they are now: what changes from here on is announced, and tells of those whose turn has not come.
+      await inParts([...repository.index.all()], (part) => {
+        if (!isArriving()) return false;
+        const untold = part.filter((revision) => !told.has(revision.name));
+        for (const revision of untold) told.add(revision.name);
+        this.#tell(untold.map((after) => ({ before: undefined, after })));
+        return true;
+      });
+      if (!isArriving()) throw takenOut(name);
+      this.#arriving.delete(name);
+      void references.read();
+      tellAll(this.#arrivals, name);
+    } catch (error) {
+      if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
+      throw error;
+    }
+    this.#wake(name);
+  }
+
+  /**
+   * Takes a repository out and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
+   * listeners, who are told in parts, have heard of all of it.
+   */
+  remove(repositoryName: string): Promise<void> {
+    const name = this.#idOf(repositoryName);
+    const repository = this.#repositories.get(name);
+    if (repository === undefined) return this.#leaving.get(name) ?? Promise.resolve();
+    const leaving = this.#leave(repository).finally(() => this.#leaving.delete(name));
+    this.#leaving.set(name, leaving);
+    this.#wake(name);
+    return leaving;
+  }
+
+  async #leave(repository: PackageRepository): Promise<void> {
+    const revisions = [...this.#toldOf(repository)];
+    // Who listens from here on has seen nothing of it.
+    const listeners = [...this.#listeners];
+    this.#repositories.delete(repository.id);
+    this.#references.get(repository.id)?.close();
+    this.#references.delete(repository.id);
+    this.#arriving.delete(repository.id);
+    const ends = await Promise.allSettled([
+      repository.close(),
+      inParts(revisions, (part) => {
+        const changes = part.map((before) => ({ before, after: undefined }));
+        this.#tell(
+          changes,
+          listeners.filter((listener) => this.#listeners.has(listener)),
+        );
+        return true;
+      }),
+    ]);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  /**
+   * Passes changes of one repository on; given to `PackageRepository.open` as `onChange`. Nobody hears of a repository that is not
+   * in the store.
+   */
+  announce(changes: readonly IndexChange[]): void {
+    const some = changes[0]?.after ?? changes[0]?.before;
+    const repository = some === undefined ? '' : repositoryIdOf(some);
+    if (!this.#repositories.has(repository)) return;
+    for (const { before, after } of changes)
+      this.#references.get(repository)?.note((after ?? before)?.name ?? '', after);
+    const told = this.#arriving.get(repository);
+    this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
+  }
+
+  #tell(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
+    if (changes.length > 0) tellAll(listeners, changes);
+  }
+
+  /** Calls the listener with every change from now on, in order, one call for what changed together. */
+  subscribe(listener: RevisionListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
+  onArrival(listener: (repository: string) => void): void {
+    this.#arrivals.add(listener);
+  }
+
+  /**
+   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: whoever registers one and then
+   * makes a package in it should not have to know when it is open. Returns at once for all others.
+   */
+  async arrival(name: string, signal: AbortSignal): Promise<void> {
+    const repository = this.#idOf(name);
+    const isComing = () =>
+      this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
+    // One that is taken out meanwhile may be opened anew.
+    while (!signal.aborted && isComing()) await this.#next(repository, signal);
+  }
+
+  /** Waits until a repository has arrived or was taken out, at most as long as the signal allows. */
+  async #next(repository: string, signal: AbortSignal): Promise<void> {
+    const waiting = this.#awaited.get(repository) ?? new Set();
+    this.#awaited.set(repository, waiting);
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        waiting.delete(end);
+        if (waiting.size === 0) this.#awaited.delete(repository);
+        signal.removeEventListener('abort', end);
+        resolve();
+      };
+      waiting.add(end);
+      signal.addEventListener('abort', end);
+    });
+  }
+
+  #wake(repository: string): void {
+    for (const wake of [...(this.#awaited.get(repository) ?? [])]) wake();
+  }
+
+  /** Those of which every revision was announced. */
+  repositories(): PackageRepository[] {
+    return [...this.#repositories.values()].filter(({ id }) => !this.#arriving.has(id));
+  }
+
+  /** A repository that was added, and may still be arriving. */
+  repository(name: string): PackageRepository {
+    const repository = this.#repositories.get(this.#idOf(name));
+    if (repository === undefined) {
+      throw new SluiceError(
+        'NotFound',
+        `repository "${ownName(name)}" is not registered or not ready; see "sluice repo get"`,
+      );
+    }
+    return repository;
+  }
+
+  /** The repository of a revision. */
+  repositoryOf(revision: PackageRevision): PackageRepository {
+    return this.repository(repositoryIdOf(revision));
+  }
+
+  /** Revisions that match, by name. */
+  list(filter: RevisionFilter = {}): PackageRevision[] {
+    const found: PackageRevision[] = [];
+    for (const repository of this.#candidates(filter)) {
+      for (const row of this.#toldOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
+    }
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  find(name: string): PackageRevision | undefined {
+    // The name of a repository is a DNS label, as is that of a namespace.
+    const repository = this.#idOf(name.split('.', 1)[0] ?? '');
+    const own = name.slice(name.indexOf('/') + 1);
+    const isTold = this.#arriving.get(repository)?.has(own) ?? true;
+    return isTold ? this.#repositories.get(repository)?.index.get(own) : undefined;
+  }
+
+  get(name: string): PackageRevision {
+    const found = this.find(name);
+    if (found === undefined) {
+      throw new SluiceError(
+        'NotFound',
+        `package revision "${ownName(name)}" not found; "sluice rpkg get" lists what there is`,
+      );
+    }
+    return found;
+  }
+
+  content(name: string): Promise<PackageContent> {
+    const revision = this.get(name);
+    return this.repositoryOf(revision).content(revision);
+  }
+
+  /** Judges a revision as the kernel would: its gates with the verdicts that hold at this content. */
+  async judge(name: string): Promise<Judgement> {
+    const revision = this.get(name);
+    const repository = this.repositoryOf(revision);
+    const content = await repository.content(revision);
+    const record = await currentRecord(repository, revision, content);
+    const policy = repository.policyFor(revision);
+    const at = timestamp(repository.clock.now());
+    return {
+      revision,
+      content,
+      record,
+      policy,
+      gates: evaluateGates(factsOf(revision, record, content), policy, at),
+      at,
+    };
+  }
+
+  /** Names of the revisions, in all repositories, whose Kptfile names this one as upstream. */
+  dependentsOf(revision: PackageRevision): string[] {
+    const { url } = this.repositoryOf(revision);
+    const version = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
+    const refs = new Set([version, `${revision.path}/${version}`, revision.commit]);
+    const names: string[] = [];
+    for (const references of this.#references.values()) {
+      for (const other of references.to(url, revision.path)) {
+        const ref = other.kptfile?.upstream?.git?.ref ?? '';
+        if (refs.has(ref) && revisionId(other) !== revisionId(revision)) names.push(other.name);
+      }
+    }
+    return names.sort();
+  }
+
+  create(repository: string, wanted: NewRevision, context: RequestContext): Promise<PackageRevision> {
+    const target = this.repository(repository);
+    // A name means a revision of the same namespace.
+    const revision = (name: string) => this.#upstream(name.includes('/') ? name : `${target.namespace}/${name}`);
+    return target.create(wanted, context, { address: this.#address, revision });
+  }
+
+  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+    const revision = this.get(name);
+    return this.repositoryOf(revision).change(revision.name, change, context);
+  }
+
+  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
+    return this.update(name, transition, context);
+  }
+
+  /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */
+  async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    const revision = this.get(name);
+    if (update.action === 'approve' && revision.lifecycle === 'Proposed')
+      await this.#checkApproval(revision, update, context);
+    return this.repositoryOf(revision).update(revision.name, update, context);
+  }
+
+  /** Refuses an approval where a gate asks for what does not hold at this moment, whatever its condition said before; else warns. */
+  async #checkApproval(
+    revision: PackageRevision,
+    { breakGlass }: RevisionUpdate,
+    context: RequestContext,
+  ): Promise<void> {
+    // What cannot be read the kernel refuses.
+    if (revision.kptfile === undefined) return;
+    const { content, gates, policy } = await this.judge(revisionId(revision));
+    const problem = this.#approvalProblem(revision, content.files);
+    if (problem === undefined) return;
+    const { type, message } = problem;
+    const isGate = gates.some((gate) => gate.type === type);
+    if (isGate && policy.enforcement === 'enforce' && breakGlass !== true)
+      throw new SluiceError('Refused', `gate ${type} is closed now: ${message}`);
+    context.warn?.(message);
+  }
+
+  /** Who did what to a revision and why, newest first, at most `limit` entries. */
+  history(name: string, limit = 100): Promise<HistoryEntry[]> {
+    const revision = this.get(name);
+    return historyOf(this.repositoryOf(revision), revision, limit);
+  }
+
+  /** From here on no revision is told that has not been, save those that go because their repository was taken out before. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    const repositories = [...this.#repositories.values()];
+    for (const name of this.#arriving.keys()) this.#repositories.delete(name);
+    this.#arriving.clear();
+    await Promise.all([...repositories.map((repository) => repository.close()), ...this.#leaving.values()]);
+    this.#repositories.clear();
+  }
+
+  async #upstream(name: string): Promise<UpstreamRevision> {
+    const revision = this.get(name);
+    const { git, url } = this.repositoryOf(revision);
+    const { commit, path, ref, tip } = revision;
+    return {
+      revision,
+      location: { repo: url, directory: path, ref: ref.replace(/^refs\/(?:heads|tags)\//, ''), commit },
+      files: await readPackageFiles(git, tip.tree ?? `${commit}:${path}`),
+    };
+  }
+
+  /** The id that a name means: of the one repository that has it, else in the default namespace. Throws InvalidInput for several. */
+  #idOf(name: string): string {
+    if (name.includes('/')) return name;
+    const found = [...this.#repositories.values()].filter(({ repository }) => repository === name);
+    if (found.length > 1) {
+      const namespaces = found.map(({ namespace }) => namespace).sort();
+      throw new SluiceError(
+        'InvalidInput',
+        `several namespaces have a repository "${name}" (${namespaces.join(', ')}); name the namespace too`,
+      );
+    }
+    return found[0]?.id ?? `${DEFAULT_NAMESPACE}/${name}`;
+  }
+
+  #candidates(filter: RevisionFilter): PackageRepository[] {
+    if (filter.repository === undefined) return [...this.#repositories.values()];
+    const { repository: wanted } = filter;
+    return [...this.#repositories.values()].filter(({ id, repository }) => id === wanted || repository === wanted);
+  }
+
+  /** Revisions that the listeners know, of one package if it is named. */
+  *#toldOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
+    const told = this.#arriving.get(id);
+    const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
+    for (const row of rows) if (told === undefined || told.has(row.name)) yield row;
+  }
+}
+
+/** A change as it is for listeners who know the revisions of `told`, and now this one. Empty if it is nothing to them. */
+function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
+  const { before, after } = change;
+  const name = (after ?? before)?.name ?? '';
+  if (told.has(name)) return [change];
+  told.add(name);
+  return after === undefined ? [] : [{ before: undefined, after }];
+}
+
+/** Without the namespace, for messages to callers who know theirs. */
+function ownName(id: string): string {
+  return id.slice(id.indexOf('/') + 1);
+}
+
+function takenOut(repository: string): SluiceError {
+  return new SluiceError(
+    'Unavailable',
+    `repository ${ownName(repository)} was taken out while it was being opened; try again`,
+  );
+}
+
+function matches(revision: PackageRevision, filter: RevisionFilter): boolean {
+  return (
+    (filter.workspace === undefined || revision.key.workspace === filter.workspace) &&
+    (filter.lifecycle === undefined || revision.lifecycle === filter.lifecycle)
+  );
+}

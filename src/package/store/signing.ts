@@ -1,0 +1,120 @@
+import type { Clock } from '../../foundation/clock.ts';
+import { elapsed } from '../../foundation/elapsed.ts';
+import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import type { ObjectSigner } from '../../git/git-repository.ts';
+import { openPgpSigner } from '../../git/signing/openpgp-signer.ts';
+import { sshSigner } from '../../git/signing/ssh-signer.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { SIGNING_ANNOTATION } from '../../resource/kinds/git-location.ts';
+import { type Secret, secretKind, secretText } from '../../resource/kinds/secret.ts';
+import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../../resource/object/object.ts';
+
+/** Milliseconds for which a key that could sign is taken for one that can. */
+const TRUST = 60_000;
+
+interface Key {
+  readonly version: string;
+  readonly signer: Promise<ObjectSigner>;
+  /** When a trial was made last, and what was wrong then. */
+  trial?: { readonly at: number; readonly problem: string | undefined };
+}
+
+type Owner = DeepReadonly<KubernetesObject>;
+
+/**
+ * Signers with keys from Secrets. A Secret is looked at for every signature, so that a new key counts at once; what is in it is read
+ * once for each version, since opening an encrypted key takes its time. A Secret holds `git.asc`, an armored OpenPGP private key,
+ * and its `passphrase` if it has one; or `identity` or `ssh-privatekey`, an SSH key without a passphrase.
+ */
+export class Signers {
+  readonly #client: Client;
+  readonly #clock: Clock;
+  /** By namespace and name of their Secrets. */
+  readonly #keys = new Map<string, Key>();
+
+  constructor(client: Client, clock: Clock) {
+    this.#client = client;
+    this.#clock = clock;
+  }
+
+  /** What signs for an object; undefined if it does not ask for signatures. The signer throws Unavailable if it cannot sign. */
+  of(owner: Owner): ObjectSigner | undefined {
+    if (signingSecret(owner) === undefined) return undefined;
+    return async (payload) => {
+      try {
+        return await (await this.#key(owner)).signer.then((sign) => sign(payload));
+      } catch (error) {
+        throw new SluiceError('Unavailable', `nothing is written: ${this.#complaint(owner, error)}`, { cause: error });
+      }
+    };
+  }
+
+  /** Why nothing can be signed for an object at present; undefined if it can, or need not. */
+  async problem(owner: Owner): Promise<string | undefined> {
+    if (signingSecret(owner) === undefined) return undefined;
+    try {
+      const key = await this.#key(owner);
+      const now = this.#clock.now();
+      if (key.trial === undefined || elapsed(now, key.trial.at, TRUST)) {
+        key.trial = { at: now, problem: await this.#trial(key) };
+      }
+      return key.trial.problem === undefined ? undefined : this.#complaint(owner, key.trial.problem);
+    } catch (error) {
+      return this.#complaint(owner, error);
+    }
+  }
+
+  async #trial({ signer }: Key): Promise<string | undefined> {
+    try {
+      await (await signer)(Buffer.from('trial'));
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
+  }
+
+  async #key(owner: Owner): Promise<Key> {
+    const { namespace = DEFAULT_NAMESPACE } = owner.metadata;
+    const name = signingSecret(owner) ?? '';
+    const place = `${namespace}/${name}`;
+    const secret = name === '' ? undefined : await this.#client.find(secretKind, { namespace, name });
+    if (secret === undefined) {
+      this.#keys.delete(place);
+      throw new SluiceError('NotFound', 'it does not exist; create it with git.asc, or identity');
+    }
+    const version = `${secret.metadata.uid} ${secret.metadata.resourceVersion}`;
+    const known = this.#keys.get(place);
+    if (known?.version === version) return known;
+    const signer = signerOf(secret, this.#clock);
+    signer.catch(() => {
+      // Thrown to whoever wants to sign.
+    });
+    const key = { version, signer };
+    this.#keys.set(place, key);
+    return key;
+  }
+
+  #complaint(owner: Owner, error: unknown): string {
+    const { namespace = DEFAULT_NAMESPACE, name } = owner.metadata;
+    const secret = `Secret ${namespace}/${signingSecret(owner)}`;
+    const why = typeof error === 'string' ? error : messageOf(error);
+    return `commits of ${owner.kind} ${namespace}/${name} are signed with the key in ${secret}: ${why}`;
+  }
+}
+
+/** The name of the Secret; undefined if signatures are not asked for. */
+export function signingSecret({ metadata }: Owner): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, SIGNING_ANNOTATION)
+    ? annotations[SIGNING_ANNOTATION]
+    : undefined;
+}
+
+async function signerOf(secret: Secret, clock: Clock): Promise<ObjectSigner> {
+  const openPgp = secretText(secret, 'git.asc');
+  const passphrase = secretText(secret, 'passphrase')?.replace(/[\r\n]+$/, '');
+  if (openPgp !== undefined) return openPgpSigner(openPgp, passphrase, clock);
+  const ssh = secretText(secret, 'identity') ?? secretText(secret, 'ssh-privatekey');
+  if (ssh !== undefined) return sshSigner(ssh);
+  throw new SluiceError('InvalidInput', 'it has none of the keys git.asc, identity and ssh-privatekey');
+}

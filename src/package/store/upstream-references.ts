@@ -1,0 +1,73 @@
+import { comparableAddress } from '../../git/open/repository-address.ts';
+import { runAtOnce, runInSlices } from '../index/steps.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { PackageRepository } from './package-repository.ts';
+
+/**
+ * Which revisions of a repository name a package of any repository as their upstream, by the place of that package. It is read in the
+ * background once the repository is there, and follows its changes, so that a deletion does not look at every revision.
+ */
+export class UpstreamReferences {
+  readonly #index: PackageRepository['index'];
+  readonly #byPlace = new Map<string, Set<string>>();
+  readonly #placeOf = new Map<string, string>();
+  /** Most revisions of a repository come from one other. */
+  readonly #addresses = new Map<string, string>();
+  readonly #reading: Generator<void, void>;
+  #closed = false;
+
+  constructor(index: PackageRepository['index']) {
+    this.#index = index;
+    this.#reading = this.#readAll();
+  }
+
+  /** Reads what is there now, with pauses. */
+  read(): Promise<void> {
+    return runInSlices(this.#reading);
+  }
+
+  /** Ends the reading. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  note(name: string, after: PackageRevision | undefined): void {
+    const before = this.#placeOf.get(name);
+    const upstream = after?.kptfile?.upstream?.git;
+    const place = upstream?.repo === undefined ? undefined : this.#place(upstream.repo, upstream.directory);
+    if (place === before) return;
+    if (before !== undefined) {
+      const names = this.#byPlace.get(before);
+      names?.delete(name);
+      if (names?.size === 0) this.#byPlace.delete(before);
+      this.#placeOf.delete(name);
+    }
+    if (place === undefined) return;
+    this.#placeOf.set(name, place);
+    const names = this.#byPlace.get(place);
+    if (names === undefined) this.#byPlace.set(place, new Set([name]));
+    else names.add(name);
+  }
+
+  /** The revisions that name this package, whatever version of it. */
+  to(address: string, directory: string): PackageRevision[] {
+    // What is not read yet is read now.
+    runAtOnce(this.#reading);
+    const names = this.#byPlace.get(this.#place(address, directory)) ?? [];
+    return Array.from(names, (name) => this.#index.get(name)).filter((row) => row !== undefined);
+  }
+
+  *#readAll(): Generator<void, void> {
+    for (const { name } of [...this.#index.all()]) {
+      if (this.#closed) return;
+      this.note(name, this.#index.get(name));
+      yield;
+    }
+  }
+
+  #place(address: string, directory = ''): string {
+    const known = this.#addresses.get(address) ?? comparableAddress(address);
+    this.#addresses.set(address, known);
+    return `${known}\n${directory.replace(/^\/+|\/+$/g, '')}`;
+  }
+}

@@ -1,0 +1,307 @@
+import { Mutex } from '../../foundation/mutex.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { isUnknownOutcome } from '../../git/errors.ts';
+import type {
+  FetchOptions,
+  GitRemote,
+  GitRepository,
+  MirrorRepair,
+  Oid,
+  PushOutcome,
+  RefChange,
+  RefUpdate,
+} from '../../git/git-repository.ts';
+import { expectedValue, newValue } from '../../git/refs/ref-updates.ts';
+import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
+import { mainRef, parseRef, type RepositoryLayout, watchedPrefixes } from '../model/layout.ts';
+import { branchesFirst, MIRROR_REFSPECS } from '../model/mirror-refspecs.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { RepositoryTrust } from '../trust/repository-trust.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
+import type { WriteTarget } from './write-queue.ts';
+
+export interface TrackedRefsOptions {
+  readonly repository: string;
+  readonly git: GitRepository;
+  /** Set if `git` is a mirror. */
+  readonly remote: GitRemote | undefined;
+  readonly layout: RepositoryLayout;
+  readonly index: RevisionIndex;
+  readonly trust: RepositoryTrust;
+  /** Told of what changed in the index, in order. */
+  onChange(changes: readonly IndexChange[]): void;
+}
+
+/** What a sync looks at; see `branchesFirst`. */
+export type SyncScope = 'everything' | 'branches';
+
+/** A push whose answer was lost, and which was not carried out, is sent again this often. */
+const RESENDS = 1;
+/** Refusals that are kept for people to see. */
+const MAX_REFUSED_PUSHES = 100;
+/** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
+const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
+/** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
+const FOLLOW_TRIES = 3;
+
+/** The refs of a repository at its remote, in its mirror and in the index: all that changes them goes through here. */
+export class TrackedRefs implements WriteTarget {
+  readonly main: string;
+  readonly #options: TrackedRefsOptions;
+  /** One request, or one look at the refs, at a time. */
+  readonly #lane = new Mutex();
+  /** One call of the index at a time. */
+  readonly #taking = new Mutex();
+  readonly #fetches = new Mutex();
+  readonly #doubtful = new Set<string>();
+  /** What a listener threw when it was notified of a write; the next look throws it. */
+  #listenerProblem: unknown;
+  /** Why a rule of the remote refused the last write of a revision, by its name. */
+  readonly #refusedPushes = new Map<string, string>();
+  /** Marks of writes that were carried out. */
+  #unraised: NewMark[] = [];
+  #mustBeDurable = false;
+
+  constructor(options: TrackedRefsOptions) {
+    this.#options = options;
+    this.main = mainRef(options.layout);
+  }
+
+  get doubtful(): ReadonlySet<string> {
+    return this.#doubtful;
+  }
+
+  ref(name: string): Oid | undefined {
+    return this.#options.index.ref(name);
+  }
+
+  revision(name: string): PackageRevision | undefined {
+    return this.#options.index.get(name);
+  }
+
+  alone<Result>(section: () => Promise<Result>): Promise<Result> {
+    return this.#lane.run(section);
+  }
+
+  /** What updates would come to. */
+  preview(updates: readonly RefUpdate[]): Promise<IndexChange[]> {
+    return this.#taking.run(() => this.#options.index.preview(changesOf(updates)));
+  }
+
+  /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
+  async refresh(): Promise<IndexChange[]> {
+    const changed = await this.alone(() => this.#look());
+    this.#throwListenerProblem();
+    return changed;
+  }
+
+  /** Brings the mirror up to date with the remote, then the index. Writes go on meanwhile. */
+  async sync(scope: SyncScope, signal: AbortSignal | undefined): Promise<IndexChange[]> {
+    const { remote } = this.#options;
+    if (remote !== undefined)
+      await this.#fetches.run(() =>
+        this.#fetch(remote, scope, {
+          ...(signal === undefined ? {} : { signal }),
+          exclusively: (fetch) => this.alone(fetch),
+        }),
+      );
+    return this.refresh();
+  }
+
+  /** Makes a damaged mirror whole while nobody writes, and takes in what its refs are then. */
+  repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
+    return this.#fetches.run(() =>
+      this.alone(async () => {
+        const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
+        const repaired = await this.#options.git.repair(remote, options);
+        await this.#look();
+        return repaired;
+      }),
+    );
+  }
+
+  async carryOut(updates: readonly RefUpdate[]): Promise<void> {
+    const { git, remote } = this.#options;
+    if (remote !== undefined) {
+      await this.#push(remote, updates);
+      await this.#follow(updates);
+      return;
+    }
+    try {
+      await git.transaction(updates);
+    } catch (error) {
+      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
+      throw error;
+    }
+  }
+
+  /** Revisions whose last write a rule of the remote refused, with its reason. */
+  get refusedPushes(): ReadonlyMap<string, string> {
+    return this.#refusedPushes;
+  }
+
+  notePush(revision: string, refusal: string | undefined): void {
+    this.#refusedPushes.delete(revision);
+    if (refusal !== undefined) this.#refusedPushes.set(revision, refusal);
+    const [oldest] = this.#refusedPushes.keys();
+    if (this.#refusedPushes.size > MAX_REFUSED_PUSHES && oldest !== undefined) this.#refusedPushes.delete(oldest);
+  }
+
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void {
+    this.#unraised.push(...marks);
+    this.#mustBeDurable ||= durable;
+    this.#raise();
+  }
+
+  /** What could not be written to the ledger waits for the next write, or the next look. */
+  #raise(): void {
+    if (this.#unraised.length === 0) return;
+    this.#options.trust.raise(this.#unraised, this.#mustBeDurable);
+    this.#unraised = [];
+    this.#mustBeDurable = false;
+  }
+
+  /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
+  reassess(packages?: Iterable<string>): Promise<IndexChange[]> {
+    return this.#taking.run(async () => {
+      const changed = await this.#options.index.reassess(packages);
+      if (changed.length > 0) this.#options.onChange(changed);
+      return changed;
+    });
+  }
+
+  async show(updates: readonly RefUpdate[]): Promise<void> {
+    await this.#take(changesOf(updates), (error) => {
+      // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
+      this.#listenerProblem ??= error;
+    });
+  }
+
+  /** Throws what listeners threw when they were notified of a write. */
+  #throwListenerProblem(): void {
+    const problem = this.#listenerProblem;
+    this.#listenerProblem = undefined;
+    if (problem !== undefined) throw problem;
+  }
+
+  async reread(ref: string | undefined): Promise<void> {
+    const { repository, remote } = this.#options;
+    const scope = ref === undefined || ref.startsWith('refs/tags/') ? 'everything' : 'branches';
+    try {
+      if (remote !== undefined) await this.#fetch(remote, scope, {});
+      await this.#look();
+    } catch (error) {
+      throw new SluiceError(
+        'Unavailable',
+        `a write was not carried out, and ${repository} could not be read again: ${messageOf(error)}`,
+        { cause: error },
+      );
+    }
+    this.#doubtful.clear();
+  }
+
+  async #fetch(
+    remote: GitRemote,
+    scope: SyncScope,
+    options: Pick<FetchOptions, 'signal' | 'exclusively'>,
+  ): Promise<void> {
+    const refs = scope === 'everything' ? { refspecs: MIRROR_REFSPECS } : branchesFirst(this.main);
+    await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
+  }
+
+  /** Pushes, and finds out what became of a push whose answer was lost. */
+  async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
+    let unknown: SluiceError | undefined;
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await this.#options.git.push(remote, updates);
+      } catch (error) {
+        // Once an answer was lost, a refusal can also come from what the lost push did.
+        if (isUnknownOutcome(error)) unknown ??= error;
+        if (unknown === undefined) throw error;
+      }
+      const outcome = await this.#outcome(remote, updates);
+      if (outcome === 'done') return;
+      // What took too long once is not worth holding up others once more.
+      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= RESENDS) {
+        this.#doubt(updates);
+        throw unknown;
+      }
+    }
+  }
+
+  /** Undefined if the remote could not be asked. */
+  async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
+    // The branches of a lifecycle step lead to commits that are there already: the same step of somebody else leads to the same.
+    const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
+    try {
+      return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
+    } catch (error) {
+      // The caller tells that it is not known, with the reason why the push broke off.
+      if (isSluiceError(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Brings the mirror to what the remote took. A fetch that runs beside may have brought some of it, or what others did on top; what
+   * it brought stays.
+   */
+  async #follow(updates: readonly RefUpdate[]): Promise<void> {
+    const { git, layout } = this.#options;
+    let open = updates.filter(({ type }) => type !== 'verify');
+    for (let attempt = 1; open.length > 0; attempt += 1) {
+      try {
+        return await git.transaction(open);
+      } catch (error) {
+        // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
+        // with it is told then.
+        if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
+      }
+      const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));
+      open = open.filter((update) => (values.get(update.ref) ?? null) === expectedValue(update));
+    }
+  }
+
+  #doubt(updates: readonly RefUpdate[]): void {
+    for (const { ref } of updates) this.#doubtful.add(ref);
+  }
+
+  async #look(): Promise<IndexChange[]> {
+    const { git, layout, index } = this.#options;
+    this.#raise();
+    return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
+  }
+
+  #take(
+    changes: readonly RefChange[],
+    onListenerError = (error: unknown): void => {
+      throw error;
+    },
+  ): Promise<IndexChange[]> {
+    if (changes.length === 0) return Promise.resolve([]);
+    return this.#taking.run(async () => {
+      const changed = await this.#options.index.apply(changes);
+      try {
+        if (changed.length > 0) this.#options.onChange(changed);
+      } catch (error) {
+        onListenerError(error);
+      }
+      return changed;
+    });
+  }
+}
+
+function changesOf(updates: readonly RefUpdate[]): RefChange[] {
+  return updates.flatMap((update) =>
+    update.type === 'verify'
+      ? []
+      : [
+          {
+            name: update.ref,
+            before: expectedValue(update) ?? undefined,
+            after: newValue(update) ?? undefined,
+          },
+        ],
+  );
+}

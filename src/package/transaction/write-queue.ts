@@ -1,0 +1,235 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Clock } from '../../foundation/clock.ts';
+import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/retry-conflicts.ts';
+import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
+import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
+import type { RefUpdate } from '../../git/git-repository.ts';
+import type { PackageRevision } from '../model/package-revision.ts';
+import type { NewMark } from '../trust/trust-ledger.ts';
+import { afterRefusal } from './after-refusal.ts';
+import { chooseBatch } from './choose-batch.ts';
+import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
+import type { PendingWrite } from './pending-write.ts';
+
+/** Where writes go. */
+export interface WriteTarget extends RefView {
+  /** Runs one section at a time, in the order asked; the state of the view changes in no other. */
+  alone<Result>(section: () => Promise<Result>): Promise<Result>;
+  /** Carries updates out, all or none. */
+  carryOut(updates: readonly RefUpdate[]): Promise<void>;
+  /** Notes how far statements have come; on disk when it returns if `durable`. */
+  raiseMarks(marks: readonly NewMark[], durable: boolean): void;
+  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was carried out. */
+  notePush(revision: string, refusal: string | undefined): void;
+  /** Shows what was carried out. */
+  show(updates: readonly RefUpdate[]): Promise<void>;
+  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
+  reread(ref: string | undefined): Promise<void>;
+  revision(name: string): PackageRevision | undefined;
+}
+
+/**
+ * Writes in one request. Sixty drafts take some 0.3 s at a remote of 30,000 refs, half of it whatever their number; a step that comes
+ * while one request is under way goes out with the next, and is to be done within a second.
+ */
+export const MOST_WRITES = 64;
+/** Where nothing goes to a remote: half as many requests sync half as often, and write `packed-refs` anew half as often. */
+export const MOST_LOCAL_WRITES = 128;
+const MOST_WAITING = 10_000;
+/** So long, in milliseconds, closing waits for the request that is under way. */
+const CLOSE_PATIENCE = 2000;
+export interface WriteQueueOptions {
+  /** At most so many writes go out in one request. Default MOST_WRITES. */
+  readonly most?: number;
+  /** Waits for a number of milliseconds. */
+  readonly pause?: (milliseconds: number) => Promise<unknown>;
+}
+
+interface Entry extends PendingWrite {
+  races: number;
+  readonly over: PromiseWithResolvers<PackageRevision | undefined>;
+}
+
+/**
+ * Group commit: while one request is under way, the next writes gather, and go out together in one set of ref updates, all or none.
+ * The first one waits for nobody. If a request is refused, the culprit fails alone and the rest goes out again.
+ */
+export class WriteQueue {
+  readonly #target: WriteTarget;
+  #waiting: Entry[] = [];
+  /** What is left of requests that were refused; each group goes out by itself. */
+  readonly #groups: (readonly Entry[])[] = [];
+  #wasGroup = false;
+  /** Fewer after a request that failed as a whole, which its size may be the reason of. */
+  #most: number;
+  readonly #limit: number;
+  readonly #pause: (milliseconds: number) => Promise<unknown>;
+  /** Set while there are writes. */
+  #run: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(target: WriteTarget, { most = MOST_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {}) {
+    this.#target = target;
+    this.#limit = most;
+    this.#most = most;
+    this.#pause = pause;
+  }
+
+  /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
+  add(write: PendingWrite): Promise<PackageRevision | undefined> {
+    if (this.#closed) return Promise.reject(closing());
+    if (this.#waiting.length >= MOST_WAITING)
+      return Promise.reject(
+        new SluiceError('TooManyRequests', `${this.#waiting.length} writes of this repository wait already; try again`),
+      );
+    const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
+    this.#waiting.push(entry);
+    this.#run ??= this.#rounds();
+    return entry.over.promise;
+  }
+
+  /**
+   * Whatever still waits is not carried out. Resolves when the request that is under way is over, or after some seconds: what hangs is
+   * told that its outcome is not known when the connection is closed.
+   */
+  async close(clock: Clock): Promise<void> {
+    this.#closed = true;
+    this.#drop();
+    const late = Promise.withResolvers<void>();
+    const cancel = clock.schedule(CLOSE_PATIENCE, late.resolve);
+    await Promise.race([this.#run, late.promise]);
+    cancel();
+  }
+
+  #drop(): void {
+    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closing());
+  }
+
+  async #rounds(): Promise<void> {
+    while (this.#waiting.length > 0 || this.#groups.length > 0) {
+      // Servers that collided on the main branch must not meet again; writes that wait already go first.
+      const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
+      if (races > 0) await this.#pause(conflictDelayMs(races));
+      await this.#target.alone(() => this.#round());
+      // What is left of a request that was under way when it was closed.
+      if (this.#closed) this.#drop();
+    }
+    this.#run = undefined;
+  }
+
+  /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
+  async #round(): Promise<void> {
+    let entries = this.#next();
+    if (entries.length === 0) return;
+    try {
+      await this.#settleDoubt(entries);
+      const batch = await gatherBatch(entries, this.#target);
+      for (const { write, error } of batch.failed) write.over.reject(error);
+      this.#waiting.unshift(...batch.later);
+      entries = batch.planned.map(({ write }) => write);
+      if (batch.planned.length > 0) await this.#send(batch);
+    } catch (error) {
+      for (const { over } of entries) over.reject(error);
+    }
+  }
+
+  /** Groups take turns with what came since, so that a search for a culprit holds nobody back. */
+  #next(): readonly Entry[] {
+    const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
+    this.#wasGroup = group !== undefined;
+    if (group !== undefined) return group;
+    const chosen = new Set(chooseBatch(this.#waiting, this.#most));
+    this.#waiting = this.#waiting.filter((entry) => !chosen.has(entry));
+    return [...chosen];
+  }
+
+  async #send({ planned, updates }: Batch<Entry>): Promise<void> {
+    try {
+      await this.#target.carryOut(updates);
+    } catch (error) {
+      await this.#refused(planned, error);
+      return;
+    }
+    this.#most = Math.min(this.#limit, this.#most * 2);
+    for (const { plan } of planned) this.#target.notePush(plan.name, undefined);
+    try {
+      this.#target.raiseMarks(
+        planned.flatMap(({ plan }) => plan.marks),
+        planned.some(({ plan }) => plan.takesBack),
+      );
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notNoted(error));
+      return;
+    }
+    try {
+      await this.#target.show(updates);
+    } catch (error) {
+      for (const { write } of planned) write.over.reject(notShown(error));
+      return;
+    }
+    for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
+  }
+
+  async #refused(planned: Batch<Entry>['planned'], error: unknown): Promise<void> {
+    const { failed, again, overtaken, changed } = afterRefusal(error, planned, this.#target.main);
+    if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
+      this.#most = Math.max(1, Math.floor(planned.length / 2));
+    // Whatever was not as expected is read again, so that the next look shows the truth.
+    if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
+      await this.#target.reread(error instanceof RefConflictError ? error.details?.ref : undefined);
+    const lost = new Set(failed);
+    for (const entry of overtaken) {
+      entry.races += 1;
+      // What was sent for a request ends with it.
+      if (entry.races > MAX_CONFLICT_RETRIES || entry.signal?.aborted === true) lost.add(entry);
+    }
+    if (isSluiceError(error, 'PushRefused'))
+      for (const { write, plan } of planned) if (lost.has(write)) this.#target.notePush(plan.name, error.message);
+    for (const { over } of lost) over.reject(error);
+    for (const group of again) {
+      const left = group.filter((entry) => !lost.has(entry));
+      if (left.length > 0) this.#groups.push(left);
+    }
+  }
+
+  /** Before refs are changed of which nobody knows where they are, they are read. If that fails, their writes are not carried out. */
+  async #settleDoubt(entries: readonly Entry[]): Promise<void> {
+    const { doubtful } = this.#target;
+    if (doubtful.size === 0) return;
+    const concerned = entries.some(({ plan }) =>
+      typeof plan === 'function' ? true : plan.updates.some(({ ref }) => doubtful.has(ref)),
+    );
+    if (!concerned) return;
+    try {
+      await this.#target.reread(undefined);
+    } catch (error) {
+      if (!isSluiceError(error)) throw error;
+      // Told by `gatherBatch` to those whom it concerns.
+    }
+  }
+}
+
+/** What was taken back must be in the ledger before it is acknowledged. */
+function notNoted(error: unknown): SluiceError<UnknownOutcome> {
+  const message = `the write was carried out in Git, and could not be noted in the trust ledger: ${messageOf(error)}; Sluice notes it with its next look at the repository. Look at the revision before you repeat the request`;
+  return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
+}
+
+function notShown(error: unknown): SluiceError<UnknownOutcome> {
+  return new SluiceError(
+    'Unavailable',
+    `the write was carried out, and cannot be read: ${messageOf(error)}; look at the revision before you repeat the request`,
+    {
+      cause: error,
+      details: { outcome: 'unknown' },
+    },
+  );
+}
+
+/** The error of writes that come too late. */
+export function closing(): SluiceError {
+  return new SluiceError(
+    'Unavailable',
+    'the repository is being closed; nothing was written. Try again when it is open',
+  );
+}

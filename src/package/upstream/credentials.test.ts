@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { objectBench } from '../../../controllers/testing-objects.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { secretKind } from '../../resource/kinds/secret.ts';
+import { credentialsOf, secretCredentials } from './credentials.ts';
+
+test('a reference without a name is none, as clients written in Go send it', async () => {
+  await using bench = objectBench();
+  const { client } = bench;
+  const repositoryWith = (name: string) => {
+    const git = { repo: 'https://git.example.com/apps.git', secretRef: { name } };
+    return repositoryKind.complete({ metadata: { name: 'apps' }, spec: { git } });
+  };
+  const askedFor = (name: string) => credentialsOf(client, repositoryWith(name), { name });
+  expect(askedFor('')).toBeUndefined();
+  await expect(askedFor('auth')?.()).rejects.toThrow('Secret default/auth, which Repository default/apps refers to,');
+});
+
+const ssh = { privateKey: 'a key', knownHosts: 'host ssh-ed25519 AAAA' };
+
+test.each([
+  [{ username: 'ci', password: 'pw\n' }, { basic: { username: 'ci', password: 'pw' } }],
+  [{ token: 't' }, { basic: { username: 'x-access-token', password: 't' } }],
+  [{ username: 'ci', bearerToken: 't' }, { basic: { username: 'ci', password: 't' } }],
+  [{ identity: 'a key\n', known_hosts: 'host ssh-ed25519 AAAA\n' }, { ssh }],
+  [{ 'ssh-privatekey': 'a key', known_hosts: 'host ssh-ed25519 AAAA' }, { ssh }],
+  [{ 'ca.crt': 'PEM\n' }, { certificateAuthorities: 'PEM' }],
+  [
+    { identity: 'a key', known_hosts: 'host ssh-ed25519 AAAA', token: 't', 'ca.crt': 'PEM' },
+    { basic: { username: 'x-access-token', password: 't' }, ssh, certificateAuthorities: 'PEM' },
+  ],
+])('what a Secret holds: %j', async (stringData, credentials) => {
+  expect(await held(stringData)).toEqual(credentials);
+});
+
+test.each([
+  [{ identity: 'hidden-key' }, 'identity but no known_hosts', 'ssh-keyscan'],
+  [{ 'ssh-privatekey': 'hidden-key', known_hosts: '\n' }, 'ssh-privatekey but no known_hosts', 'fingerprint'],
+  [{ username: 'hidden' }, 'neither username and password', 'identity and known_hosts'],
+  [{ known_hosts: 'hidden' }, 'neither username and password', 'ca.crt'],
+])('what it lacks is told by the names of keys: %j', async (stringData, ...words) => {
+  const error = await held(stringData).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'InvalidInput' });
+  for (const word of words) expect(String(error)).toContain(word);
+  expect(String(error)).not.toContain('hidden');
+});
+
+async function held(stringData: Record<string, string>) {
+  await using bench = objectBench();
+  await bench.client.create(secretKind, { metadata: { name: 'auth', namespace: 'default' }, stringData });
+  return await secretCredentials(bench.client, { namespace: 'default', name: 'auth' }, 'which a test refers to,');
+}

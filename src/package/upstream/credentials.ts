@@ -1,0 +1,81 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { BasicCredentials, GitCredentials, SshCredentials } from '../../git/git-repository.ts';
+import type { Client } from '../../resource/client/client.ts';
+import { secretKind, secretText } from '../../resource/kinds/secret.ts';
+import { DEFAULT_NAMESPACE, type KubernetesObject } from '../../resource/object/object.ts';
+
+/** Taken by the common hosts together with a token where no user name is given. */
+const TOKEN_USER = 'x-access-token';
+
+/** The first key counts; both names are in use, the second one in Secrets of the type kubernetes.io/ssh-auth. */
+const PRIVATE_KEYS = ['identity', 'ssh-privatekey'] as const;
+
+/**
+ * How to get the credentials that an object refers to, asked again for every request, so that a renewed Secret counts at once.
+ * A Secret holds `username` and `password`, or `bearerToken` (or `token`), which is sent as a password; for ssh `identity` (or
+ * `ssh-privatekey`) and `known_hosts`; and `ca.crt` with authorities that certificates are checked by. Undefined without a
+ * reference, which a reference without a name is too. The messages name keys, never values.
+ */
+export function credentialsOf(
+  client: Client,
+  owner: KubernetesObject,
+  secretRef: { readonly name: string } | undefined,
+): (() => Promise<GitCredentials>) | undefined {
+  if (secretRef === undefined || secretRef.name === '') return undefined;
+  const { namespace = DEFAULT_NAMESPACE, name } = owner.metadata;
+  const secret = { namespace, name: secretRef.name };
+  return () => secretCredentials(client, secret, `which ${owner.kind} ${namespace}/${name} refers to,`);
+}
+
+/** The credentials in a Secret; `relation` says in messages what it is for. Throws NotFound, and InvalidInput if it holds none. */
+export async function secretCredentials(
+  client: Client,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  relation: string,
+): Promise<GitCredentials> {
+  const where = `Secret ${namespace}/${name}, ${relation}`;
+  const secret = await client.find(secretKind, { namespace, name });
+  if (secret === undefined) {
+    throw new SluiceError(
+      'NotFound',
+      `${where} does not exist; create it with username and password, or token, or for ssh with identity and known_hosts`,
+    );
+  }
+  const text = (key: string) => secretText(secret, key)?.replace(/[\r\n]+$/, '');
+  const basic = basicOf(text);
+  const ssh = sshOf(text, where);
+  const certificateAuthorities = text('ca.crt');
+  if (basic === undefined && ssh === undefined && certificateAuthorities === undefined) {
+    throw new SluiceError(
+      'InvalidInput',
+      `${where} has neither username and password nor bearerToken nor token, nor identity and known_hosts for ssh, nor ca.crt`,
+    );
+  }
+  return {
+    ...(basic === undefined ? {} : { basic }),
+    ...(ssh === undefined ? {} : { ssh }),
+    ...(certificateAuthorities === undefined ? {} : { certificateAuthorities }),
+  };
+}
+
+type ReadText = (key: string) => string | undefined;
+
+function basicOf(text: ReadText): BasicCredentials | undefined {
+  const username = text('username');
+  const password = text('password');
+  if (username !== undefined && password !== undefined) return { username, password };
+  const token = text('bearerToken') ?? text('token');
+  return token === undefined ? undefined : { username: username ?? TOKEN_USER, password: token };
+}
+
+function sshOf(text: ReadText, where: string): SshCredentials | undefined {
+  const key = PRIVATE_KEYS.find((name) => text(name) !== undefined);
+  const privateKey = key === undefined ? undefined : text(key);
+  if (privateKey === undefined) return undefined;
+  const knownHosts = text('known_hosts');
+  if (knownHosts !== undefined && knownHosts.trim() !== '') return { privateKey, knownHosts };
+  throw new SluiceError(
+    'InvalidInput',
+    `${where} has ${key} but no known_hosts, without which any host could pass for the right one: print the host's key with "ssh-keyscan <host>", compare its fingerprint (ssh-keygen -lf -) with the one that the host publishes, and put the line into known_hosts`,
+  );
+}

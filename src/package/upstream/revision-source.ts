@@ -1,0 +1,59 @@
+import type { KptfileEdit } from '../../../kptfile-schema/index.ts';
+import type { RevisionRecord } from '../model/record.ts';
+
+/** A draft to be made. */
+export interface NewRevision {
+  readonly package: string;
+  readonly workspace: string;
+  readonly source: RevisionSource;
+  /** Gates, labels and annotations that the Kptfile gets besides what the source brings. */
+  readonly kptfile?: readonly KptfileEdit[];
+  /** Object metadata to begin with; it lives in the record. */
+  readonly metadata?: Partial<Pick<RevisionRecord, 'labels' | 'annotations' | 'ownerReferences' | 'finalizers'>>;
+}
+
+/** How a draft comes into being. */
+export type RevisionSource =
+  | {
+      readonly type: 'init';
+      readonly description?: string;
+      readonly keywords?: readonly string[];
+      readonly site?: string;
+      /** Files to begin with, by path below the package folder; a Kptfile among them is used as it is. */
+      readonly files?: ReadonlyMap<string, Uint8Array>;
+    }
+  /** A published revision of the same package. */
+  | { readonly type: 'copy'; readonly source: string }
+  /** A package of another place, which becomes the upstream of a new package. */
+  | { readonly type: 'clone'; readonly upstream: UpstreamReference }
+  /** A published revision of the same package, with what changed from one published revision of its upstream to another. */
+  | {
+      readonly type: 'upgrade';
+      /** Names of package revisions. */
+      readonly oldUpstream: string;
+      readonly newUpstream: string;
+      readonly local: string;
+      /** Default: `resource-merge`. */
+      readonly strategy?: UpdateStrategy;
+    };
+
+/** A package revision of any registered repository by its name, or a folder of any Git repository. */
+export type UpstreamReference = { readonly revision: string } | { readonly git: UpstreamAddress };
+
+export interface UpstreamAddress {
+  /** `https://…`, `ssh://…`, `<user>@<host>:<path>`, `http://…` on this machine, `file:///…` or an absolute path. */
+  readonly repo: string;
+  /** Branch, tag or commit. */
+  readonly ref: string;
+  /** Folder of the package; `/` or empty is the root of the repository. */
+  readonly directory: string;
+  /** A Secret in the namespace of the new revision. */
+  readonly secretRef?: { readonly name: string };
+}
+
+/**
+ * What an upgrade does with changes on both sides: merge them resource by resource, take the new upstream if nothing was changed
+ * locally, take the new upstream as a whole, or let files of the new upstream replace local ones.
+ */
+export const UPDATE_STRATEGIES = ['resource-merge', 'fast-forward', 'force-delete-replace', 'copy-merge'] as const;
+export type UpdateStrategy = (typeof UPDATE_STRATEGIES)[number];

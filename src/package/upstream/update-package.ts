@@ -1,0 +1,81 @@
+import { contentOf, readKptfile } from '../../../kptfile-schema/index.ts';
+import { canonicalJson } from '../../foundation/canonical-json.ts';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { withoutMergeKeys } from '../merge/merge-key-comment.ts';
+import { mergeKptfile } from '../merge/merge-kptfile.ts';
+import { type MergedPackage, mergePackage } from '../merge/merge-package.ts';
+import { type PackageFile, type PackageFiles, sameFile } from '../merge/package-files.ts';
+import { UPSTREAM_IDENTIFIER } from '../merge/upstream-identifier.ts';
+import type { UpdateStrategy } from './revision-source.ts';
+
+/** What of a local package comes from where. */
+export interface PackageVersions {
+  readonly local: PackageFiles;
+  /** The upstream that it was made from, and the one that it goes to. */
+  readonly original: PackageFiles;
+  readonly updated: PackageFiles;
+}
+
+/** Files of the package that are made for it, and differ from upstream's without anybody having changed them. */
+const GENERATED = 'package-context.yaml';
+
+/**
+ * The local package brought to its new upstream. The Kptfile merges in every strategy (see mergeKptfile); the rest
+ * - `resource-merge`: merges resource by resource (see mergePackage);
+ * - `fast-forward`: is replaced by upstream's, and Refused if anything was changed locally;
+ * - `force-delete-replace`: is replaced by upstream's;
+ * - `copy-merge`: files of upstream replace local ones, those that upstream deleted go, what was added locally stays.
+ */
+export function updatePackage(versions: PackageVersions, strategy: UpdateStrategy): MergedPackage {
+  const { local, original, updated } = versions;
+  switch (strategy) {
+    case 'resource-merge':
+      return mergePackage(local, original, updated);
+    case 'fast-forward':
+      refuseLocalChanges(versions);
+      return withKptfile(versions, updated);
+    case 'force-delete-replace':
+      return withKptfile(versions, updated);
+    case 'copy-merge': {
+      const stay = [...local].filter(([path]) => !original.has(path));
+      return withKptfile(versions, new Map([...stay, ...updated]));
+    }
+  }
+}
+
+function withKptfile({ local, original, updated }: PackageVersions, files: PackageFiles): MergedPackage {
+  const kptfile = mergeKptfile('Kptfile', local.get('Kptfile'), original.get('Kptfile'), updated.get('Kptfile'));
+  const result = new Map(files);
+  if (kptfile !== undefined) result.set('Kptfile', kptfile);
+  return { files: new Map([...result].sort(([a], [b]) => (a < b ? -1 : 1))), keptLocal: [] };
+}
+
+function refuseLocalChanges({ local, original }: PackageVersions): void {
+  const changed = [...new Set([...local.keys(), ...original.keys()])].sort().filter((path) => {
+    const [mine, before] = [local.get(path), original.get(path)];
+    if (path === 'Kptfile') return comparableKptfile(mine) !== comparableKptfile(before);
+    if (path === GENERATED || sameFile(mine, before)) return false;
+    return mine === undefined || before === undefined || withoutMergeKeys(mine.data) !== withoutMergeKeys(before.data);
+  });
+  if (changed.length === 0) return;
+  const shown = changed.slice(0, 10).join(', ') + (changed.length > 10 ? ` and ${changed.length - 10} more` : '');
+  throw new SluiceError(
+    'Refused',
+    `local package files have been modified: ${shown}; the strategy fast-forward changes no local work, use another one`,
+  );
+}
+
+/** A Kptfile without what differs between a package and its upstream anyway: its name, its upstream, its status. */
+function comparableKptfile(file: PackageFile | undefined): string {
+  const result = file === undefined ? undefined : readKptfile(file.data);
+  if (result?.ok !== true) return file?.data.toString('latin1') ?? '';
+  const {
+    upstream: _upstream,
+    upstreamLock: _lock,
+    metadata,
+    ...rest
+  } = contentOf(result.kptfile) as Record<string, unknown>;
+  const { name: _name, namespace: _namespace, annotations, ...kept } = (metadata ?? {}) as Record<string, unknown>;
+  const { [UPSTREAM_IDENTIFIER]: _identifier, ...others } = (annotations ?? {}) as Record<string, unknown>;
+  return canonicalJson({ ...rest, metadata: { ...kept, annotations: others } });
+}

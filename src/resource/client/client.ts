@@ -1,0 +1,92 @@
+import type { KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
+import type { Actor, Face } from '../object/request-context.ts';
+import type { MergePatch } from '../patch/merge-patch.ts';
+import type { Kind } from '../schema/kind.ts';
+import type { FieldSelector } from '../selector/field-selector.ts';
+import type { LabelSelector, LabelSelectorObject } from '../selector/label-selector.ts';
+import type { DeleteOptions, ListResult, WatchEvent } from '../storage/storage.ts';
+
+export interface CallOptions {
+  /** Why; recorded with what is done. */
+  readonly reason?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface SelectOptions {
+  /** All namespaces if absent. */
+  readonly namespace?: string;
+  /** `app=web,tier in (a,b)`, or an object with matchLabels and matchExpressions. */
+  readonly labelSelector?: string | LabelSelectorObject | LabelSelector;
+  /** `spec.repository=blueprints`. */
+  readonly fieldSelector?: string | FieldSelector;
+}
+
+export interface WatchCallOptions extends SelectOptions {
+  readonly resourceVersion: string;
+  readonly signal: AbortSignal;
+}
+
+/** Writes to one sub-resource; everything outside of it is ignored. */
+export interface SubResourceClient {
+  update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
+  /** `patch` is a merge patch of the whole object, for instance `{ status: { … } }`. See Client.patch. */
+  patch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    patch: MergePatch,
+    options?: CallOptions,
+  ): Promise<Stored<T>>;
+}
+
+/**
+ * What controllers, the CLI and the server use to read and write objects of any kind. Who asks and by which face is
+ * part of the client, so everything it does is recorded under that name.
+ *
+ * - A key of a namespaced kind without a namespace means the namespace `default`.
+ * - What is written is validated and defaulted first (InvalidInput with InvalidObjectDetails).
+ * - What is read is deeply frozen: make a changed copy with spread and write that.
+ * - Errors are those of `Storage`.
+ */
+export interface Client {
+  readonly actor: Actor;
+  readonly face: Face;
+
+  get<T extends KubernetesObject>(kind: Kind<T>, key: ObjectKey, options?: CallOptions): Promise<Stored<T>>;
+  /** Like get, with undefined in place of NotFound. */
+  find<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    options?: CallOptions,
+  ): Promise<Stored<T> | undefined>;
+  list<T extends KubernetesObject>(kind: Kind<T>, options?: SelectOptions & CallOptions): Promise<ListResult<T>>;
+  watch<T extends KubernetesObject>(kind: Kind<T>, options: WatchCallOptions): AsyncIterable<WatchEvent<T>>;
+
+  create<T extends KubernetesObject, Input>(
+    kind: Kind<T, Input>,
+    object: NoInfer<Input>,
+    options?: CallOptions,
+  ): Promise<Stored<T>>;
+  /** Replaces an object, its status excepted. With the resourceVersion that was read, a lost race is a Conflict. */
+  update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
+  /**
+   * Reads, merges (RFC 7386) and updates. Without `metadata.resourceVersion` in the patch a lost race is tried again,
+   * with it the race is a Conflict.
+   */
+  patch<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    patch: MergePatch,
+    options?: CallOptions,
+  ): Promise<Stored<T>>;
+  /** Replaces the status and nothing else. */
+  updateStatus<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
+  subResource(name: string): SubResourceClient;
+  delete<T extends KubernetesObject>(
+    kind: Kind<T>,
+    key: ObjectKey,
+    options?: DeleteOptions & CallOptions,
+  ): Promise<Stored<T>>;
+
+  /** The same objects for another actor; the face stays if none is given. */
+  as(actor: Actor, face?: Face): Client;
+}

@@ -1,0 +1,216 @@
+import { type Document, isMap, isScalar, LineCounter, type Node, parseAllDocuments, visit } from 'yaml';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
+import { type FieldCause, fieldPath, type InvalidObjectDetails } from '../object/invalid-object.ts';
+import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../object/object.ts';
+import { positionOf } from '../object/yaml-positions.ts';
+import type { Kind } from '../schema/kind.ts';
+
+export interface ManifestFile {
+  /** As it should stand in messages. */
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface Manifest {
+  readonly kind: Kind;
+  /** With defaults, and with the namespace `default` where the kind has namespaces and the file names none. */
+  readonly object: KubernetesObject;
+  readonly path: string;
+  /** The first line of the document, from 1. */
+  readonly line: number;
+}
+
+/** One thing that is wrong in a file. */
+export interface ManifestProblem {
+  readonly path: string;
+  readonly line: number;
+  readonly column: number;
+  /** The field, if the file is YAML at all. */
+  readonly field: string;
+  readonly message: string;
+}
+
+export interface ManifestErrorDetails {
+  readonly problems: readonly ManifestProblem[];
+}
+
+const MAX_FILE_LENGTH = 4 * 1024 * 1024;
+const MAX_DOCUMENTS = 5000;
+const MAX_NODES = 500_000;
+const MAX_DEPTH = 100;
+const MAX_ALIASES = 100;
+const TOO_DEEP = `the document is nested more than ${MAX_DEPTH} levels deep`;
+const MAX_SHOWN_PROBLEMS = 20;
+
+/**
+ * Reads YAML files, each with any number of documents, into objects of the given kinds. Fields that a kind does not know
+ * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that tells all
+ * problems of all files: unreadable YAML, unknown kinds, invalid or unknown fields, one object twice.
+ */
+export function readManifests(files: readonly ManifestFile[], kinds: Iterable<Kind>): Manifest[] {
+  const known = new Map([...kinds].map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
+  const problems: ManifestProblem[] = [];
+  const manifests = files.flatMap((file) => readFile(file, known, problems));
+  findRepeated(manifests, problems);
+  if (problems.length > 0) throw manifestError(problems);
+  return manifests;
+}
+
+function readFile(
+  { path, text }: ManifestFile,
+  known: ReadonlyMap<string, Kind>,
+  problems: ManifestProblem[],
+): Manifest[] {
+  const lines = new LineCounter();
+  const add = (position: { line: number; column: number }, field: string, message: string) =>
+    problems.push({ path, line: position.line, column: position.column, field, message });
+  const start = { line: 1, column: 1 };
+  if (text.length > MAX_FILE_LENGTH) {
+    add(start, '', `the file has ${text.length} characters, at most ${MAX_FILE_LENGTH} are allowed`);
+    return [];
+  }
+  const documents = parseDocuments(text, lines);
+  if (typeof documents === 'string') {
+    add(start, '', documents);
+    return [];
+  }
+  const manifests: Manifest[] = [];
+  for (const document of documents) {
+    const error = document.errors[0];
+    if (error !== undefined) {
+      const { line, col } = lines.linePos(error.pos[0]);
+      // The parser calls itself for every level.
+      const tooDeep = /call stack/.test(error.message);
+      add({ line, column: col }, '', tooDeep ? TOO_DEEP : firstLine(error.message));
+      continue;
+    }
+    if (document.contents === null || (isScalar(document.contents) && document.contents.value === null)) continue;
+    const at = (field: readonly (string | number)[]) => positionOf(document, lines, field);
+    const flaw = findFlaw(document);
+    if (flaw !== undefined) {
+      const { line, col } = lines.linePos(flaw.offset);
+      add({ line, column: col }, '', flaw.message);
+      continue;
+    }
+    const result = readDocument(document, known);
+    if (Array.isArray(result)) for (const cause of result) add(at(cause.path), cause.field, cause.message);
+    else manifests.push({ ...result, path, line: at([]).line });
+  }
+  return manifests;
+}
+
+/** The documents, or what is wrong with the text as a whole. */
+function parseDocuments(text: string, lineCounter: LineCounter): Document[] | string {
+  const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
+  if (markers > MAX_DOCUMENTS) return `the file has more than ${MAX_DOCUMENTS} documents`;
+  // Repeated keys are looked for below: the library compares every key with every other.
+  const options = { lineCounter, merge: true, uniqueKeys: false, prettyErrors: false, logLevel: 'error' } as const;
+  const documents = parseAllDocuments(text, options);
+  return Array.isArray(documents) ? documents : [];
+}
+
+/** What a document must not have although it is YAML: too many nodes, too deep nesting, one key twice. */
+function findFlaw(document: Document): { message: string; offset: number } | undefined {
+  let nodes = 0;
+  let flaw: { message: string; offset: number } | undefined;
+  visit(document, (_key, node, ancestors) => {
+    const report = (message: string, place: unknown = node) => {
+      flaw = { message, offset: (place as Node | undefined)?.range?.[0] ?? 0 };
+      return visit.BREAK;
+    };
+    nodes += 1;
+    if (ancestors.length > 2 * MAX_DEPTH) return report(TOO_DEEP);
+    if (nodes > MAX_NODES) return report(`the document has more than ${MAX_NODES} nodes`);
+    if (!isMap(node)) return undefined;
+    const keys = new Set<string>();
+    for (const { key } of node.items) {
+      if (!isScalar(key)) return report('a key must be a plain value', key);
+      const name = String(key.value);
+      if (keys.has(name)) return report(`the key ${JSON.stringify(name)} stands twice in one object`, key);
+      keys.add(name);
+    }
+    return undefined;
+  });
+  return flaw;
+}
+
+function readDocument(
+  document: Document,
+  known: ReadonlyMap<string, Kind>,
+): { kind: Kind; object: KubernetesObject } | FieldCause[] {
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: MAX_ALIASES });
+  } catch (error) {
+    // The library has no error of its own for too many or broken aliases.
+    return [{ field: '', path: [], message: firstLine(String((error as Error).message)) }];
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return [{ field: '', path: [], message: 'expected an object with apiVersion, kind and metadata' }];
+  const { apiVersion, kind: name } = value as Record<string, unknown>;
+  if (typeof apiVersion !== 'string') return [{ field: 'apiVersion', path: ['apiVersion'], message: 'Required value' }];
+  if (typeof name !== 'string') return [{ field: 'kind', path: ['kind'], message: 'Required value' }];
+  const kind = known.get(`${apiVersion} ${name}`);
+  if (kind === undefined) return [{ field: 'kind', path: ['kind'], message: unknownKind(apiVersion, name, known) }];
+  return parseObject(kind, value);
+}
+
+function parseObject(kind: Kind, value: unknown): { kind: Kind; object: KubernetesObject } | FieldCause[] {
+  try {
+    const { object, unknownFields } = kind.parse(value);
+    if (unknownFields.length > 0)
+      return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
+    if (!kind.serverNamed && object.metadata.name === '')
+      return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
+    return { kind, object: withNamespace(kind, withoutOwners(object)) };
+  } catch (error) {
+    if (!isSluiceError(error, 'InvalidInput')) throw error;
+    const details = error.details as InvalidObjectDetails | undefined;
+    return [...(details?.causes ?? [{ field: '', path: [], message: error.message }])];
+  }
+}
+
+/** Field owners are the server's own notes; files that came out of one often have them. */
+function withoutOwners(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _owners, ...metadata } = object.metadata;
+  return _owners === undefined ? object : { ...object, metadata };
+}
+
+function withNamespace(kind: Kind, object: KubernetesObject): KubernetesObject {
+  if (!kind.namespaced || object.metadata.namespace !== undefined) return object;
+  return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
+}
+
+function unknownKind(apiVersion: string, name: string, known: ReadonlyMap<string, Kind>): string {
+  const versions = [...known.values()].filter((kind) => kind.kind === name).map((kind) => kind.apiVersion);
+  if (versions.length > 0) return `${name} is not known in ${apiVersion}; it is known in ${versions.join(', ')}`;
+  const names = [...known.values()].map((kind) => `${kind.kind} (${kind.apiVersion})`).sort();
+  return `${name} (${apiVersion}) is not known; known kinds are ${names.join(', ')}`;
+}
+
+function findRepeated(manifests: readonly Manifest[], problems: ManifestProblem[]): void {
+  const first = new Map<string, Manifest>();
+  for (const manifest of manifests) {
+    const { kind, object, path, line } = manifest;
+    if (object.metadata.name === '') continue;
+    const id = `${kind.apiVersion} ${kind.kind} ${keyText(keyOf(object))}`;
+    const earlier = first.get(id);
+    if (earlier === undefined) first.set(id, manifest);
+    else {
+      const message = `${kind.kind} ${JSON.stringify(object.metadata.name)} stands in ${earlier.path}:${earlier.line} already`;
+      problems.push({ path, line, column: 1, field: 'metadata.name', message });
+    }
+  }
+}
+
+function manifestError(problems: readonly ManifestProblem[]): SluiceError<ManifestErrorDetails> {
+  const shown = problems.slice(0, MAX_SHOWN_PROBLEMS).map(({ path, line, column, field, message }) => {
+    return `${path}:${line}:${column}: ${field === '' ? '' : `${field}: `}${message}`;
+  });
+  if (problems.length > shown.length) shown.push(`and ${problems.length - shown.length} more`);
+  return new SluiceError('InvalidInput', shown.join('\n'), { details: { problems } });
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]?.replace(/:$/, '') ?? text;
+}

@@ -1,8 +1,0 @@
-import { OBJECT_KINDS } from '../kinds/index.ts';
-import { crdManifestText } from './crd-manifest.ts';
-
-/** File name to text of the CustomResourceDefinitions in `deploy/crds`: of all kinds that Kubernetes itself does not have. */
-export function crdFiles(): ReadonlyMap<string, string> {
-  const own = OBJECT_KINDS.filter(({ group }) => group !== '' && !group.endsWith('.k8s.io'));
-  return new Map(own.map((kind) => [`${kind.plural}.${kind.group}.yaml`, crdManifestText(kind)]));
-}

@@ -1,0 +1,30 @@
+import { type FieldCause, invalidValue } from '../object/invalid-object.ts';
+import { sameValue } from '../object/same-value.ts';
+
+/**
+ * Causes for the fields that were set in `old` and are something else in `next`. Paths have dots and no lists. `secret`
+ * keeps the values out of the messages.
+ */
+export function immutableCauses(paths: readonly string[], old: unknown, next: unknown, secret: boolean): FieldCause[] {
+  return paths.flatMap((path) => {
+    const steps = path.split('.');
+    const before = valueAt(old, steps);
+    const after = valueAt(next, steps);
+    if (before === undefined || sameValue(before, after)) return [];
+    return [invalidValue(steps, secret ? '(not shown)' : after, immutableMessage(path))];
+  });
+}
+
+/** `git.repo is immutable`, for the field `spec.git.repo`. */
+export function immutableMessage(path: string): string {
+  return `${path.replace(/^spec\./, '')} is immutable`;
+}
+
+function valueAt(value: unknown, steps: readonly string[]): unknown {
+  let inner = value;
+  for (const step of steps) {
+    if (typeof inner !== 'object' || inner === null || !Object.hasOwn(inner, step)) return undefined;
+    inner = (inner as Record<string, unknown>)[step];
+  }
+  return inner;
+}

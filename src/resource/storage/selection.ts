@@ -1,0 +1,19 @@
+import type { KubernetesObject } from '../object/object.ts';
+import type { Kind } from '../schema/kind.ts';
+import { compileFieldSelector } from '../selector/field-selector.ts';
+import { matchesLabels } from '../selector/label-selector.ts';
+import type { Selection } from './storage.ts';
+
+/** A test for the objects of a kind that a selection holds. Throws BadRequest for fields that cannot be selected. */
+export function compileSelection(
+  selection: Selection,
+  kind: Pick<Kind, 'selectableFields'>,
+): (object: KubernetesObject) => boolean {
+  const { namespace, labelSelector } = selection;
+  const matchesFields =
+    selection.fieldSelector === undefined ? undefined : compileFieldSelector(selection.fieldSelector, kind);
+  return (object) =>
+    (namespace === undefined || object.metadata.namespace === namespace) &&
+    (labelSelector === undefined || matchesLabels(labelSelector, object.metadata.labels)) &&
+    (matchesFields === undefined || matchesFields(object));
+}

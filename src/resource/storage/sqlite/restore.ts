@@ -1,0 +1,185 @@
+import { closeSync, existsSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import { dropAttachments, hasAttachments } from './attachments.ts';
+import { syncPath } from './back-up.ts';
+import { checkBackup } from './check-backup.ts';
+import { checkSchema } from './schema.ts';
+
+export interface RestoreOptions {
+  readonly backup: string;
+  /** Its writer's lock is held by the caller. It need not be there. */
+  readonly database: string;
+  /** Where the present database is kept; nothing is there yet. */
+  readonly aside: string;
+}
+
+/** What must not come again: versions that were given out, and watches from the time after the backup. */
+interface Past {
+  readonly version: number;
+  readonly topics: readonly string[];
+}
+
+/** How far versions rise above all that are known; clients may have seen some that were never written down. */
+const LEAP = 10_000;
+/** The same where the present database cannot be read, and so nobody knows how far it came. */
+const BLIND_LEAP = 1_000_000_000_000;
+/** SQLITE_BUSY */
+const BUSY = 5;
+
+/**
+ * Puts a backup in the place of a database. The backup is copied and judged first; the present database, if there is one, is kept
+ * aside. Throws Corrupt or Unsupported for what is no backup, Busy while others read; then nothing has changed.
+ */
+export function restore(options: RestoreOptions): void {
+  for (const _step of restoreSteps(options)) {
+    // Each step is done when it is told.
+  }
+}
+
+/** `restore` step by step: whoever stops after any of them has the database of before or the restored one, complete. */
+export function* restoreSteps({ backup, database, aside }: RestoreOptions): Generator<string, void> {
+  const temporary = `${database}.restoring`;
+  for (const suffix of ['', '-journal', '-wal', '-shm']) rmSync(temporary + suffix, { force: true });
+  copy(backup, temporary);
+  yield 'copied';
+  const there = existsSync(database);
+  const past = there ? pastOf(database) : { version: 0, topics: [] };
+  prepare(temporary, backup, past ?? { version: BLIND_LEAP, topics: [] });
+  syncPath(temporary);
+  yield 'judged and prepared';
+  if (there && past !== undefined) settle(database);
+  partsAside(database, aside);
+  yield 'the present database is one file';
+  if (there) {
+    linkSync(database, aside);
+    syncPath(dirname(database));
+    yield 'the present database is kept aside';
+  }
+  renameSync(temporary, database);
+  syncPath(dirname(database));
+  yield 'restored';
+}
+
+/**
+ * One of the files that go with the objects of a backup; undefined if it has none of that name, as those of earlier versions. Throws
+ * Corrupt for what is no backup.
+ */
+export function readAttachment(backup: string, name: string): Uint8Array | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(backup, { readOnly: true, timeout: 5000 });
+    if (!hasAttachments(database)) return undefined;
+    const content = database.prepare('SELECT content FROM attachments WHERE name = ?').get(name)?.content;
+    return content instanceof Uint8Array ? content : undefined;
+  } catch (error) {
+    throw refused(error, backup);
+  } finally {
+    database?.close();
+  }
+}
+
+/** A copy by SQLite has all that was committed, wherever it stood. */
+function copy(backup: string, target: string): void {
+  let source: DatabaseSync | undefined;
+  try {
+    source = new DatabaseSync(backup, { readOnly: true, timeout: 5000 });
+    checkSchema(source, backup);
+    closeSync(openSync(target, 'wx', 0o600));
+    source.prepare('VACUUM INTO ?').run(target);
+  } catch (error) {
+    rmSync(target, { force: true });
+    throw refused(error, backup);
+  } finally {
+    source?.close();
+  }
+}
+
+/** Judges the copy and makes it go on where the present database ends: no version comes twice, and old watches end. */
+function prepare(copied: string, backup: string, past: Past): void {
+  const database = new DatabaseSync(copied);
+  try {
+    // A copy that is not finished is thrown away.
+    database.exec('PRAGMA journal_mode = MEMORY');
+    checkBackup(database, backup);
+    const own = readPast(database);
+    const start = Math.max(own.version, past.version) + LEAP;
+    database.exec('BEGIN; DELETE FROM events; DELETE FROM floors;');
+    const raise = database.prepare('INSERT INTO floors (topic, version) VALUES (?, ?)');
+    for (const topic of new Set([...own.topics, ...past.topics])) raise.run(topic, start);
+    database
+      .prepare(
+        "INSERT INTO settings (name, value) VALUES ('reservedVersion', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+      )
+      .run(String(start));
+    database.exec('COMMIT');
+    dropAttachments(database);
+  } catch (error) {
+    rmSync(copied);
+    throw refused(error, backup);
+  } finally {
+    database.close();
+  }
+}
+
+/** Undefined for a database that cannot be read. */
+function pastOf(path: string): Past | undefined {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+    return readPast(database);
+  } catch {
+    // Why does not matter: it is what the backup is for.
+    return undefined;
+  } finally {
+    database?.close();
+  }
+}
+
+function readPast(database: DatabaseSync): Past {
+  const highest = database
+    .prepare(
+      `SELECT max(
+         coalesce((SELECT CAST(value AS INTEGER) FROM settings WHERE name = 'reservedVersion'), 0),
+         coalesce((SELECT max(version) FROM objects), 0),
+         coalesce((SELECT max(version) FROM events), 0),
+         coalesce((SELECT max(version) FROM floors), 0)) AS version`,
+    )
+    .get();
+  const topics = database
+    .prepare('SELECT topic FROM objects UNION SELECT topic FROM events UNION SELECT topic FROM floors')
+    .all();
+  return { version: Number(highest?.version ?? 0), topics: topics.map(({ topic }) => String(topic)) };
+}
+
+/** Brings the present database into one file. What stands beside it would be taken for part of the new one. */
+function settle(path: string): void {
+  const database = new DatabaseSync(path, { timeout: 5000 });
+  try {
+    // Nobody else can have it open then.
+    database.exec('PRAGMA journal_mode = DELETE');
+  } catch (error) {
+    // The lower byte is the code without its details. Other failures are damage, and nothing is to be had.
+    if (((error as { errcode?: number }).errcode ?? 0) % 256 === BUSY) {
+      throw new SluiceError('Busy', `another process reads ${path}; try again when it has ended`, { cause: error });
+    }
+  } finally {
+    database.close();
+  }
+}
+
+/** What is still there is of a damaged database; SQLite would throw away what it cannot read. */
+function partsAside(path: string, aside: string): void {
+  for (const suffix of ['-wal', '-shm', '-journal'])
+    if (existsSync(path + suffix)) renameSync(path + suffix, aside + suffix);
+}
+
+function refused(error: unknown, backup: string): SluiceError {
+  if (error instanceof SluiceError) return error;
+  return new SluiceError(
+    'Corrupt',
+    `${backup} cannot be restored: ${messageOf(error)}; use another backup (nothing was changed)`,
+    { cause: error },
+  );
+}

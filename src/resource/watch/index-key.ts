@@ -1,0 +1,107 @@
+import type { KubernetesObject } from '../object/object.ts';
+import type { Kind } from '../schema/kind.ts';
+import type { FieldSelector } from '../selector/field-selector.ts';
+import { readField, stepsOf } from '../selector/field-selector.ts';
+import type { Selection } from '../storage/storage.ts';
+
+/** One thing that an object can be found by: its name, its namespace, one label or one selectable field, with the value. */
+export type IndexKey = string;
+
+const NAME = 'name:';
+const nameKey = (name: string): IndexKey => NAME + name;
+const NAMESPACE = 'namespace:';
+const namespaceKey = (namespace: string): IndexKey => NAMESPACE + namespace;
+const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value}`;
+
+/** So many keys of one field are kept to be used again. */
+const KEPT_KEYS = 256;
+const fieldKeys = new Map<string, Map<string, IndexKey>>();
+
+/** Most objects have keys that others had before, and the same text need not be made, hashed and kept anew. */
+function fieldKey(path: string, value: string): IndexKey {
+  let kept = fieldKeys.get(path);
+  if (kept === undefined) {
+    kept = new Map();
+    fieldKeys.set(path, kept);
+  }
+  let key = kept.get(value);
+  if (key !== undefined) return key;
+  if (kept.size >= KEPT_KEYS) kept.clear();
+  key = `field:${path}=${value}`;
+  kept.set(value, key);
+  return key;
+}
+
+/** The namespace that a key means; undefined for all other keys. */
+export function namespaceOf(key: IndexKey): string | undefined {
+  return key.startsWith(NAMESPACE) ? key.slice(NAMESPACE.length) : undefined;
+}
+
+/** The name that a key means; undefined for all other keys. */
+export function nameOf(key: IndexKey): string | undefined {
+  return key.startsWith(NAME) ? key.slice(NAME.length) : undefined;
+}
+
+/** Where the parts of an object that it is found by are read. */
+export interface Indexed {
+  readonly name: string;
+  readonly namespace: string | undefined;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** The value of a selectable field as text; undefined if the object has none. */
+  readonly field: (path: string) => string | undefined;
+}
+
+/** The view of an object that `indexKeysOf` wants. */
+export function indexedObject(object: KubernetesObject): Indexed {
+  const { name, namespace, labels } = object.metadata;
+  return { name, namespace, labels, field: (path) => readField(object, stepsOf(path)) };
+}
+
+/** All keys that an object is found by. Fields with any key in brackets are not among them. */
+export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields'>): IndexKey[] {
+  const keys = sharedKeysOf(indexed, kind);
+  keys.push(nameKey(indexed.name));
+  if (indexed.namespace !== undefined) keys.push(namespaceKey(indexed.namespace));
+  return keys;
+}
+
+/** Those of them that objects share: all but name and namespace. */
+export function sharedKeysOf(
+  { labels, field }: Pick<Indexed, 'labels' | 'field'>,
+  kind: Pick<Kind, 'selectableFields'>,
+): IndexKey[] {
+  const keys: IndexKey[] = [];
+  for (const [key, value] of Object.entries(labels ?? {})) keys.push(labelKey(key, value));
+  for (const { path, missing } of kind.selectableFields)
+    if (!path.endsWith('[*]')) keys.push(fieldKey(path, field(path) ?? missing ?? ''));
+  return keys;
+}
+
+/**
+ * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection asks for nothing
+ * that is indexed. The selection must still be tested on what is found.
+ */
+export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableFields'>): IndexKey | undefined {
+  const byField = fieldRequirement(selection.fieldSelector, kind);
+  if (byField?.startsWith('name:') === true) return byField;
+  for (const { key, operator, values } of selection.labelSelector?.requirements ?? []) {
+    const [value] = values;
+    if (operator === 'In' && values.length === 1 && value !== undefined) return labelKey(key, value);
+  }
+  if (byField !== undefined) return byField;
+  return selection.namespace === undefined ? undefined : namespaceKey(selection.namespace);
+}
+
+function fieldRequirement(
+  selector: FieldSelector | undefined,
+  kind: Pick<Kind, 'selectableFields'>,
+): IndexKey | undefined {
+  let found: IndexKey | undefined;
+  for (const { path, operator, value } of selector?.requirements ?? []) {
+    if (operator !== '=') continue;
+    if (path === 'metadata.name') return nameKey(value);
+    if (path === 'metadata.namespace') found ??= namespaceKey(value);
+    else if (kind.selectableFields.some((field) => field.path === path)) found = fieldKey(path, value);
+  }
+  return found;
+}

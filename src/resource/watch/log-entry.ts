@@ -1,0 +1,17 @@
+import type { KubernetesObject, Stored } from '../object/object.ts';
+import type { IndexKey } from './index-key.ts';
+
+/** A change as the log keeps it: what the object was before and what it is after; one of them may be missing. */
+export interface LoggedChange<T extends KubernetesObject = KubernetesObject> {
+  readonly before: Stored<T> | undefined;
+  readonly after: Stored<T> | undefined;
+  /** What watchers of few objects find it by: the index keys of both states. Told only if somebody asks. */
+  indexKeys?(): Iterable<IndexKey>;
+}
+
+export interface LogEntry<T extends KubernetesObject = KubernetesObject> {
+  readonly version: bigint;
+  readonly change: LoggedChange<T>;
+  /** About how many bytes it takes, where that is known. */
+  readonly size?: number;
+}

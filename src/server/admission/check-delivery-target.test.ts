@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { BOOTSTRAP_ROLES } from '../authorization/bootstrap-objects.ts';
+import { authorizerOf, binding, user } from '../authorization/testing.ts';
+import { checkDeliveryTarget } from './check-delivery-target.ts';
+
+const KIND = deliveryTargetKind as unknown as Kind;
+const REPO = 'https://git.example.com/east.git';
+const { authorizer } = authorizerOf(
+  ...BOOTSTRAP_ROLES,
+  binding('a', 'editors', 'ClusterRole/edit', { kind: 'User', name: 'edna' }),
+  binding('a', 'admins', 'ClusterRole/admin', { kind: 'User', name: 'adam' }),
+);
+
+function target(spec: object): KubernetesObject {
+  const { apiVersion, kind } = KIND;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name: 'east', namespace: 'a' },
+    spec: { git: { repo: REPO }, ...spec },
+  } as never;
+}
+
+function check(name: string, spec: object, before?: object): void {
+  const old = before === undefined ? undefined : (target(before) as never);
+  const operation = old === undefined ? 'create' : 'update';
+  checkDeliveryTarget(
+    { user: user(name), kind: KIND, subResource: '', object: target(spec), old, operation },
+    authorizer,
+  );
+}
+
+const OTHER = { git: { repo: 'https://git.example.com/west.git' } };
+
+test.each<[string, object, object | undefined, string]>([
+  ['sets allowOutOfBand', { allowOutOfBand: true }, { allowOutOfBand: false }, 'spec.allowOutOfBand delivers what'],
+  ['creates a target with it', { allowOutOfBand: true }, undefined, 'spec.allowOutOfBand delivers what'],
+  [
+    'selects more packages where it is set',
+    { allowOutOfBand: true, selector: {} },
+    { allowOutOfBand: true, selector: { packages: ['web'] } },
+    'spec.allowOutOfBand delivers what',
+  ],
+  ['moves a target to another repository', OTHER, {}, 'spec.git.repo says which clusters get the packages'],
+])('who may edit and not update Repositories is refused, who %s', (_, after, before, why) => {
+  expect(() => check('edna', after, before)).toThrow(
+    expect.objectContaining({ code: 'Refused', message: expect.stringContaining(`"east" is forbidden: ${why}`) }),
+  );
+  expect(() => check('edna', after, before)).toThrow('takes the verb "update" on repositories.config.porch.kpt.dev');
+  expect(() => check('adam', after, before)).not.toThrow();
+});
+
+test('editors write targets otherwise', () => {
+  expect(() => check('edna', { suspend: true })).not.toThrow();
+  expect(() => check('edna', { suspend: true }, {})).not.toThrow();
+  expect(() => check('edna', {}, { allowOutOfBand: true })).not.toThrow();
+  expect(() => check('edna', { allowOutOfBand: true }, { allowOutOfBand: true })).not.toThrow();
+});

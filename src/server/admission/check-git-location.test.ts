@@ -1,0 +1,148 @@
+import { expect, test } from 'vitest';
+import { HostRules } from '../../git/network/host-rules.ts';
+import { configMapKind } from '../../resource/kinds/config-map.ts';
+import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import type { KubernetesObject } from '../../resource/object/object.ts';
+import type { Kind } from '../../resource/schema/kind.ts';
+import { authorizerOf, binding, clusterRole, user } from '../authorization/testing.ts';
+import { checkGitLocation } from './check-git-location.ts';
+
+const ANNA = { kind: 'User', name: 'anna' };
+const HOSTS = new HostRules(['127.0.0.1:3000', 'gitea:3000']);
+const REMOTE = 'https://git.example.com/a.git';
+
+const { authorizer } = authorizerOf(
+  clusterRole('writer', [
+    { verbs: ['*'], apiGroups: ['config.porch.kpt.dev', 'sluice.dev'], resources: ['repositories', 'deliverytargets'] },
+  ]),
+  clusterRole('one', [
+    {
+      ...{ verbs: ['use'], apiGroups: ['sluice.dev'], resources: ['localrepositories'] },
+      resourceNames: ['sluice:///team-a.git'],
+    },
+    { verbs: ['get'], apiGroups: [''], resources: ['secrets'], resourceNames: ['mine'] },
+  ]),
+  binding('a', 'writers', 'ClusterRole/writer', ANNA),
+  binding('a', 'ones', 'ClusterRole/one', ANNA),
+);
+
+function object(kind: Kind, git: object, namespace = 'a'): KubernetesObject {
+  return { apiVersion: kind.apiVersion, kind: kind.kind, metadata: { name: 'x', namespace }, spec: { git } };
+}
+
+function check(kind: Kind, git: object, old?: object, who = user('anna')): void {
+  const stored = old === undefined ? undefined : (object(kind, old) as never);
+  const write = { user: who, kind, subResource: '', object: object(kind, git), old: stored } as const;
+  checkGitLocation({ ...write, operation: old === undefined ? 'create' : 'update' }, authorizer, HOSTS);
+}
+
+const KINDS = [repositoryKind, deliveryTargetKind].map((kind) => kind as unknown as Kind);
+
+test('an address on the machine of the server takes a right of its own, whatever its form', () => {
+  for (const kind of KINDS)
+    for (const repo of [
+      '/srv/git/a.git',
+      'file:///srv/git/a.git',
+      'FILE:///srv/git/a.git',
+      'http://127.0.0.1:3000/a.git',
+      'https://127.0.0.1:3000/a.git',
+      'ssh://git@127.0.0.1:3000/a.git',
+      'sluice:///team-b.git',
+    ])
+      expect(() => check(kind, { repo }), repo).toThrow(
+        expect.objectContaining({
+          code: 'Refused',
+          message: expect.stringContaining(`the verb "use" on localrepositories.sluice.dev "${repo}"`),
+        }),
+      );
+});
+
+test('a host that the operator did not permit is refused to everybody, if its text says that it is local', () => {
+  const root = user('root', 'system:masters');
+  for (const kind of KINDS) {
+    for (const repo of [
+      'http://127.0.0.1:3001/a.git',
+      'https://localhost/a.git',
+      'https://10.0.0.1/a.git',
+      'https://169.254.169.254/latest',
+      'https://[::ffff:127.0.0.1]/a.git',
+      'https://2130706433/a.git',
+      'ssh://git@[::1]/a.git',
+      'git@127.0.0.1:a.git',
+    ])
+      expect(() => check(kind, { repo }, undefined, root), repo).toThrow(
+        expect.objectContaining({ code: 'Refused', message: expect.stringContaining('--allow-git-host') }),
+      );
+    expect(() => check(kind, { repo: 'http://git.example.com/a.git' }, undefined, root)).toThrow(
+      /clear text.*--allow-git-host git\.example\.com:80/,
+    );
+    check(kind, { repo: 'http://gitea:3000/a.git' });
+  }
+});
+
+test('that right may be given for one address, in one namespace', () => {
+  for (const kind of KINDS) {
+    check(kind, { repo: 'sluice:///team-a.git' });
+    check(kind, { repo: '/srv/git/a.git' }, undefined, user('root', 'system:masters'));
+    const elsewhere = object(kind, { repo: 'sluice:///team-a.git' }, 'b');
+    const write = { user: user('anna'), operation: 'create', kind, subResource: '', object: elsewhere } as const;
+    expect(() => checkGitLocation({ ...write, old: undefined }, authorizer, HOSTS)).toThrow();
+  }
+});
+
+test('a Secret is sent to an address by those only who may read it', () => {
+  for (const kind of KINDS) {
+    check(kind, { repo: REMOTE });
+    check(kind, { repo: REMOTE, secretRef: { name: '' } });
+    check(kind, { repo: REMOTE, secretRef: { name: 'mine' } });
+    expect(() => check(kind, { repo: REMOTE, secretRef: { name: 'theirs' } })).toThrow(
+      /the Secret a\/theirs is sent to spec\.git\.repo/,
+    );
+  }
+});
+
+test('what stays as it was is not judged again; a Secret that goes to another address is', () => {
+  const theirs = { repo: REMOTE, secretRef: { name: 'theirs' } };
+  for (const kind of KINDS) {
+    check(kind, theirs, theirs);
+    check(kind, { repo: '/srv/a.git' }, { repo: '/srv/a.git' });
+    expect(() => check(kind, { ...theirs, repo: 'https://evil.example.com/a.git' }, theirs)).toThrow();
+    expect(() => check(kind, { repo: '/srv/b.git' }, { repo: '/srv/a.git' })).toThrow();
+  }
+});
+
+test('a Secret that an annotation names is named by those only who may read it', () => {
+  for (const kind of KINDS)
+    for (const annotation of ['sluice.dev/signing-secret', 'sluice.dev/webhook-secret']) {
+      const named = (secret?: string) => {
+        const { metadata, ...rest } = object(kind, { repo: REMOTE });
+        return {
+          ...rest,
+          metadata: { ...metadata, ...(secret === undefined ? {} : { annotations: { [annotation]: secret } }) },
+        };
+      };
+      const write = (secret: string | undefined, before?: string) =>
+        checkGitLocation(
+          {
+            ...{ user: user('anna'), kind, subResource: '', operation: 'update' },
+            object: named(secret),
+            old: named(before) as never,
+          },
+          authorizer,
+          HOSTS,
+        );
+      write('mine');
+      write('');
+      write('theirs', 'theirs');
+      write(undefined, 'theirs');
+      expect(() => write('theirs', 'mine')).toThrow(
+        /the Secret a\/theirs (signs its commits|tells genuine webhooks), and/,
+      );
+      expect(() => write('theirs')).toThrow(expect.objectContaining({ code: 'Refused' }));
+    }
+});
+
+test('other kinds may have such fields', () => {
+  check(configMapKind as unknown as Kind, { repo: '/srv/git/a.git' });
+});

@@ -1,0 +1,77 @@
+import type { IncomingMessage } from 'node:http';
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import { AUTHENTICATED_GROUP, type User } from '../authentication/user.ts';
+import type { Authorizer } from './authorizer.ts';
+import { permission, requireAllowed } from './require-allowed.ts';
+
+const EXTRA_PREFIX = 'impersonate-extra-';
+const AUTHENTICATION_GROUP = 'authentication.k8s.io';
+const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):([^:]+)$/;
+/** Values of one kind of header; every one costs a decision. */
+const MAX_VALUES = 64;
+
+/**
+ * The user that a request is to be judged as: the one who sent it, or the one that its `Impersonate-…` headers name. The sender
+ * must be allowed to impersonate each part of what it names: the user, every group, the uid and every extra value.
+ */
+export function effectiveUser(request: IncomingMessage, user: User, authorizer: Authorizer): User {
+  const wanted = readHeaders(request);
+  if (wanted === undefined) return user;
+  const check = (about: Parameters<typeof permission>[2]) =>
+    requireAllowed(authorizer, permission(user, 'impersonate', about));
+  const [, namespace, account] = SERVICE_ACCOUNT.exec(wanted.name) ?? [];
+  if (namespace !== undefined && account !== undefined)
+    check({ resource: 'serviceaccounts', namespace, name: account });
+  else check({ resource: 'users', name: wanted.name });
+  for (const name of wanted.groups) check({ resource: 'groups', name });
+  if (wanted.uid !== undefined) check({ group: AUTHENTICATION_GROUP, resource: 'uids', name: wanted.uid });
+  for (const [key, values] of Object.entries(wanted.extra))
+    for (const name of values) check({ group: AUTHENTICATION_GROUP, resource: 'userextras', subResource: key, name });
+  const implied =
+    namespace === undefined || wanted.groups.length > 0
+      ? []
+      : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`];
+  return {
+    name: wanted.name,
+    groups: [...new Set([...wanted.groups, ...implied, AUTHENTICATED_GROUP])],
+    ...(wanted.uid === undefined ? {} : { uid: wanted.uid }),
+    ...(Object.keys(wanted.extra).length === 0 ? {} : { extra: wanted.extra }),
+  };
+}
+
+interface WantedUser {
+  readonly name: string;
+  readonly groups: readonly string[];
+  readonly uid: string | undefined;
+  readonly extra: Readonly<Record<string, readonly string[]>>;
+}
+
+function readHeaders(request: IncomingMessage): WantedUser | undefined {
+  const headers = request.headersDistinct;
+  const name = headers['impersonate-user']?.[0] ?? '';
+  const groups = headers['impersonate-group'] ?? [];
+  const uid = headers['impersonate-uid']?.[0];
+  // By entries, so that a key such as __proto__ is a key like any other.
+  const extra = Object.fromEntries(
+    Object.entries(headers)
+      .filter(([header]) => header.startsWith(EXTRA_PREFIX))
+      .map(([header, values = []]) => [decodeKey(header.slice(EXTRA_PREFIX.length)), values]),
+  );
+  const count = groups.length + Object.values(extra).flat().length;
+  if (count > MAX_VALUES)
+    throw new SluiceError('BadRequest', `more than ${MAX_VALUES} groups and extra values are to be impersonated`);
+  if (name !== '') return { name, groups, uid, extra };
+  if (count === 0 && uid === undefined) return undefined;
+  throw new SluiceError(
+    'BadRequest',
+    'requests that impersonate groups, a uid or extra values must name a user as well',
+  );
+}
+
+function decodeKey(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

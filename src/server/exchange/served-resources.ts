@@ -1,0 +1,41 @@
+import type { Kind } from '../../resource/schema/kind.ts';
+import type { Registry } from '../../resource/storage/registry.ts';
+import { ALL_VERBS, type Storage } from '../../resource/storage/storage.ts';
+import type { RequestInfo } from '../http/request-path.ts';
+
+/** The objects behind one plural in a URL. */
+export interface ServedResource {
+  readonly kind: Kind;
+  readonly storage: Storage;
+  readonly verbs: readonly string[];
+}
+
+/** What can be done with a sub-resource, whichever it is; its objects are those of the resource. */
+export const SUBRESOURCE_VERBS: readonly string[] = ['get', 'patch', 'update'];
+
+/** Finds what a URL names among the kinds of a registry, and follows the registry as kinds come and go. */
+export class ServedResources {
+  readonly #registry: Registry;
+  #byUrl: ReadonlyMap<string, ServedResource> | undefined;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    registry.onChange(() => {
+      this.#byUrl = undefined;
+    });
+  }
+
+  find(info: Pick<RequestInfo, 'group' | 'version' | 'resource'>): ServedResource | undefined {
+    this.#byUrl ??= new Map(
+      this.#registry.kinds().map((kind) => {
+        const storage = this.#registry.storage(kind);
+        return [urlOf(kind.group, kind.version, kind.plural), { kind, storage, verbs: storage.verbs ?? ALL_VERBS }];
+      }),
+    );
+    return this.#byUrl.get(urlOf(info.group, info.version, info.resource));
+  }
+}
+
+function urlOf(group: string, version: string, resource: string): string {
+  return `${group}/${version}/${resource}`;
+}

@@ -1,0 +1,103 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
+import { compileSelection } from '../../resource/storage/selection.ts';
+import type { ListResult, Selection } from '../../resource/storage/storage.ts';
+import type { View } from '../presentation/presenter.ts';
+import type { WatchSink } from '../watch/watch-streams.ts';
+import { checkVersion } from './list-version.ts';
+import { badRequestIfInvalid, selectionOf } from './query-options.ts';
+import type { Handler, ResourceCall, Services } from './resource-call.ts';
+import { type AskedWatch, askedWatch } from './watch-options.ts';
+
+/** Tells changes as they come, one JSON object a line; if asked, or if no version is named, the present state first. */
+export const watchObjects: Handler = async (call, services) => {
+  const { info, query, resource, user } = call;
+  if (call.representation.encoding !== 'json')
+    throw new SluiceError('NotAcceptable', 'only the following media types are accepted for watches: application/json');
+  const asked = askedWatch(query);
+  const selection = selectionOf(info, query);
+  badRequestIfInvalid(() => compileSelection(selection, resource.kind));
+  const view = services.presenter.view(resource.kind, call.representation, query);
+  const needsState = asked.initialEvents || asked.resourceVersion === undefined;
+  const state = needsState ? await resource.storage.list(call.context, selection) : undefined;
+  if (state !== undefined) checkVersion(state, query);
+  const start = new WatchStart(asked, state);
+  return services.watches.open(user.name, asked.timeoutSeconds, (sink) =>
+    feed(call, services, view, selection, asked, start, sink),
+  );
+};
+
+/**
+ * Where a watch starts. The objects of the list can be taken once: a watch lasts for an hour, and whoever holds the list would keep
+ * thousands of objects in memory that have changed or gone since.
+ */
+class WatchStart {
+  readonly resourceVersion: string;
+  #items: readonly KubernetesObject[];
+
+  constructor(asked: AskedWatch, state: ListResult<KubernetesObject> | undefined) {
+    this.resourceVersion = state?.resourceVersion ?? asked.resourceVersion ?? '';
+    this.#items = asked.initialEvents ? (state?.items ?? []) : [];
+  }
+
+  takeItems(): readonly KubernetesObject[] {
+    const items = this.#items;
+    this.#items = [];
+    return items;
+  }
+}
+
+/** Sends the objects that a watch starts with. Returns whether the next line is the first one. A function of its own, so that its variables end. */
+async function sendStart(
+  { frames }: Services,
+  view: View,
+  start: WatchStart,
+  { signal, write }: WatchSink,
+): Promise<boolean> {
+  let first = true;
+  for (const object of start.takeItems()) {
+    if (signal.aborted) return first;
+    const wait = write(frames.single(view, 'ADDED', object as Stored, first));
+    if (wait !== undefined) await wait;
+    first = false;
+  }
+  return first;
+}
+
+async function feed(
+  call: ResourceCall,
+  services: Services,
+  view: View,
+  selection: Selection,
+  asked: AskedWatch,
+  start: WatchStart,
+  sink: WatchSink,
+): Promise<void> {
+  const { frames } = services;
+  const { signal, write } = sink;
+  const { resourceVersion } = start;
+  try {
+    let first = await sendStart(services, view, start, sink);
+    if (signal.aborted) return;
+    if (asked.marksInitialEnd) {
+      await write(frames.bookmark(view, resourceVersion, true, first));
+      first = false;
+    }
+    const { storage } = call.resource;
+    for await (const event of storage.watch(call.context, { ...selection, resourceVersion, signal })) {
+      if (event.type === 'BOOKMARK') {
+        if (asked.bookmarks) await write(frames.bookmark(view, event.resourceVersion, false, first));
+        else continue;
+      } else {
+        const { type, object } = event;
+        // Only the first line of a table tells its columns.
+        const frame = first ? frames.single(view, type, object, true) : frames.change(view, type, object);
+        const wait = write(frame);
+        if (wait !== undefined) await wait;
+      }
+      first = false;
+    }
+  } catch (error) {
+    await write(frames.error(services.failure(error)));
+  }
+}

@@ -1,0 +1,44 @@
+import { isOn } from '../http/request-path.ts';
+import { countOf, invalidOptions } from './query-options.ts';
+
+/** What a watch is asked to tell. */
+export interface AskedWatch {
+  /** Where the changes begin; undefined if the present state is told first. */
+  readonly resourceVersion: string | undefined;
+  /** Whether the objects that are there are told, as ADDED, before the changes. */
+  readonly initialEvents: boolean;
+  /** Whether the end of the initial events is marked with a bookmark. */
+  readonly marksInitialEnd: boolean;
+  readonly bookmarks: boolean;
+  readonly timeoutSeconds: number | undefined;
+}
+
+/** Reads the parameters of a watch; InvalidInput where they contradict each other. */
+export function askedWatch(query: URLSearchParams): AskedWatch {
+  const version = query.get('resourceVersion') ?? '';
+  const match = query.get('resourceVersionMatch') ?? '';
+  const initial = query.get('sendInitialEvents') ?? '';
+  const bookmarks = isOn(query, 'allowWatchBookmarks');
+  if (initial === '' && match !== '')
+    throw invalidOptions(
+      'ListOptions',
+      'resourceVersionMatch',
+      'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    );
+  if (initial !== '' && match !== 'NotOlderThan')
+    throw invalidOptions(
+      'ListOptions',
+      'resourceVersionMatch',
+      'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan',
+    );
+  // Without a version a watch tells the present state first, unless told not to.
+  const anyVersion = version === '' || version === '0';
+  const initialEvents = initial === '' ? anyVersion : isOn(query, 'sendInitialEvents');
+  return {
+    resourceVersion: anyVersion ? undefined : version,
+    initialEvents,
+    marksInitialEnd: initial !== '' && initialEvents && bookmarks,
+    bookmarks,
+    timeoutSeconds: countOf(query, 'timeoutSeconds'),
+  };
+}

@@ -1,0 +1,18 @@
+import type { Machine } from '../machine/machine.ts';
+import type { NamedArguments } from '../values/callable.ts';
+import type { Value } from '../values/value.ts';
+
+type Method<Receiver> = (
+  machine: Machine,
+  receiver: Receiver,
+  args: readonly Value[],
+  named: NamedArguments | undefined,
+) => Value;
+
+/** The methods of a type by name. */
+export type Methods<Receiver> = ReadonlyMap<string, Method<Receiver>>;
+
+/** A table of methods. A Map, as a script may ask for any name, such as `constructor`. */
+export function methods<Receiver>(table: Readonly<Record<string, Method<Receiver>>>): Methods<Receiver> {
+  return new Map(Object.entries(table));
+}
