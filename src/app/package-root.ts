@@ -3,7 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 
 /** The folder of the installed package or the checkout, with a slash at its end. Compiled files lie one folder deeper. */
 export function packageRoot(): URL {
-  for (const up of ['../../../', '../../../../']) {
+  for (const up of ['../../', '../../../']) {
     const candidate = new URL(up, import.meta.url);
     if (existsSync(new URL('bin/sluice.js', candidate))) return candidate;
   }
