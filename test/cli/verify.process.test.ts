@@ -198,7 +198,7 @@ describe('as a pre-receive hook', () => {
       'a forged statement',
       () => {
         const real = git(source, 'log', '-1', '--format=%B', 'web/v1');
-        return [`+${forge(real.replace('"by":"bob"', '"by":"sec"'), undefined, 'main')}:refs/tags/web/v1`];
+        return [`+${forge(real.replace('"by":"bob"', '"by":"sec"'), undefined, 'web/v1^')}:refs/tags/web/v1`];
       },
       'the signature of its statement is not valid',
     ],
@@ -270,10 +270,11 @@ describe('as a pre-receive hook', () => {
       accepted: false,
       text: expect.stringContaining('and refs/tags/late/v1 does not point to it'),
     });
-    expect(push(source, `${other}:refs/heads/main`, `${other}:refs/tags/late/v1`)).toMatchObject({ accepted: true });
-    expect(push(source, `+${forge(message, tree, other)}:refs/heads/main`)).toEqual({
+    const more = forge(message, tree, 'main^');
+    expect(push(source, `${more}:refs/heads/main`, `${more}:refs/tags/late/v1`)).toEqual({
       accepted: false,
       text: expect.stringContaining('it also changes other.txt, which is no part of late'),
     });
+    expect(push(source, `${other}:refs/heads/main`, `${other}:refs/tags/late/v1`)).toMatchObject({ accepted: true });
   });
 });

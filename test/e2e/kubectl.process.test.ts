@@ -235,7 +235,7 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
       await kubectl.fails(
         'patch packagerevisionresources packages.db.v1 --type=merge -p {"spec":{"resources":{"Kptfile":"a:["}}}',
       ),
-    ).toMatch(/^The request is invalid: Kptfile: .+/);
+    ).toMatch(/^The request is invalid: Kptfile: .+/m);
     const kptfile = await kubectl.ok(
       'get packagerevisionresources packages.db.v1 -o jsonpath={.spec.resources.Kptfile}',
     );
