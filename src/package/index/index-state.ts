@@ -12,8 +12,9 @@ import {
   publicationScope,
 } from '../trust/publication-mark.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
-import { DELETED, deletedContentScope, type Mark } from '../trust/trust-ledger.ts';
+import { DELETED, deletedContentScope, type Mark, type StatementScope } from '../trust/trust-ledger.ts';
 import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
+import { dependentsOfMark, dependentsOfRef, type Place } from './dependents.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';
@@ -32,7 +33,7 @@ export interface News {
   readonly candidates: ReadonlyMap<string, Candidate | undefined>;
   /** Set if the main branch moved. */
   readonly main: MainNews | undefined;
-  /** Packages that are concerned by other changes: of records and marks. */
+  /** Packages whose revisions are all concerned. */
   readonly packages: ReadonlySet<string>;
   /** Records that were read, with the packages whose refs lead to them. */
   readonly records: ReadonlyMap<Oid, string>;
@@ -48,6 +49,8 @@ export interface MainNews {
 
 /** What is asked of the surroundings of a state. */
 interface Surroundings {
+  readonly repository: string;
+  readonly namespace: string;
   readonly layout: RepositoryLayout;
   readonly trust: RepositoryTrust;
   /** What a record commit says, as far as it was read. */
@@ -78,7 +81,7 @@ export class IndexState {
   readonly rows = new Map<string, PackageRevision>();
   /** Revisions by the ref that shows them. */
   readonly candidates = new Map<string, Candidate>();
-  readonly namesByPackage = new Map<string, readonly string[]>();
+  readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
   readonly #surroundings: Surroundings;
   /** The head of the main branch. */
@@ -91,6 +94,16 @@ export class IndexState {
   #adoption: Adoption | undefined;
   /** Tags that count as they are: the list of the adoption while that is trusted. */
   #adopted: AdoptionList = NOTHING_ADOPTED;
+  /** Those that are shown, by id. */
+  readonly #shown = new Map<string, Candidate>();
+  /** The highest published revision of each package. */
+  readonly #newest = new Map<string, Candidate>();
+  /** Grows when something changed that every row may depend on, such as trusted keys. */
+  #epoch = 0;
+  /** Epoch in which all rows of a package were evaluated last: those that nothing concerns since stay as they are. */
+  readonly #epochs = new Map<string, number>();
+  #keysVersion: number | undefined;
+  #repositoryId: string | undefined;
   /** Numbers of refs; most repositories have none of one kind, so that they need not be looked for. */
   #records = 0;
   #marks = 0;
@@ -107,19 +120,21 @@ export class IndexState {
     copy.#marks = this.#marks;
     copy.#adoption = this.#adoption;
     copy.#adopted = this.#adopted;
+    copy.#epoch = this.#epoch;
+    copy.#keysVersion = this.#keysVersion;
+    copy.#repositoryId = this.#repositoryId;
+    await copyEntries(this.#shown, copy.#shown);
+    await copyEntries(this.#newest, copy.#newest);
+    await copyEntries(this.#epochs, copy.#epochs);
     await copyEntries(this.refs, copy.refs);
     await copyEntries(this.rows, copy.rows);
     await copyEntries(this.candidates, copy.candidates);
-    await copyEntries(this.namesByPackage, copy.namesByPackage);
+    await copyEntries(this.namesByPackage, copy.namesByPackage, (names) => new Set(names));
     await copyEntries(this.#placeholders, copy.#placeholders);
     await copyEntries(this.#byUid, copy.#byUid);
     await copyEntries(this.#refsByPackage, copy.#refsByPackage, (refs) => new Set(refs));
     await inSlices(this.namesByPackage.keys(), (name) => copy.packages.add(name));
     return copy;
-  }
-
-  claimants(uid: string): readonly Candidate[] {
-    return this.#byUid.get(uid) ?? [];
   }
 
   get hasRecords(): boolean {
@@ -161,9 +176,20 @@ export class IndexState {
     };
   }
 
-  /** From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. */
-  *takeIn({ refs, candidates, main, packages, adoption }: News): Generator<void, IndexChange[]> {
-    const touched = new Set(packages);
+  /** All rows may have changed: each package is evaluated as a whole when it is concerned next. */
+  invalidate(): void {
+    this.#epoch += 1;
+  }
+
+  /**
+   * From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. `raised` are marks that were
+   * raised since the last call.
+   */
+  *takeIn(
+    { refs, candidates, main, packages, adoption }: News,
+    raised: Iterable<StatementScope> = [],
+  ): Generator<void, IndexChange[]> {
+    const touched = new Set<string>();
     if (adoption !== undefined) this.#adoption = adoption.present;
     for (const { name, after } of refs) {
       this.#setRef(name, after);
@@ -184,7 +210,28 @@ export class IndexState {
         yield;
       }
     }
-    return yield* this.#assemble(touched);
+    const place = this.#place();
+    for (const { name } of refs) {
+      for (const uid of dependentsOfRef(place, name)) touched.add(uid);
+      yield;
+    }
+    for (const scope of raised) {
+      if (scope.repository !== this.#surroundings.trust.repository) continue;
+      const dependents = dependentsOfMark(place, scope);
+      if (dependents === undefined) this.invalidate();
+      for (const uid of dependents ?? []) touched.add(uid);
+      yield;
+    }
+    return yield* this.#assemble(touched, packages);
+  }
+
+  #place(): Place {
+    const { repository, namespace, layout } = this.#surroundings;
+    return {
+      ...{ repository, namespace, layout },
+      tag: (ref) => this.candidates.get(ref),
+      placeholder: (packageName) => this.#placeholders.get(packageName),
+    };
   }
 
   #setRef(name: string, oid: Oid | undefined): void {
@@ -195,11 +242,11 @@ export class IndexState {
     else this.refs.set(name, oid);
   }
 
-  /** One candidate takes the place of another; all packages that claim an id of theirs are touched. */
+  /** One candidate takes the place of another. */
   #replace(before: Candidate | undefined, after: Candidate | undefined, touched: Set<string>): void {
     if (before !== undefined) {
       const others = (this.#byUid.get(before.uid) ?? []).filter((other) => other !== before);
-      for (const { key } of [before, ...others]) touched.add(key.package);
+      touched.add(before.uid);
       if (others.length > 0) this.#byUid.set(before.uid, others);
       else this.#byUid.delete(before.uid);
       if (!isPlaceholder(before)) dropFrom(this.#refsByPackage, before.key.package, before.ref);
@@ -207,7 +254,7 @@ export class IndexState {
     if (after !== undefined) {
       const others = this.#byUid.get(after.uid);
       const claimants = others === undefined ? [after] : [...others, after];
-      for (const { key } of claimants) touched.add(key.package);
+      touched.add(after.uid);
       this.#byUid.set(after.uid, claimants);
       if (!isPlaceholder(after)) addTo(this.#refsByPackage, after.key.package, after.ref);
     }
@@ -215,51 +262,131 @@ export class IndexState {
 
   /** Evaluates revisions again after something changed that is no ref: keys, adoptions, or what was found out about signatures. */
   reassess(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
-    return this.#assemble(packages);
+    return this.#assemble(new Set(), packages);
   }
 
-  /** Puts the revisions of packages together and says which of them changed. */
-  *#assemble(packages: ReadonlySet<string>): Generator<void, IndexChange[]> {
+  /**
+   * Puts the revisions with the ids together, and all revisions of the packages, and says which of them changed. A revision depends on
+   * its refs, on what else claims its id, on the marks of its statements, on the highest revision of its package, and on what makes an
+   * epoch. The work follows what changed of these: a package may have thousands of publications.
+   */
+  *#assemble(touched: ReadonlySet<string>, whole: Iterable<string>): Generator<void, IndexChange[]> {
+    this.#noteEpoch();
     const changes: IndexChange[] = [];
-    const shown = new Map<string, Candidate[]>();
-    this.#adopted = this.#trustedList();
-    for (const packageName of packages) {
-      const candidates = this.#shown(packageName);
-      shown.set(packageName, candidates);
-      const names = new Set(candidates.map(({ name }) => name));
-      for (const name of this.namesByPackage.get(packageName) ?? []) {
-        const row = this.rows.get(name);
-        if (row === undefined || names.has(name)) continue;
-        this.rows.delete(name);
-        changes.push({ before: row, after: undefined });
-      }
-      if (names.size > 0) this.namesByPackage.set(packageName, [...names]);
-      else this.namesByPackage.delete(packageName);
-      if (names.size > 0) this.packages.add(packageName);
-      else this.packages.delete(packageName);
+    const uids = new Set(touched);
+    const packages = new Set(whole);
+    for (const uid of touched) {
+      for (const { key } of this.#byUid.get(uid) ?? [])
+        if (this.#epochs.get(key.package) !== this.#epoch) packages.add(key.package);
       yield;
     }
-    for (const candidates of shown.values()) {
-      const newest = newestOf(candidates);
-      for (const candidate of candidates) {
-        const row = this.#complete(candidate, newest);
-        const known = this.rows.get(row.name);
-        if (known !== undefined && known.etag === row.etag) continue;
-        this.rows.set(row.name, row);
-        changes.push({ before: known, after: row });
-      }
+    for (const packageName of packages) {
+      for (const uid of this.#uidsOf(packageName)) uids.add(uid);
+      this.#epochs.set(packageName, this.#epoch);
+      yield;
+    }
+    const counts = (candidate: Candidate) => this.#isInBand(candidate);
+    const concerned = new Set<string>();
+    for (const uid of uids) {
+      const before = this.#shown.get(uid);
+      const after = winner(this.#byUid.get(uid) ?? [], counts);
+      if (after === undefined) this.#shown.delete(uid);
+      else this.#shown.set(uid, after);
+      for (const candidate of [before, after]) if (candidate !== undefined) concerned.add(candidate.key.package);
+      if (before !== undefined && (before.name !== after?.name || before.key.package !== after.key.package))
+        changes.push(...this.#drop(before));
+      yield;
+    }
+    for (const uid of [...uids]) {
+      for (const other of this.#followNewest(this.#shown.get(uid))) uids.add(other);
+      yield;
+    }
+    for (const packageName of concerned) {
+      for (const uid of this.#expectNewest(packageName)) uids.add(uid);
+      yield;
+    }
+    for (const uid of uids) {
+      const candidate = this.#shown.get(uid);
+      if (candidate !== undefined) changes.push(...this.#put(candidate));
       yield;
     }
     return changes;
   }
 
-  #shown(packageName: string): Candidate[] {
-    const refs = this.#refsByPackage.get(packageName) ?? [];
+  /** What every row may depend on. */
+  #noteEpoch(): void {
+    const { version, repository } = this.#surroundings.trust;
+    const adopted = this.#trustedList();
+    if (this.#keysVersion !== version || this.#repositoryId !== repository || this.#adopted !== adopted)
+      this.invalidate();
+    this.#keysVersion = version;
+    this.#repositoryId = repository;
+    this.#adopted = adopted;
+  }
+
+  *#uidsOf(packageName: string): Generator<string> {
+    for (const ref of this.#refsByPackage.get(packageName) ?? []) {
+      const candidate = this.candidates.get(ref);
+      if (candidate !== undefined) yield candidate.uid;
+    }
     const placeholder = this.#placeholders.get(packageName);
-    const candidates = Array.from(refs, (ref) => this.candidates.get(ref) ?? []).flat();
-    if (placeholder !== undefined) candidates.push(placeholder);
-    const counts = (candidate: Candidate) => this.#isInBand(candidate);
-    return candidates.filter((candidate) => winner(this.#byUid.get(candidate.uid) ?? [], counts) === candidate);
+    if (placeholder !== undefined) yield placeholder.uid;
+  }
+
+  #isShown(candidate: Candidate): boolean {
+    return this.#shown.get(candidate.uid) === candidate;
+  }
+
+  /** Notes a revision that is higher than those before it. Returns the ids of rows that say so. */
+  #followNewest(candidate: Candidate | undefined): readonly string[] {
+    if (candidate === undefined || candidate.revision < 1) return NONE;
+    const before = this.#newest.get(candidate.key.package);
+    if (before === candidate || candidate.revision < (before?.revision ?? 0)) return NONE;
+    return this.#setNewest(candidate.key.package, before, candidate);
+  }
+
+  /** Looks for the highest revision where the one before is gone. Returns the ids of rows that say so. */
+  #expectNewest(packageName: string): readonly string[] {
+    const before = this.#newest.get(packageName);
+    if (before === undefined || this.#isShown(before)) return NONE;
+    let after: Candidate | undefined;
+    for (const ref of this.#refsByPackage.get(packageName) ?? []) {
+      const candidate = this.candidates.get(ref);
+      if (candidate === undefined || !this.#isShown(candidate)) continue;
+      if (candidate.revision > (after?.revision ?? 0)) after = candidate;
+    }
+    return this.#setNewest(packageName, before, after);
+  }
+
+  #setNewest(packageName: string, before: Candidate | undefined, after: Candidate | undefined): string[] {
+    if (after === undefined) this.#newest.delete(packageName);
+    else this.#newest.set(packageName, after);
+    return [before, after, this.#placeholders.get(packageName)].flatMap((candidate) => candidate?.uid ?? []);
+  }
+
+  /** The row of a revision that is shown no more, or under another name. */
+  #drop({ name, key }: Candidate): IndexChange[] {
+    const names = this.namesByPackage.get(key.package);
+    names?.delete(name);
+    if (names?.size === 0) {
+      this.namesByPackage.delete(key.package);
+      this.#epochs.delete(key.package);
+      this.packages.delete(key.package);
+    }
+    const row = this.rows.get(name);
+    this.rows.delete(name);
+    return row === undefined ? [] : [{ before: row, after: undefined }];
+  }
+
+  #put(candidate: Candidate): IndexChange[] {
+    const packageName = candidate.key.package;
+    const row = this.#complete(candidate, this.#newest.get(packageName));
+    const known = this.rows.get(row.name);
+    if (known !== undefined && known.etag === row.etag) return [];
+    this.rows.set(row.name, row);
+    addTo(this.namesByPackage, packageName, row.name);
+    this.packages.add(packageName);
+    return [{ before: known, after: row }];
   }
 
   #complete(candidate: Candidate, newest: Candidate | undefined): PackageRevision {
@@ -271,7 +398,8 @@ export class IndexState {
     const trusted = this.#trustedRecord(candidate, recordOid, fact);
     const marked = candidate.lifecycle === 'Published' && this.#isMarked(candidate);
     const lifecycle = marked ? 'DeletionProposed' : candidate.lifecycle;
-    const deletedTree = newest === undefined ? trust.mark(deletedContentScope(path))?.digest : undefined;
+    const isAlone = isPlaceholder(candidate) && newest === undefined;
+    const deletedTree = isAlone ? trust.mark(deletedContentScope(path))?.digest : undefined;
     const fault = isPlaceholder(candidate)
       ? judgePlaceholder(candidate, newest, deletedTree)
       : this.#distrustOfTag(candidate);
@@ -417,13 +545,6 @@ export class IndexState {
 /** A tag as its mark names it. A lightweight tag holds no text, which need not be read then. */
 export function publishedTagOf({ refOid, tip }: Candidate): PublishedTag {
   return { commit: tip.oid, statementTag: refOid === tip.oid ? undefined : tip.text.value.statementTag };
-}
-
-/** The highest published revision. */
-function newestOf(candidates: readonly Candidate[]): Candidate | undefined {
-  let newest: Candidate | undefined;
-  for (const candidate of candidates) if (candidate.revision > (newest?.revision ?? 0)) newest = candidate;
-  return newest;
 }
 
 function addTo(sets: Map<string, Set<string>>, key: string, value: string): void {

@@ -76,6 +76,8 @@ export class RevisionIndex {
   #awaitsLines = false;
   /** Statements that wait for `checkBacklog`. */
   readonly #backlog: Unchecked[] = [];
+  /** Version of the marks that the rows were evaluated with. */
+  #raisedVersion = 0;
   /** The last head that was accepted, where the main branch was rewritten without it. */
   #leftBehind: Oid | undefined;
 
@@ -112,7 +114,7 @@ export class RevisionIndex {
     this.#reader = new FactReader(options.git, options.cache);
     const recordAt = (oid: Oid) => options.cache.records.get(oid) ?? undefined;
     this.#state = new IndexState({
-      ...{ layout: options.layout, trust: options.trust, recordAt },
+      ...{ repository, namespace, layout, trust, recordAt },
       isOnLine: (commit, head) => this.#lines.isOn(commit, head),
       isUnderWay: (commit) => this.#cache.ownSigners.has(commit),
     });
@@ -133,7 +135,7 @@ export class RevisionIndex {
   /** All revisions of one package. */
   ofPackage(packageName: string): PackageRevision[] {
     const names = this.#state.namesByPackage.get(packageName) ?? [];
-    return names.flatMap((name) => this.#state.rows.get(name) ?? []);
+    return Array.from(names, (name) => this.#state.rows.get(name) ?? []).flat();
   }
 
   /** A package above or below the given path, if there is one. */
@@ -231,6 +233,7 @@ export class RevisionIndex {
       // Whole lines of history: where there is much of it, they are read behind.
       if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
       else for (const head of this.#unreadHeads()) await this.#lines.read(head);
+      this.#state.invalidate();
     }
     await this.#noteId(changes.find(({ name }) => name === identityRef(this.#layout)));
     const isOutdated = this.#noteOldLedger(news);
@@ -243,12 +246,15 @@ export class RevisionIndex {
     let changed: IndexChange[];
     const packages = isOutdated ? new Set([...news.packages, ...this.#state.namesByPackage.keys()]) : news.packages;
     const taken = { ...news, packages };
-    if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(taken));
+    const { version, scopes } = this.#trust.raisedSince(this.#raisedVersion);
+    if (scopes === undefined) this.#state.invalidate();
+    if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(taken, scopes));
     else {
       const next = await this.#state.copy();
-      changed = await runInSlices(next.takeIn(taken));
+      changed = await runInSlices(next.takeIn(taken, scopes));
       this.#state = next;
     }
+    this.#raisedVersion = version;
     this.#cache.forgetEarlier();
     this.#cache.ownSigners.clear();
     followMain?.();
@@ -477,10 +483,8 @@ export class RevisionIndex {
       if (meaning.kind === 'main' || name === adopting) after.set(name, oid);
       else if (meaning.kind === 'record') {
         after.set(name, oid);
-        packages.add(meaning.package);
         if (oid !== undefined) records.set(oid, meaning.package);
-      } else if (meaning.kind === 'deletionProposed') packages.add(meaning.package);
-      else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
+      } else if (meaning.kind === 'draft' || meaning.kind === 'proposed' || meaning.kind === 'published') {
         candidates.set(name, undefined);
         if (oid === undefined) return;
         const place = { ref: name, oid, path: packagePath(this.#layout, meaning.package), meaning };

@@ -1,6 +1,15 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { raisedMark, scopeText } from './marks.ts';
-import type { KnownRepository, Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import { RaiseLog } from './raised-scopes.ts';
+import type {
+  KnownRepository,
+  Mark,
+  NewMark,
+  RaisedScopes,
+  StatementScope,
+  TrustedKey,
+  TrustLedger,
+} from './trust-ledger.ts';
 
 /** For tests, and for work on repositories without a data folder: nothing outlives the process. */
 export class MemoryTrustLedger implements TrustLedger {
@@ -10,6 +19,7 @@ export class MemoryTrustLedger implements TrustLedger {
   /** By id; what was put last stands last. */
   readonly #repositories = new Map<string, KnownRepository>();
   readonly #marks = new Map<string, Mark>();
+  readonly #raised = new RaiseLog();
 
   get keysVersion(): number {
     return this.#keysVersion;
@@ -73,6 +83,11 @@ export class MemoryTrustLedger implements TrustLedger {
       this.#order = Math.max(this.#order, mark.order);
       this.#marks.set(key, mark);
     }
+    this.#raised.add(entries.map(({ scope }) => scope));
+  }
+
+  raisedSince(version: number): RaisedScopes {
+    return this.#raised.since(version);
   }
 
   close(): void {

@@ -2,7 +2,15 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
-import type { Mark, NewMark, Revocation, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
+import type {
+  Mark,
+  NewMark,
+  RaisedScopes,
+  Revocation,
+  StatementScope,
+  TrustedKey,
+  TrustLedger,
+} from './trust-ledger.ts';
 import { trusts } from './trusted-keys.ts';
 
 /**
@@ -213,6 +221,11 @@ export class RepositoryTrust {
 
   raise(entries: readonly NewMark[], durable: boolean): void {
     if (entries.length > 0) this.#options.ledger.raise(entries, { durable });
+  }
+
+  /** Which marks of all repositories were raised after a version; see `TrustLedger.raisedSince`. */
+  raisedSince(version: number): RaisedScopes {
+    return this.#options.ledger.raisedSince(version);
   }
 
   /** Why a statement about a revision does not count; undefined if it does. Says nothing about how old it is. */

@@ -41,6 +41,8 @@ export interface TrustLedger {
    * otherwise a crash of the machine may lose it, which makes the mark lower but never wrong.
    */
   raise(entries: readonly NewMark[], options: { readonly durable: boolean }): void;
+  /** Which marks were raised after a version that an earlier call returned, by any process; 0 for the first call. */
+  raisedSince(version: number): RaisedScopes;
 
   /** Writes what is not yet on disk and releases the resources. */
   close(): void;
@@ -81,6 +83,14 @@ export interface StatementScope {
   readonly repository: string;
   readonly package: string;
   readonly workspace: string;
+}
+
+/** Scopes whose marks were raised after a version. */
+export interface RaisedScopes {
+  /** To be given with the next question. */
+  readonly version: number;
+  /** Undefined if it is not known which ones: any mark may have changed. */
+  readonly scopes: readonly StatementScope[] | undefined;
 }
 
 export interface Mark {

@@ -1,4 +1,11 @@
-import type { KnownRepository, Mark, StatementScope, TrustedKey, TrustLedger } from '../trust/trust-ledger.ts';
+import type {
+  KnownRepository,
+  Mark,
+  RaisedScopes,
+  StatementScope,
+  TrustedKey,
+  TrustLedger,
+} from '../trust/trust-ledger.ts';
 
 /** What is known, for a look that changes nothing of it. */
 export class LookLedger implements TrustLedger {
@@ -57,6 +64,11 @@ export class LookLedger implements TrustLedger {
 
   raise(): void {
     // Nothing is changed.
+  }
+
+  /** What is behind it may change. */
+  raisedSince(): RaisedScopes {
+    return { version: 0, scopes: undefined };
   }
 
   close(): void {

@@ -22,6 +22,7 @@ export class LedgerTables {
   readonly #putMark: StatementSync;
   readonly #getCounter: StatementSync;
   readonly #raiseCounter: StatementSync;
+  readonly #dataVersion: StatementSync;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
@@ -33,6 +34,7 @@ export class LedgerTables {
         'ON CONFLICT DO UPDATE SET sequence = excluded.sequence, digest = excluded.digest, position = excluded.position, proven = excluded.proven',
     );
     this.#getCounter = database.prepare('SELECT value FROM counters WHERE name = ?');
+    this.#dataVersion = database.prepare('PRAGMA data_version');
     this.#raiseCounter = database.prepare('UPDATE counters SET value = max(value, ?) WHERE name = ?');
   }
 
@@ -42,6 +44,11 @@ export class LedgerTables {
 
   raiseCounter(name: 'keysVersion' | 'order', value: number): void {
     this.#raiseCounter.run(value, name);
+  }
+
+  /** Another number after another connection has written. */
+  foreignVersion(): number {
+    return Number(this.#dataVersion.get()?.data_version);
   }
 
   mark({ repository, package: path, workspace }: StatementScope): Mark | undefined {

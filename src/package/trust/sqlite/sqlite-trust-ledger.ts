@@ -3,7 +3,16 @@ import { type Clock, systemClock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { raisedMark, scopeText } from '../marks.ts';
 import { unknownKey } from '../memory-trust-ledger.ts';
-import type { KnownRepository, Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from '../trust-ledger.ts';
+import { RaiseLog } from '../raised-scopes.ts';
+import type {
+  KnownRepository,
+  Mark,
+  NewMark,
+  RaisedScopes,
+  StatementScope,
+  TrustedKey,
+  TrustLedger,
+} from '../trust-ledger.ts';
 import { LedgerTables } from './ledger-tables.ts';
 import { ledgerError, openLedgerDatabase } from './open-ledger-database.ts';
 
@@ -45,6 +54,9 @@ export class SqliteTrustLedger implements TrustLedger {
   /** Main heads that are not yet in the file, by repository. */
   readonly #heads = new Map<string, string>();
   #raised = 0;
+  readonly #raiseLog = new RaiseLog();
+  /** Changes when another connection writes to the file. */
+  #foreignVersion: number;
   #cancelFlush: (() => void) | undefined;
   /** The last attempt to write what waits failed. */
   #failed = false;
@@ -59,6 +71,7 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#onError = options.onError ?? (() => undefined);
     this.#database = database;
     this.#tables = new LedgerTables(database);
+    this.#foreignVersion = this.#tables.foreignVersion();
     this.#keysVersion = this.#tables.counter('keysVersion');
     this.#readAt = this.#clock.now();
   }
@@ -138,6 +151,7 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   raise(entries: readonly NewMark[], { durable }: { readonly durable: boolean }): void {
+    this.#raiseLog.add(entries.map(({ scope }) => scope));
     if (durable) {
       this.#write(() => this.#store(entries.map((entry, before) => ({ entry, index: before + 1 }))));
       return;
@@ -147,6 +161,14 @@ export class SqliteTrustLedger implements TrustLedger {
     const isSmall = entries.length > 0 && entries.length <= MAX_AT_ONCE;
     if ((isSmall || this.#pending.size >= MAX_PENDING) && this.#pending.size > 0 && !this.#failed) this.#flush();
     else if (this.#pending.size > 0) this.#scheduleFlush();
+  }
+
+  raisedSince(version: number): RaisedScopes {
+    const foreignVersion = this.#read(() => this.#tables.foreignVersion());
+    // Which marks another process raised is not looked up: it may have written anything.
+    if (foreignVersion !== this.#foreignVersion) this.#raiseLog.forget();
+    this.#foreignVersion = foreignVersion;
+    return this.#raiseLog.since(version);
   }
 
   close(): void {

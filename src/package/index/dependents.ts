@@ -1,0 +1,55 @@
+import { type RevisionKey, revisionName, revisionUid } from '../model/identity.ts';
+import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/layout.ts';
+import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
+import type { Candidate } from './candidate.ts';
+
+/** Where revisions are that a ref or a mark says something about. */
+export interface Place {
+  readonly repository: string;
+  readonly namespace: string;
+  readonly layout: RepositoryLayout;
+  /** What a tag shows. */
+  tag(ref: string): Candidate | undefined;
+  /** The package on the main branch. */
+  placeholder(packageName: string): Candidate | undefined;
+}
+
+/** Ids of the revisions that a ref says something about without showing them: records, proposals of deletions, tombstones. */
+export function dependentsOfRef(place: Place, ref: string): string[] {
+  const { layout } = place;
+  const meaning = parseRef(layout, ref);
+  if (meaning.kind === 'record') return [uidOf(place, meaning.package, meaning.workspace)];
+  if (meaning.kind === 'deletionProposed') {
+    const tagged = place.tag(tagRef(layout, meaning.package, meaning.version));
+    return [uidOf(place, meaning.package, meaning.version), ...uidsOf(tagged)];
+  }
+  const deleted = deletedIn(layout, ref);
+  return deleted === undefined ? [] : uidsOf(place.tag(deleted.tag));
+}
+
+/** Ids of the revisions whose rows depend on a mark; undefined for a mark that all rows depend on. */
+export function dependentsOfMark(place: Place, { package: path, workspace }: StatementScope): string[] | undefined {
+  // Adoptions, and when the repository was first seen.
+  if (path === '') return undefined;
+  const packageName = nameAt(place.layout, path);
+  if (packageName === undefined) return [];
+  if (workspace === deletedContentScope(path).workspace) return uidsOf(place.placeholder(packageName));
+  const slash = workspace.lastIndexOf('/');
+  if (slash === -1) return [uidOf(place, packageName, workspace)];
+  // Of the publication with a number: workspaces have no slash. Others, such as those of own signatures, are in no row.
+  return uidsOf(place.tag(tagRef(place.layout, packageName, workspace.slice(slash + 1))));
+}
+
+function uidOf({ repository, namespace }: Place, packageName: string, workspace: string): string {
+  const key: RevisionKey = { repository, package: packageName, workspace };
+  return revisionUid(revisionName(key), namespace);
+}
+
+function uidsOf(candidate: Candidate | undefined): string[] {
+  return candidate === undefined ? [] : [candidate.uid];
+}
+
+function nameAt({ directory }: RepositoryLayout, path: string): string | undefined {
+  if (directory === '') return path;
+  return path.startsWith(`${directory}/`) ? path.slice(directory.length + 1) : undefined;
+}
