@@ -112,6 +112,8 @@ async function expectLikeFresh(
     // Of several it may be any.
     expect(index.nestedWith(name) === undefined).toBe(fresh.nestedWith(name) === undefined);
   }
+  // Nothing was left out that depends on what changed.
+  expect(await index.reassess()).toEqual([]);
   const restarted = freshIndex(await index.liveFacts());
   await restarted.apply(restarted.diff(refs));
   expect(comparable(restarted.all())).toEqual(comparable(fresh.all()));

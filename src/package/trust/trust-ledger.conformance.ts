@@ -33,6 +33,32 @@ export function describeTrustLedger(open: () => TrustLedger): void {
     }
   }
 
+  describe('raised marks', () => {
+    test('are listed for those who know an earlier version', () =>
+      withLedger((ledger) => {
+        const first = ledger.raisedSince(0);
+        expect(first.scopes).toBeUndefined();
+        ledger.raise([raiseOf('x', 1), raiseOf('y', 1)], { durable: false });
+        const second = ledger.raisedSince(first.version);
+        expect(second.scopes).toEqual([scope('x'), scope('y')]);
+        ledger.raise([raiseOf('z', 1)], { durable: true });
+        expect(ledger.raisedSince(second.version).scopes).toEqual([scope('z')]);
+        expect(ledger.raisedSince(first.version).scopes).toEqual([scope('x'), scope('y'), scope('z')]);
+      }));
+
+    test('are not listed where there were too many since', () =>
+      withLedger((ledger) => {
+        const { version } = ledger.raisedSince(0);
+        ledger.raise(
+          Array.from({ length: 5000 }, (_, number) => raiseOf(`x${number}`, 1)),
+          { durable: false },
+        );
+        const after = ledger.raisedSince(version);
+        expect(after.scopes).toBeUndefined();
+        expect(ledger.raisedSince(after.version).scopes).toEqual([]);
+      }));
+  });
+
   describe('keys', () => {
     test('stay in the order in which they were added, and are added once', () =>
       withLedger((ledger) => {

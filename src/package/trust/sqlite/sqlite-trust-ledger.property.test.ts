@@ -56,6 +56,22 @@ test('a mark that need not be durable is seen by other processes at once', () =>
   two.close();
 });
 
+test('marks that another process raises may be any, and what it proves too', () => {
+  const path = newPath();
+  const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
+  one.raise([raiseOf('x', 1, 'd', false)], SOON);
+  let { version } = one.raisedSince(0);
+  for (const entry of [raiseOf('x', 1, 'd', true), raiseOf('y', 1)]) {
+    two.raise([entry], SOON);
+    const raised = one.raisedSince(version);
+    expect(raised.scopes).toBeUndefined();
+    version = raised.version;
+    expect(one.raisedSince(version).scopes).toEqual([]);
+  }
+  one.close();
+  two.close();
+});
+
 test('a revocation by another process covers the main branch as it was noted last', () => {
   const path = newPath();
   const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
