@@ -1,6 +1,6 @@
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
-import type { IndexChange } from '../../src/package/index/revision-index.ts';
+import type { IndexChange, RevisionIndex } from '../../src/package/index/revision-index.ts';
 import { classify, type Finding, type Knowledge } from '../../src/package/kernel/classify.ts';
 import type { PublicationFacts } from '../../src/package/kernel/publication.ts';
 import { deletionProposedRef, mainRef, type RepositoryLayout, recordRef } from '../../src/package/model/layout.ts';
@@ -12,14 +12,13 @@ import type { Distrust } from '../../src/package/trust/repository-trust.ts';
 /** Commits that are read to find out whether a draft was rewritten or only moved on. */
 const MAX_WALK = 500;
 
-/** Commits on the line of the main branch that are read to find out whether it was rewritten or only moved on. */
-const MAX_MAIN_WALK = 100_000;
 /** Revisions that lose their trust together and have findings of their own. More of them are one about the repository. */
 const MAX_TRUST_FINDINGS = 10;
 
 interface Examined {
   readonly git: GitRepository;
   readonly layout: RepositoryLayout;
+  readonly index: Pick<RevisionIndex, 'mainHead' | 'isOnMain'>;
   readonly trust: { readonly repository: string };
   policyFor(revision: PackageRevision): EffectivePolicy;
 }
@@ -43,7 +42,6 @@ export async function findingsOf(repository: Examined, changes: readonly IndexCh
     distrust: (ref, oid) => distrustOf(known.atRef.get(`${ref} ${oid}`)),
     isAncestor: (older, newer) => descents.get(`${older} ${newer}`),
     trustedRecord: (ref, oid) => known.trustedRecords.has(`${ref} ${oid}`),
-    mainCommits: () => undefined,
     decided: ({ name, after }) => known.decided.has(`${name} ${after}`),
   };
   const side = (pick: (change: IndexChange) => PackageRevision | undefined) =>
@@ -94,19 +92,18 @@ function lookalikeFindings(repository: Pick<Examined, 'policyFor'>, changes: rea
  * on the first-parent line of the one after, whoever moved it.
  */
 export async function mainFinding(
-  { git, layout }: Examined,
+  { index, layout }: Pick<Examined, 'index' | 'layout'>,
   before: Oid | undefined,
-  after: Oid | undefined,
 ): Promise<Finding | undefined> {
+  const after = index.mainHead;
   if (before === undefined || after === undefined || before === after) return undefined;
-  if ((await isOnLine(git, before, after)) !== false) return undefined;
+  if (await index.isOnMain(before)) return undefined;
   const ref = mainRef(layout);
   const nothing: Knowledge = {
     publication: () => undefined,
     distrust: () => undefined,
     isAncestor: () => undefined,
     trustedRecord: () => false,
-    mainCommits: () => undefined,
     decided: () => false,
   };
   return classify(new Map([[ref, before]]), new Map([[ref, after]]), layout, nothing)[0];
@@ -205,23 +202,6 @@ function publicationOf(
 /** What the index says of a publication whose own words are in order. */
 function distrustOf(row: PackageRevision | undefined): ReturnType<Knowledge['distrust']> {
   return row?.outOfBand as ReturnType<Knowledge['distrust']>;
-}
-
-/** Whether a commit is on the first-parent line of another; undefined if the line is too long to walk. */
-async function isOnLine(git: GitRepository, older: Oid, newer: Oid): Promise<boolean | undefined> {
-  let next: Oid | undefined = newer;
-  for (let read = 0; next !== undefined; read += 1) {
-    if (next === older) return true;
-    if (read >= MAX_MAIN_WALK) return undefined;
-    try {
-      next = (await git.readCommit(next)).parents[0];
-    } catch (error) {
-      // The history is cut off here.
-      if (isSluiceError(error, 'NotFound')) return undefined;
-      throw error;
-    }
-  }
-  return false;
 }
 
 /** Whether a commit reaches another; undefined if the way is too long to walk. */

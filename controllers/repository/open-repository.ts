@@ -124,7 +124,7 @@ export class OpenRepository {
     const before = this.#mainHead;
     const { mainHead } = this.repository.index;
     if (mainHead === undefined || mainHead === before) return undefined;
-    const finding = await mainFinding(this.repository, before, mainHead);
+    const finding = await mainFinding(this.repository, before);
     this.#mainHead = mainHead;
     return finding;
   }

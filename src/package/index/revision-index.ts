@@ -152,6 +152,11 @@ export class RevisionIndex {
     return this.#state.refs.get(mainRef(this.#layout));
   }
 
+  /** True if a commit is on the first-parent line of the main branch. */
+  async isOnMain(commit: Oid): Promise<boolean> {
+    return (await this.#lines.find(new Set([commit]), this.mainHead)).has(commit);
+  }
+
   /** The last head of the main branch that was accepted, if the branch was rewritten without it. */
   get leftBehind(): Oid | undefined {
     return this.#leftBehind === this.#trust.mainHead ? this.#leftBehind : undefined;

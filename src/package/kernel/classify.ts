@@ -32,13 +32,14 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
  * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |
  * | mark → –, the revision stays          | DeletionUndone      | yes                                                       |
- * | main → other commit, – → main         | MainMoved           | only if each commit on the way is the kernel's            |
+ * | main → other commit, – → main         | MainMoved           | only if decided; see below                                |
  * | main → –                              | MainRemoved         | only if decided, which the kernel never does              |
  * | – → record, record → other commit     | RecordChanged       | only if decided, or trusted and on top of the one before  |
  * | record → –                            | RecordRemoved       | only if decided, or its draft is gone too                 |
  *
  * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
- * refs at all, this is the first look, and a main branch that is there has not moved. Refs without a meaning in the layout are
+ * refs at all, this is the first look, and a main branch that is there has not moved. The caller leaves a main branch out that moved on
+ * along its line: what its commits hold is judged by package, see `MainDiffers`. Refs without a meaning in the layout are
  * ignored. Findings tell; whether an out-of-band draft is used is decided where gates are judged, at the next request.
  */
 export type FindingKind =
@@ -91,21 +92,10 @@ export interface Knowledge {
   /** True for a record that a trusted key signed for the revision of this ref, and that is no older than the last one known. */
   trustedRecord(ref: string, oid: Oid): boolean;
   /**
-   * The commits on the first-parent line of `newer`, without those that `older` reaches: what was put on the main branch since.
-   * Undefined if `older` is not on that line or the line is too long to walk.
-   */
-  mainCommits(older: Oid | undefined, newer: Oid): readonly MainCommit[] | undefined;
-  /**
    * True if the kernel is known to have taken this ref from `before` to `after`, in one step or several: by the caller's own
    * journal, or by the steps in the record of the revision.
    */
   decided(change: RefChange): boolean;
-}
-
-export interface MainCommit {
-  readonly oid: Oid;
-  /** True for an approval whose statement counts, and for what the caller's journal names. Trailers can be written by anyone. */
-  readonly isKernels: boolean;
 }
 
 interface Change<Meaning extends RefMeaning = RefMeaning> extends RefChange {
@@ -294,21 +284,8 @@ function judgeMain(change: Change, look: Look): Finding | undefined {
   if (after === undefined) return found('MainRemoved', decided, `${ref} is gone, it was at ${before}`);
   if (look.before.size === 0) return undefined;
   if (decided) return found('MainMoved', true, `${ref} moved to ${after}`);
-  const commits = look.knowledge.mainCommits(before, after);
-  if (commits === undefined) {
-    const how = before === undefined ? 'is new' : `was rewritten: ${before} is not on its line any more`;
-    return found('MainMoved', false, `${ref} is at ${after} and ${how}`);
-  }
-  const foreign = commits.filter(({ isKernels }) => !isKernels);
-  const [first] = foreign;
-  if (first === undefined && commits.length > 0)
-    return found('MainMoved', true, `${ref} moved to ${after} by steps of the kernel`);
-  if (first === undefined) return found('MainMoved', false, `${ref} was set back from ${before} to ${after}`);
-  return found(
-    'MainMoved',
-    false,
-    `${ref} moved to ${after} by ${foreign.length} commits that no approval made, first ${first.oid}`,
-  );
+  const how = before === undefined ? 'is new' : `was rewritten: ${before} is not on its line any more`;
+  return found('MainMoved', false, `${ref} is at ${after} and ${how}`);
 }
 
 function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {

@@ -136,7 +136,7 @@ export class ForeignMoves {
     const data = { ...this.fresh(draws), conditions: new Map([['Checked', given]]) };
     const { store, at } = this.#world;
     const action = draws.below(4) === 0 ? 'edit' : undefined;
-    const commit = store.commit({ data, parents: store.mainParents(), action, time: at }, false);
+    const commit = store.commit({ data, parents: store.mainParents(), action, time: at });
     this.#set(branchOf('Draft', workspace), commit);
     this.#model.entries.set(workspace, this.draft(data, commit));
     return NOTHING;
@@ -204,7 +204,7 @@ export class ForeignMoves {
     const { store, at } = this.#world;
     const parents = head === undefined ? [] : [head];
     const action = draws.below(2) === 0 ? 'approve' : undefined;
-    const commit = store.commit({ data, parents, action, time: at }, false);
+    const commit = store.commit({ data, parents, action, time: at });
     this.#set(MAIN, commit);
     this.#model.main = commit;
     const placeholder = this.#model.entries.get('main');

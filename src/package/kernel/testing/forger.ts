@@ -38,7 +38,7 @@ export class Forger {
     };
     const plain = { data, parents, action: 'approve', time: at, workspace: version, revision };
     const make = (attack: string, more: Partial<CommitData>) => ({
-      commit: store.commit({ ...plain, ...more }, false),
+      commit: store.commit({ ...plain, ...more }),
       attack,
     });
     const signed = (statement: PublicationStatement, key: string) => ({
@@ -48,7 +48,7 @@ export class Forger {
     const stolen = draws.of(records.revokedKeys);
     switch (draws.below(9)) {
       case 0:
-        return { commit: store.commit({ data, parents: [], action: undefined, time: at }, false), attack: 'plain tag' };
+        return { commit: store.commit({ data, parents: [], action: undefined, time: at }), attack: 'plain tag' };
       case 1:
         return make('unsigned tag', { claim: record });
       case 2:

@@ -4,7 +4,7 @@ import { parseRef } from '../../model/layout.ts';
 import { type Distrust, revoked, type Signer } from '../../trust/repository-trust.ts';
 import { payloadOf } from '../../trust/statement.ts';
 import { fakeSigner } from '../../trust/testing/fake-signatures.ts';
-import type { Knowledge, MainCommit } from '../classify.ts';
+import type { Knowledge } from '../classify.ts';
 import { judgePublication, type PublicationFacts, type PublicationFlaw } from '../publication.ts';
 import { type CommitData, factsOf, PATH, REPOSITORY, treeOf } from './package-data.ts';
 import { LAYOUT, MAIN } from './places.ts';
@@ -17,7 +17,6 @@ export class Refs {
   readonly #records: Records;
   /** What the server did, per ref, for `decided`. */
   readonly #journal = new Map<string, { before: Oid | undefined; after: Oid | undefined }[]>();
-  readonly #byServer = new Set<Oid>();
   readonly #facts = new Map<Oid, CommitFacts>();
   readonly #signers = new Map<Oid, Signer>();
   /** Whether published commits were on the main branch when they were seen first. */
@@ -32,9 +31,8 @@ export class Refs {
     return `c${this.commits.size}`;
   }
 
-  commit(data: CommitData, byServer: boolean): Oid {
+  commit(data: CommitData): Oid {
     this.commits.set(`c${this.commits.size + 1}`, data);
-    if (byServer) this.#byServer.add(this.last);
     return this.last;
   }
 
@@ -137,14 +135,6 @@ export class Refs {
         if (meaning.kind !== 'record') return false;
         const fact = this.#records.commits.get(oid)?.fact;
         return this.#records.trust.distrustOfRecord(fact, scope(meaning.workspace)) === undefined;
-      },
-      mainCommits: (older, newer) => {
-        const line: MainCommit[] = [];
-        for (let oid: Oid | undefined = newer; oid !== older; oid = this.commits.get(oid)?.parents[0]) {
-          if (oid === undefined) return undefined;
-          line.push({ oid, isKernels: this.#byServer.has(oid) });
-        }
-        return line;
       },
       decided: (change) => this.#decided(change),
     };

@@ -48,7 +48,7 @@ export class World {
 
   constructor(policy: EffectivePolicy) {
     this.policy = policy;
-    this.store.set(MAIN, this.store.commit({ data: undefined, parents: [], action: undefined }, true), true);
+    this.store.set(MAIN, this.store.commit({ data: undefined, parents: [], action: undefined }), true);
     this.look();
   }
 
@@ -208,10 +208,7 @@ export class World {
   /** A new draft by the server, with the verdicts of what it is a copy of. */
   create(workspace: string, data: PackageData, source: Listed | undefined, actor: Actor): void {
     const verdicts = source === undefined ? [] : this.#record(source).verdicts;
-    const commit = this.store.commit(
-      { data, parents: this.store.mainParents(), action: 'create', time: this.at },
-      true,
-    );
+    const commit = this.store.commit({ data, parents: this.store.mainParents(), action: 'create', time: this.at });
     this.store.set(draftRef(LAYOUT, keyOf(workspace)), commit, true);
     const context = { actor, face: faceOf(actor) };
     const contributors = source === undefined ? withContributor([], context, this.at, commit) : [];
@@ -272,7 +269,7 @@ export class World {
         const parents = this.store.mainParents();
         made ??=
           become.kind === 'removal'
-            ? this.store.commit({ data: undefined, parents, action: 'delete', time: this.at }, true)
+            ? this.store.commit({ data: undefined, parents, action: 'delete', time: this.at })
             : this.#publish(revision, asking, decision, record, state);
         this.store.set(ref, made, true);
       }
@@ -316,7 +313,7 @@ export class World {
     this.records.raise(signedBy(statement, key));
     const parents = [...this.store.mainParents(), commit];
     const signed = { statement: { statement, signature }, workspace, revision: statement.revision };
-    return this.store.commit({ data, parents, action: 'approve', time: this.at, ...signed }, true);
+    return this.store.commit({ data, parents, action: 'approve', time: this.at, ...signed });
   }
 
   #advance(
@@ -327,10 +324,7 @@ export class World {
   ): Oid {
     const data = this.data(revision.commit);
     if (data === undefined) throw new Error(`${revision.workspace} holds nothing`);
-    const commit = this.store.commit(
-      { data: change(data), parents: [revision.commit], action, time: this.at },
-      byServer,
-    );
+    const commit = this.store.commit({ data: change(data), parents: [revision.commit], action, time: this.at });
     const key = keyOf(revision.workspace);
     this.store.set(revision.lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key), commit, byServer);
     return commit;
