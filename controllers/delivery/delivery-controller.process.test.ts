@@ -115,7 +115,7 @@ describe('delivery controller, cases that are rare', () => {
       const before = gitCli(place, ['rev-parse', 'main']);
       const { ledger } = server;
       // As of before the publications.
-      for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHead: undefined });
+      for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHeads: {} });
       for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
       await other.store.repository('apps').refresh();
       expect(other.store.get('apps.web.w2').outOfBand?.reason).toBe('RevokedKey');

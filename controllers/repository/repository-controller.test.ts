@@ -305,7 +305,7 @@ describe('repository controller', () => {
     for (let number = 1; number <= count; number += 1)
       await own.publish((await own.draft(`apps/app${number}/w1`)).name);
     const { ledger } = server;
-    for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHead: undefined });
+    for (const known of ledger.repositories()) ledger.putRepository({ ...known, mainHeads: {} });
     for (const { fingerprint } of ledger.keys()) ledger.revokeKey(fingerprint, '2026-01-02T00:00:00Z');
     clock.advance(1000);
     await look.reconcile({ namespace: 'default', name: 'apps' }, CONTEXT);

@@ -89,7 +89,7 @@ export function server(
   const { isFirstLook = false, cache = new FactCache(), ledger = new MemoryTrustLedger() } = options;
   // Records of these tests were made elsewhere.
   for (const key of ['own', 'old']) ledger.addKey(fakeKey(key, 'added'));
-  const trust = fakeTrust(ledger, 'id');
+  const trust = fakeTrust(ledger, 'id', { branch: options.branch ?? layout.branch });
   let checks = 0;
   const { signerOf } = trust;
   trust.signerOf = (signed) => {

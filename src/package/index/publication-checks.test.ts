@@ -217,7 +217,7 @@ test('publications of a main branch whose rewrite was accepted stay in band with
   await at.set('refs/heads/main', first);
   await at.set('refs/tags/shop/v1', first);
   const one = server(at.git);
-  one.ledger.putRepository({ id: 'id', address: 'r', mainHead: first });
+  one.ledger.putRepository({ id: 'id', address: 'r', mainHeads: { main: first } });
   await one.refresh();
   // What is pushed in place of the branch, and accepted.
   const rewritten = await at.commit('from the start\n');
@@ -235,4 +235,28 @@ test('publications of a main branch whose rewrite was accepted stay in band with
   await at.set('refs/tags/shop/v1', first);
   await other.refresh();
   expect(reasonsOf(other.index)).toEqual([[1, 'OtherBranch']]);
+});
+
+test('two registrations of one repository with a main branch each follow their own', async () => {
+  await using at = await setUp();
+  const start = await at.commit('main\n');
+  await at.set('refs/heads/main', start);
+  await at.set('refs/heads/other', await at.commit('other\n'));
+  const one = server(at.git);
+  one.ledger.putRepository({ id: 'id', address: 'r', mainHeads: {} });
+  const two = server(at.git, { ledger: one.ledger, branch: 'other' });
+  const leftBehind = async () => {
+    for (const { refresh } of [one, two, one]) await refresh();
+    return [one.index.leftBehind, two.index.leftBehind];
+  };
+  expect(await leftBehind()).toEqual([undefined, undefined]);
+  const next = await at.commit('main\n\non top\n', [start]);
+  const onTop = await at.commit('other\n\non top\n', [(await at.git.resolveRef('refs/heads/other')) ?? '']);
+  await at.set('refs/heads/main', next);
+  await at.set('refs/heads/other', onTop);
+  expect(await leftBehind()).toEqual([undefined, undefined]);
+  await at.set('refs/heads/other', await at.commit('from the start\n'));
+  expect(await leftBehind()).toEqual([undefined, onTop]);
+  await at.set('refs/heads/main', start);
+  expect(await leftBehind()).toEqual([next, onTop]);
 });

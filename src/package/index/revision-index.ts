@@ -350,9 +350,12 @@ export class RevisionIndex {
    */
   async #mainMove(head: Oid | undefined): Promise<(() => void) | undefined> {
     const before = this.#trust.mainHead;
+    if (head === undefined || head === before) return undefined;
+    // The branch is there for the first time: the repository was empty, or is registered with another branch too.
+    if (before === undefined) return () => this.#trust.noteMain(head);
     // Whether it comes back on the line would take a walk of the whole line at each publication.
-    if (head === undefined || head === before || this.#leftBehind === before) return undefined;
-    const isOnLine = before === undefined || (await this.#lines.find(new Set([before]), head)).has(before);
+    if (this.#leftBehind === before) return undefined;
+    const isOnLine = (await this.#lines.find(new Set([before]), head)).has(before);
     return () => {
       if (isOnLine) this.#trust.noteMain(head);
       else this.#leftBehind = before;

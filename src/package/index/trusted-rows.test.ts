@@ -104,7 +104,7 @@ test('publications count by key, place and content, and are evaluated again when
   ];
   expect(reasons()).toEqual([[1, undefined], [2, undefined], ...others]);
   // The server knows where the main branch is, and keeps what lies on it.
-  ledger.putRepository({ id: 'id', address: 'r', mainHead: second });
+  ledger.putRepository({ id: 'id', address: 'r', mainHeads: { main: second } });
   ledger.revokeKey('old', T);
   const changed = await index.reassess();
   expect(changed.map(({ after }) => after?.revision)).toEqual([3]);

@@ -4,6 +4,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../../git/git-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { identityRef, mainRef, type RepositoryLayout } from '../model/layout.ts';
+import { headOf, withHead } from '../trust/main-heads.ts';
 import {
   newRepositoryId,
   parseRepositoryId,
@@ -86,12 +87,13 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
 }
 
 function trustOf(
-  { server, trustedKeys, problems, clock }: OpenTrustOptions,
+  { server, layout, trustedKeys, problems, clock }: OpenTrustOptions,
   repository: string,
   makeId?: () => Promise<string>,
 ): RepositoryTrust {
   const firstSequence = () => clock.now();
-  return new RepositoryTrust({ ...server, repository, trustedKeys, problems, writeId: makeId, firstSequence });
+  const { branch } = layout;
+  return new RepositoryTrust({ ...server, repository, branch, trustedKeys, problems, writeId: makeId, firstSequence });
 }
 
 const COPY = 'this is a copy of the repository at';
@@ -114,8 +116,11 @@ function refuseCopy({ server, isRegistered }: OpenTrustOptions, id: string, addr
 async function enter({ server, git, layout }: OpenTrustOptions, id: string, address: string): Promise<boolean> {
   const entry = server.ledger.repository(id);
   if (entry !== undefined && entry.address === address) return false;
-  const mainHead = entry?.mainHead ?? (await git.resolveRef(mainRef(layout)));
-  server.ledger.putRepository({ id, address, mainHead });
+  const { branch } = layout;
+  const mainHeads = entry?.mainHeads ?? {};
+  const head = headOf(mainHeads, branch) ?? (await git.resolveRef(mainRef(layout)));
+  const known = head === undefined ? mainHeads : withHead(mainHeads, branch, head);
+  server.ledger.putRepository({ id, address, mainHeads: known });
   return entry === undefined;
 }
 

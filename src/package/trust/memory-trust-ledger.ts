@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { headsOfAll, withHead } from './main-heads.ts';
 import { raisedMark, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
 import type {
@@ -44,8 +45,7 @@ export class MemoryTrustLedger implements TrustLedger {
     const key = this.#keys.get(fingerprint);
     if (key === undefined) throw unknownKey(fingerprint);
     if (key.revocation !== undefined) return;
-    const heads: Record<string, string> = {};
-    for (const { id, mainHead } of this.#repositories.values()) if (mainHead !== undefined) heads[id] = mainHead;
+    const heads = headsOfAll(this.#repositories.values());
     this.#keys.set(fingerprint, { ...key, revocation: { at, order: this.#order, heads } });
     this.#keysVersion += 1;
   }
@@ -62,14 +62,15 @@ export class MemoryTrustLedger implements TrustLedger {
     return [...this.#repositories.values()];
   }
 
-  putRepository({ id, address, mainHead }: KnownRepository): void {
+  putRepository({ id, address, mainHeads }: KnownRepository): void {
     this.#repositories.delete(id);
-    this.#repositories.set(id, { id, address, mainHead });
+    this.#repositories.set(id, { id, address, mainHeads });
   }
 
-  noteMain(id: string, mainHead: string): void {
+  noteMain(id: string, branch: string, head: string): void {
     const known = this.#repositories.get(id);
-    if (known !== undefined) this.#repositories.set(id, { ...known, mainHead });
+    if (known === undefined) return;
+    this.#repositories.set(id, { ...known, mainHeads: withHead(known.mainHeads, branch, head) });
   }
 
   mark(scope: StatementScope): Mark | undefined {

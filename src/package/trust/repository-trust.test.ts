@@ -24,7 +24,7 @@ function setUp(firstSequence?: () => number) {
   const ledger = new MemoryTrustLedger();
   ledger.addKey(fakeKey('own'));
   ledger.addKey(fakeKey('old'));
-  ledger.putRepository({ id: 'id', address: 'r', mainHead: 'm1' });
+  ledger.putRepository({ id: 'id', address: 'r', mainHeads: { main: 'm1' } });
   const trust = fakeTrust(ledger, 'id', firstSequence === undefined ? {} : { firstSequence });
   return { ledger, trust, raise: (...marks: NewMark[]) => ledger.raise(marks) };
 }
@@ -243,6 +243,7 @@ test('a revocation keeps the heads of main branches up to which publications cou
   ledger.revokeKey('old', T);
   expect(trust.revocationOf('old')).toMatchObject({ head: 'm1', key: { fingerprint: 'old' } });
   expect(fakeTrust(ledger, 'other').revocationOf('old')).toMatchObject({ head: undefined });
+  expect(fakeTrust(ledger, 'id', { branch: 'other' }).revocationOf('old')).toMatchObject({ head: undefined });
   expect(trust.revokedHeads()).toEqual(['m1']);
   expect(trust.distrustOfSigner('old')).toBeUndefined();
   for (const signer of [null, undefined, 'foreign', 'own']) expect(trust.revocationOf(signer)).toBeUndefined();

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { headAmong, headOf } from './main-heads.ts';
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
 import type { StatementSigner, VerifySignature } from './statement-signature.ts';
@@ -57,6 +58,8 @@ export interface OwnStatementFact extends StatementFact {
 export interface RepositoryTrustOptions {
   /** The id of the repository, or what stands for it as long as none could be written. */
   readonly repository: string;
+  /** The main branch, of which the repository may have several in several registrations. */
+  readonly branch: string;
   /** Writes the id where there is none yet, and returns it; throws why it cannot be written. */
   readonly writeId?: (() => Promise<string>) | undefined;
   /** The key that this server signs with now. Called for each statement, so that a rotated key is used at once. */
@@ -125,12 +128,13 @@ export class RepositoryTrust {
 
   /** The last commit of the main branch that was accepted, where the ledger knows one. */
   get mainHead(): string | undefined {
-    return this.#options.ledger.repository(this.repository)?.mainHead;
+    const known = this.#options.ledger.repository(this.repository);
+    return known && headOf(known.mainHeads, this.#options.branch);
   }
 
   /** Notes that the main branch was accepted at a commit. */
   noteMain(mainHead: string): void {
-    this.#options.ledger.noteMain(this.repository, mainHead);
+    this.#options.ledger.noteMain(this.repository, this.#options.branch, mainHead);
   }
 
   /** Heads of the main branch up to which publications of revoked keys keep their validity. */
@@ -338,10 +342,7 @@ export class RepositoryTrust {
 
   /** Where the main branch was when a key was revoked. */
   #headAt(revocation: Revocation | undefined): string | undefined {
-    const { repository } = this;
-    return revocation !== undefined && Object.hasOwn(revocation.heads, repository)
-      ? revocation.heads[repository]
-      : undefined;
+    return revocation && headAmong(revocation.heads, this.repository, this.#options.branch);
   }
 
   #trustedKeys(): ReadonlyMap<string, TrustedKey> {

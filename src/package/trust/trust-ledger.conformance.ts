@@ -79,13 +79,13 @@ export function describeTrustLedger(open: () => TrustLedger): void {
         ledger.addKey(key('a'));
         ledger.raise([raiseOf('x', 1), raiseOf('y', 1)], { durable: false });
         ledger.raise([raiseOf('x', 2)], { durable: true });
-        ledger.putRepository({ id: 'r1', address: 'one', mainHead: 'abc' });
-        ledger.putRepository({ id: 'r2', address: 'two', mainHead: undefined });
+        ledger.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'abc' } });
+        ledger.putRepository({ id: 'r2', address: 'two', mainHeads: {} });
         const version = ledger.keysVersion;
         const { order } = ledger.mark(scope('x')) ?? {};
         ledger.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
         expect(ledger.keysVersion).not.toBe(version);
-        const revoked = { ...key('a'), revocation: { at: '2026-02-01T00:00:00Z', order, heads: { r1: 'abc' } } };
+        const revoked = { ...key('a'), revocation: { at: '2026-02-01T00:00:00Z', order, heads: { 'r1 main': 'abc' } } };
         expect(ledger.keys()).toEqual([revoked]);
         ledger.raise([raiseOf('x', 3)], { durable: false });
         expect(ledger.mark(scope('x'))?.order).toBeGreaterThan(order ?? 0);
@@ -119,40 +119,41 @@ export function describeTrustLedger(open: () => TrustLedger): void {
     withLedger((ledger) => {
       expect(ledger.repository('r1')).toBeUndefined();
       expect(ledger.repositoryAt('one')).toBeUndefined();
-      const first = { id: 'r1', address: 'one', mainHead: undefined };
-      const second = { id: 'r2', address: 'one', mainHead: 'def' };
+      const first = { id: 'r1', address: 'one', mainHeads: {} };
+      const second = { id: 'r2', address: 'one', mainHeads: { main: 'def' } };
       ledger.putRepository(first);
       expect(ledger.repositoryAt('one')).toEqual(first);
       ledger.putRepository(second);
       expect(ledger.repositoryAt('one')).toEqual(second);
-      ledger.putRepository({ ...first, mainHead: 'abc' });
-      expect(ledger.repositoryAt('one')).toEqual({ ...first, mainHead: 'abc' });
+      ledger.putRepository({ ...first, mainHeads: { main: 'abc' } });
+      expect(ledger.repositoryAt('one')).toEqual({ ...first, mainHeads: { main: 'abc' } });
       ledger.putRepository({ ...first, address: 'three' });
       expect(ledger.repositoryAt('one')).toEqual(second);
       expect(ledger.repository('r1')).toEqual({ ...first, address: 'three' });
       expect(ledger.repositories()).toEqual([second, { ...first, address: 'three' }]);
     }));
 
-  test('where the main branch is noted is found, and stays with the repository', () =>
+  test('where a main branch is noted is found by its name, and stays with the repository', () =>
     withLedger((ledger) => {
-      ledger.noteMain('unknown', 'c0');
-      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c1' });
-      ledger.putRepository({ id: 'r2', address: '/r1', mainHead: undefined });
+      ledger.noteMain('unknown', 'main', 'c0');
+      ledger.putRepository({ id: 'r1', address: '/r1', mainHeads: { main: 'c1' } });
+      ledger.putRepository({ id: 'r2', address: '/r1', mainHeads: {} });
       const noted = [
-        { id: 'r1', address: '/r1', mainHead: 'c2' },
-        { id: 'r2', address: '/r1', mainHead: undefined },
+        { id: 'r1', address: '/r1', mainHeads: { main: 'c2', other: 'o1' } },
+        { id: 'r2', address: '/r1', mainHeads: {} },
       ];
-      ledger.noteMain('r1', 'c2');
+      ledger.noteMain('r1', 'main', 'c2');
+      ledger.noteMain('r1', 'other', 'o1');
       expect(ledger.repositories()).toEqual(noted);
       ledger.raise([], { durable: true });
       expect(ledger.repositories()).toEqual(noted);
       expect(ledger.repositoryAt('/r1')?.id).toBe('r2');
       ledger.addKey(key('a'));
-      ledger.noteMain('r1', 'c3');
+      ledger.noteMain('r1', 'main', 'c3');
       ledger.revokeKey('SHA256:a', AT);
-      expect(ledger.keys()[0]?.revocation?.heads).toEqual({ r1: 'c3' });
-      ledger.putRepository({ id: 'r1', address: '/r1', mainHead: 'c4' });
-      expect(ledger.repository('r1')?.mainHead).toBe('c4');
+      expect(ledger.keys()[0]?.revocation?.heads).toEqual({ 'r1 main': 'c3', 'r1 other': 'o1' });
+      ledger.putRepository({ id: 'r1', address: '/r1', mainHeads: { main: 'c4' } });
+      expect(ledger.repository('r1')?.mainHeads).toEqual({ main: 'c4' });
     }));
 
   describe.each([true, false])('marks with durable: %s', (durable) => {

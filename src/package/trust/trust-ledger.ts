@@ -1,3 +1,5 @@
+import type { MainHeads } from './main-heads.ts';
+
 /**
  * Facts about trust that Git cannot keep, because every user who may push can rewrite Git: which keys a server trusts, which
  * repositories it has seen, and how far the chain of statements on each revision has come.
@@ -30,8 +32,8 @@ export interface TrustLedger {
   /** Inserts or replaces. Durable when it returns. */
   putRepository(repository: KnownRepository): void;
 
-  /** Notes where the main branch of a known repository is; other processes see it at once, like a mark that need not be durable. */
-  noteMain(id: string, mainHead: string): void;
+  /** Notes where a main branch of a known repository is; other processes see it at once, like a mark that need not be durable. */
+  noteMain(id: string, branch: string, head: string): void;
 
   /** How far the statements on a revision have come; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
@@ -66,7 +68,7 @@ export interface Revocation {
   readonly at: string;
   /** Marks up to this order keep their validity. */
   readonly order: number;
-  /** Repository id to the commit of its main branch at the time: publications on that line keep their validity. */
+  /** Commits of main branches at the time, see `headAmong`: publications on these lines keep their validity. */
   readonly heads: Readonly<Record<string, string>>;
 }
 
@@ -74,8 +76,8 @@ export interface KnownRepository {
   readonly id: string;
   /** Comparable form of the address. */
   readonly address: string;
-  /** The last main commit that was accepted; undefined while the branch does not exist. */
-  readonly mainHead: string | undefined;
+  /** The last main commits that were accepted. */
+  readonly mainHeads: MainHeads;
 }
 
 /** What a chain of statements is about. `package` is the full path in the repository, its directory included. */

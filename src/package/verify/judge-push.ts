@@ -111,7 +111,7 @@ class PushJudge {
     const present = refs.find(({ name }) => name === ref)?.oid ?? pushed.find((update) => update.ref === ref)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
-    return new PushJudge(options, lookTrust(ledger, id));
+    return new PushJudge(options, lookTrust(ledger, id, layout.branch));
   }
 
   /** Why an update must not be accepted; undefined if it may. */

@@ -7,9 +7,9 @@ import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { verifySignature } from '../trust/verify-signature.ts';
 
 /** Trust for one repository that signs nothing. */
-export function lookTrust(ledger: TrustLedger, repository: string): RepositoryTrust {
+export function lookTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
   return new RepositoryTrust({
-    ...{ repository, ledger, verify: verifySignature },
+    ...{ repository, branch, ledger, verify: verifySignature },
     signer: () => {
       throw new SluiceError('Internal', 'a look at a repository signs nothing');
     },
@@ -32,6 +32,7 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     if (!isSluiceError(error, 'Corrupt') && !isSluiceError(error, 'NotFound')) throw error;
     return { signed: undefined, problem: error.message };
   }
-  const trust = lookTrust(ledger, signed.statement.repository);
+  // The branch says nothing about who signed it.
+  const trust = lookTrust(ledger, signed.statement.repository, '');
   return { signed, problem: trust.distrustOfSigner(await trust.signerOf(signed))?.message };
 }

@@ -79,7 +79,7 @@ export async function verifyRepository({
       kind: 'repository',
       finding: { reason: 'RepositoryId', message: missing },
     });
-  const trust = lookTrust(ledger, id ?? '');
+  const trust = lookTrust(ledger, id ?? '', layout.branch);
   for (const { name: ref, oid } of refs) {
     const place = deletedIn(layout, ref);
     if (place !== undefined) {
@@ -95,7 +95,7 @@ export async function verifyRepository({
 async function readIndex(options: VerifyOptions, id: string): Promise<RevisionIndex> {
   const { git, layout, refs, ledger } = options;
   const index = new RevisionIndex({
-    ...{ git, layout, cache: new FactCache(), trust: lookTrust(ledger, id) },
+    ...{ git, layout, cache: new FactCache(), trust: lookTrust(ledger, id, layout.branch) },
     ...{ repository: 'verify', namespace: 'default', isFirstLook: ledger.repository(id) === undefined },
   });
   await index.apply(refs.map(({ name, oid }) => ({ name, before: undefined, after: oid })));

@@ -86,7 +86,7 @@ export class Records {
     this.#isFirstLook = false;
     const known = this.trust.mainHead;
     if (mainHead !== undefined && known !== mainHead) {
-      this.#ledger.putRepository({ id: REPOSITORY, address: 'r', mainHead });
+      this.#ledger.putRepository({ id: REPOSITORY, address: 'r', mainHeads: { main: mainHead } });
     }
   }
 

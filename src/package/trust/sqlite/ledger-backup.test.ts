@@ -60,7 +60,7 @@ test('a copy restored into a new folder has keys and marks, of which none is pro
   const copy = copyOf((ledger) => {
     ledger.addKey(key('a'));
     ledger.addKey(key('b', 'added'));
-    ledger.putRepository({ id: 'r1', address: 'one', mainHead: 'abc' });
+    ledger.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'abc' } });
     ledger.raise([raiseOf('x', 4)], DURABLE);
     ledger.revokeKey('SHA256:a', AT);
     ledger.raise([raiseOf('y', 1)], DURABLE);
@@ -69,7 +69,7 @@ test('a copy restored into a new folder has keys and marks, of which none is pro
   expect(merge(copy, path)).toBe(false);
   const ledger = SqliteTrustLedger.open({ path });
   expect(ledger.keys()).toEqual([
-    { ...key('a'), revocation: { at: AT, order: 1, heads: { r1: 'abc' } } },
+    { ...key('a'), revocation: { at: AT, order: 1, heads: { 'r1 main': 'abc' } } },
     key('b', 'added'),
   ]);
   expect(ledger.repositories()).toEqual([]);
@@ -86,7 +86,7 @@ test('an older copy takes nothing back: revocations stay, and so do the higher m
   const ledger = SqliteTrustLedger.open({ path });
   ledger.addKey(key('a'));
   ledger.addKey(key('b'));
-  ledger.putRepository({ id: 'r1', address: 'one', mainHead: 'abc' });
+  ledger.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'abc' } });
   ledger.raise([raiseOf('x', 1), raiseOf('y', 1)], DURABLE);
   const copy = copyLedger(path) ?? new Uint8Array();
   ledger.raise([raiseOf('x', 5)], DURABLE);

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { z } from 'zod';
+import { headsOfAll, type MainHeads, UNNAMED_BRANCH, withHead } from '../main-heads.ts';
 import type { KnownRepository, Mark, StatementScope, TrustedKey } from '../trust-ledger.ts';
 
 const rowOfKey = z.object({
@@ -82,11 +83,10 @@ export class LedgerTables {
 
   /** False if the key is revoked already, or unknown. */
   revokeKey(fingerprint: string, at: string): boolean {
-    const heads = this.repositories().flatMap(({ id, mainHead }) => (mainHead === undefined ? [] : [[id, mainHead]]));
     const update = this.#database.prepare(
       'UPDATE keys SET revokedAt = ?, revokedOrder = ?, revokedHeads = ? WHERE fingerprint = ? AND revokedAt IS NULL',
     );
-    const text = JSON.stringify(Object.fromEntries(heads));
+    const text = JSON.stringify(headsOfAll(this.repositories()));
     return update.run(at, this.counter('order'), text, fingerprint).changes > 0;
   }
 
@@ -105,23 +105,36 @@ export class LedgerTables {
   }
 
   /** Changes nothing for an unknown repository, and does not count as having seen one at its address. */
-  noteMain(id: string, mainHead: string): void {
-    this.#database.prepare('UPDATE repositories SET mainHead = ? WHERE id = ?').run(mainHead, id);
+  noteMain(id: string, branch: string, head: string): void {
+    const known = this.repository(id);
+    if (known === undefined) return;
+    const text = textOfHeads(withHead(known.mainHeads, branch, head));
+    this.#database.prepare('UPDATE repositories SET mainHead = ? WHERE id = ?').run(text, id);
   }
 
-  putRepository({ id, address, mainHead }: KnownRepository): void {
+  putRepository({ id, address, mainHeads }: KnownRepository): void {
     this.#database
       .prepare(
         'INSERT INTO repositories (id, address, mainHead, position) ' +
           'VALUES (?, ?, ?, (SELECT coalesce(max(position), 0) + 1 FROM repositories)) ' +
           'ON CONFLICT DO UPDATE SET address = excluded.address, mainHead = excluded.mainHead, position = excluded.position',
       )
-      .run(id, address, mainHead ?? null);
+      .run(id, address, textOfHeads(mainHeads));
   }
 }
 
 function repositoryOf(row: unknown): KnownRepository | undefined {
   if (row === undefined) return undefined;
   const { id, address, mainHead } = rowOfRepository.parse(row);
-  return { id, address, mainHead: mainHead ?? undefined };
+  return { id, address, mainHeads: headsOf(mainHead) };
+}
+
+/** The column holds the heads by branch as JSON. Earlier versions kept one commit there, for whatever branch. */
+function headsOf(text: string | null): MainHeads {
+  if (text === null) return {};
+  return text.startsWith('{') ? headsSchema.parse(JSON.parse(text)) : { [UNNAMED_BRANCH]: text };
+}
+
+function textOfHeads(heads: MainHeads): string | null {
+  return Object.keys(heads).length === 0 ? null : JSON.stringify(heads);
 }

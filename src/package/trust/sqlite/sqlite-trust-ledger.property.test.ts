@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { runs } from '../../../../test/support/runs.ts';
 import { ManualClock } from '../../../foundation/manual-clock.ts';
+import { headAmong, headOf } from '../main-heads.ts';
 import { describeTrustLedger, key, raiseOf, scope } from '../trust-ledger.conformance.ts';
 import type { Mark, NewMark } from '../trust-ledger.ts';
 import { SqliteTrustLedger } from './sqlite-trust-ledger.ts';
@@ -26,7 +27,7 @@ test('everything outlives the process, for the owner of the file only', () => {
   const first = SqliteTrustLedger.open({ path });
   first.addKey(key('a'));
   first.addKey(key('b', 'added'));
-  first.putRepository({ id: 'r1', address: 'one', mainHead: 'abc' });
+  first.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'abc' } });
   first.raise([raiseOf('x', 5, 'd', false)], SOON);
   first.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
   first.raise([raiseOf('y', 1)], SOON);
@@ -76,12 +77,39 @@ test('a revocation by another process covers the main branch as it was noted las
   const path = newPath();
   const [one, two] = [SqliteTrustLedger.open({ path }), SqliteTrustLedger.open({ path })];
   one.addKey(key('a'));
-  one.putRepository({ id: 'r1', address: 'one', mainHead: 'before' });
-  one.noteMain('r1', 'after');
+  one.putRepository({ id: 'r1', address: 'one', mainHeads: { main: 'before' } });
+  one.noteMain('r1', 'main', 'after');
   two.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
-  expect(one.keys()[0]?.revocation?.heads).toEqual({ r1: 'after' });
+  expect(one.keys()[0]?.revocation?.heads).toEqual({ 'r1 main': 'after' });
   one.close();
   two.close();
+});
+
+test('a head that an earlier version noted counts for any branch, until the head of a branch is noted', () => {
+  const path = newPath();
+  const first = SqliteTrustLedger.open({ path });
+  first.addKey(key('a'));
+  first.addKey(key('b'));
+  first.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
+  first.close();
+  const database = new DatabaseSync(path);
+  database.exec("UPDATE repositories SET mainHead = 'abc'");
+  database.close();
+  const ledger = SqliteTrustLedger.open({ path });
+  const heads = () => ['main', 'other'].map((branch) => headOf(ledger.repository('r1')?.mainHeads ?? {}, branch));
+  expect(heads()).toEqual(['abc', 'abc']);
+  ledger.revokeKey('SHA256:a', '2026-02-01T00:00:00Z');
+  ledger.noteMain('r1', 'main', 'def');
+  expect(heads()).toEqual(['def', undefined]);
+  ledger.revokeKey('SHA256:b', '2026-02-01T00:00:00Z');
+  const revoked = ledger
+    .keys()
+    .map(({ revocation }) => ['main', 'other'].map((branch) => headAmong(revocation?.heads ?? {}, 'r1', branch)));
+  expect(revoked).toEqual([
+    ['abc', 'abc'],
+    ['def', undefined],
+  ]);
+  ledger.close();
 });
 
 test('many marks that need not be durable reach others within a second, before what is durable, and at the end', () => {
@@ -98,7 +126,7 @@ test('many marks that need not be durable reach others within a second, before w
   expect(two.mark(scope('x'))).toMatchObject({ sequence: 2 });
   expect(two.mark(scope('x'))?.order).toBeLessThan(two.mark(scope('y'))?.order ?? 0);
   one.raise([raiseOf('x', 3)], SOON);
-  one.putRepository({ id: 'r1', address: 'one', mainHead: undefined });
+  one.putRepository({ id: 'r1', address: 'one', mainHeads: {} });
   expect(two.mark(scope('x'))).toMatchObject({ sequence: 3 });
   one.raise([raiseOf('x', 4)], SOON);
   one.close();

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { withHead } from '../main-heads.ts';
 import { raisedMark, scopeText } from '../marks.ts';
 import { unknownKey } from '../memory-trust-ledger.ts';
 import { RaiseLog } from '../raised-scopes.ts';
@@ -51,8 +52,8 @@ export class SqliteTrustLedger implements TrustLedger {
   readonly #tables: LedgerTables;
   #closed = false;
   readonly #pending = new Map<string, Pending>();
-  /** Main heads that are not yet in the file, by repository. */
-  readonly #heads = new Map<string, string>();
+  /** Main heads that are not yet in the file, by repository and branch. */
+  readonly #heads = new Map<string, ReadonlyMap<string, string>>();
   #raised = 0;
   readonly #raiseLog = new RaiseLog();
   /** Changes when another connection writes to the file. */
@@ -132,9 +133,9 @@ export class SqliteTrustLedger implements TrustLedger {
     this.#write(() => this.#tables.putRepository(repository));
   }
 
-  noteMain(id: string, mainHead: string): void {
+  noteMain(id: string, branch: string, head: string): void {
     this.#expectOpen();
-    this.#heads.set(id, mainHead);
+    this.#heads.set(id, new Map([...(this.#heads.get(id) ?? []), [branch, head]]));
     // A key that another process revokes next keeps the publications up to this head.
     if (this.#failed) this.#scheduleFlush();
     else this.#flush();
@@ -224,12 +225,14 @@ export class SqliteTrustLedger implements TrustLedger {
   }
 
   #withHead(known: KnownRepository | undefined): KnownRepository | undefined {
-    const mainHead = known === undefined ? undefined : this.#heads.get(known.id);
-    return known === undefined || mainHead === undefined ? known : { ...known, mainHead };
+    if (known === undefined) return undefined;
+    let { mainHeads } = known;
+    for (const [branch, head] of this.#heads.get(known.id) ?? []) mainHeads = withHead(mainHeads, branch, head);
+    return { ...known, mainHeads };
   }
 
   #storeHeads(): void {
-    for (const [id, mainHead] of this.#heads) this.#tables.noteMain(id, mainHead);
+    for (const [id, heads] of this.#heads) for (const [branch, head] of heads) this.#tables.noteMain(id, branch, head);
   }
 
   #changeKeys(): void {

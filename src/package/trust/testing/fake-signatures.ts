@@ -43,10 +43,14 @@ export function fakeKey(
 export function fakeTrust(
   ledger: TrustLedger,
   repository: string,
-  { key = 'own', firstSequence = () => 1 }: { key?: string; firstSequence?: () => number } = {},
+  {
+    key = 'own',
+    branch = 'main',
+    firstSequence = () => 1,
+  }: { key?: string; branch?: string; firstSequence?: () => number } = {},
 ): RepositoryTrust {
   return new RepositoryTrust({
-    ...{ repository, ledger, firstSequence },
+    ...{ repository, branch, ledger, firstSequence },
     signer: () => ({ ...fakeKey(key), sign: async (payload) => fakeSignature(key, payload) }),
     verify: async (payload, signature) => fakeSigner(payload, signature),
     trustedKeys: () => new Map(ledger.keys().map((trusted) => [trusted.fingerprint, trusted])),
