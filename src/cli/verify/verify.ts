@@ -11,8 +11,9 @@ import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-si
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
-import { judgePush, type PushedRef } from '../../package/verify/judge-push.ts';
+import { judgePush } from '../../package/verify/judge-push.ts';
 import { LookLedger } from '../../package/verify/look-ledger.ts';
+import type { PushedRef } from '../../package/verify/pushed-ref.ts';
 import { type Verification, verifyRepository } from '../../package/verify/verify-repository.ts';
 import { folderOf } from '../access/place.ts';
 import { printable } from '../output/printable.ts';

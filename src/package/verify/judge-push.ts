@@ -1,10 +1,7 @@
 import { type GitRepository, type Oid, type Ref, ZERO_OID } from '../../git/git-repository.ts';
-import { targetOfTag } from '../../git/objects/tag-codec.ts';
 import { judgeTombstone } from '../index/deletion-proof.ts';
 import { FactCache } from '../index/fact-cache.ts';
 import { RevisionIndex } from '../index/revision-index.ts';
-import { judgePublication } from '../kernel/publication.ts';
-import { parseCommitMessage, parseRemoval } from '../model/commit-message.ts';
 import {
   adoptionRef,
   deletedIn,
@@ -19,32 +16,20 @@ import {
   unsignedRecordUid,
 } from '../model/layout.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
-import type { RecordStatement } from '../model/record.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
-import type { SignedStatement } from '../trust/statement.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { findId, lookTrust } from './look-trust.ts';
+import { MainPush } from './main-push.ts';
+import type { PushedRef } from './pushed-ref.ts';
 import { recordFactAt } from './record-fact-at.ts';
-
-/** One line of what a `pre-receive` hook reads. */
-export interface PushedRef {
-  readonly ref: string;
-  readonly old: Oid;
-  readonly new: Oid;
-}
+import { taggedCommit } from './tagged-commit.ts';
 
 export interface Refusal {
   readonly ref: string;
   /** One sentence for the pusher. */
   readonly message: string;
 }
-
-/** Commits that one push may bring to the main branch. A request of the server has 128 publications at most. */
-const MAX_MAIN_COMMITS = 1000;
-
-/** Tags of tags are followed so far. */
-const MAX_TAG_DEPTH = 5;
 
 /**
  * Which refs of a push must not be accepted: tags, records, the main branch, adoptions and the id of the repository only move with
@@ -87,7 +72,7 @@ class PushJudge {
   readonly #trust: RepositoryTrust;
   #rowsBefore: Promise<ShownRows> | undefined;
   #rowsAfter: Promise<ShownRows> | undefined;
-  #mainLine: Promise<readonly Oid[] | string> | undefined;
+  readonly #main: MainPush;
 
   private constructor({ git, layout, refs, ledger, pushed }: Options, trust: RepositoryTrust) {
     this.#git = git;
@@ -102,6 +87,7 @@ class PushJudge {
     }
     this.#after = after;
     this.#trust = trust;
+    this.#main = new MainPush({ git, layout, trust, after });
   }
 
   static async open(options: Options): Promise<PushJudge> {
@@ -126,7 +112,7 @@ class PushJudge {
     if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
     const meaning = parseRef(layout, ref);
     if (!isDeleted && this.#isInTheWay(ref)) return 'it stands in the way of what Sluice keeps below this name';
-    if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main(update);
+    if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main.refusalOf(update);
     if (meaning.kind === 'record') return isDeleted ? this.#recordDeletion(meaning) : this.#record(update, meaning);
     if (meaning.kind === 'published') return isDeleted ? this.#tagDeletion(meaning) : this.#tag(update, meaning);
     return undefined;
@@ -209,7 +195,7 @@ class PushJudge {
     if (this.#after.has(tag)) return `${tag} is still there`;
     const before = this.#before.get(tag);
     if (before === undefined) return old === ZERO_OID ? undefined : `${tag} is gone already`;
-    if ((await this.#commitOf(before)) === judged.commit) return undefined;
+    if ((await taggedCommit(this.#git, before)) === judged.commit) return undefined;
     return `the record of the deletion is about the publication at ${judged.commit}, which ${tag} does not point to`;
   }
 
@@ -243,20 +229,9 @@ class PushJudge {
   /** True for a tag on a commit that this push brings to the main branch. */
   async #isNew(tag: Oid): Promise<boolean> {
     const main = this.#pushed.find(({ ref }) => ref === mainRef(this.#layout));
-    const line = main === undefined ? undefined : await this.#lineOf(main);
-    const commit = await this.#commitOf(tag);
+    const line = main === undefined ? undefined : await this.#main.lineOf(main);
+    const commit = await taggedCommit(this.#git, tag);
     return commit !== undefined && line !== undefined && typeof line !== 'string' && line.includes(commit);
-  }
-
-  /** The commit that a tag leads to. */
-  async #commitOf(oid: Oid): Promise<Oid | undefined> {
-    let next: Oid | undefined = oid;
-    for (let depth = 0; next !== undefined && depth <= MAX_TAG_DEPTH; depth += 1) {
-      const [object] = await this.#git.readObjects([next]);
-      if (object?.type === 'commit') return next;
-      next = object?.type === 'tag' ? targetOfTag(object.data) : undefined;
-    }
-    return undefined;
   }
 
   /** What the pushed tags come to with these refs, as the server would show them. */
@@ -284,91 +259,5 @@ class PushJudge {
       for (const hidden of row.hides) hiddenBy.set(hidden, row.ref);
     }
     return { byRef, hiddenBy };
-  }
-
-  /** Each commit that comes to the main branch publishes one package, or removes one, and changes nothing else. */
-  async #main(update: PushedRef): Promise<string | undefined> {
-    // The first push of a repository.
-    if (update.old === ZERO_OID) return undefined;
-    const line = await this.#lineOf(update);
-    if (typeof line === 'string') return line;
-    for (const oid of line) {
-      const flaw = await this.#mainCommit(oid);
-      if (flaw !== undefined) return `commit ${oid}: ${flaw}`;
-    }
-    return undefined;
-  }
-
-  /** The commits that a push brings to the main branch, or why it must not. */
-  #lineOf({ old, new: head }: PushedRef): Promise<readonly Oid[] | string> {
-    const walk = async () => {
-      const line: Oid[] = [];
-      for (let oid: Oid | undefined = head; oid !== old; oid = (await this.#git.readCommit(oid)).parents[0]) {
-        // The first push of a repository brings all of it.
-        if (oid === undefined)
-          return old === ZERO_OID ? line : `it rewrites the main branch: ${old} is not on its line any more`;
-        if (line.length >= MAX_MAIN_COMMITS)
-          return `it brings more than ${MAX_MAIN_COMMITS} commits, or rewrites the branch`;
-        line.push(oid);
-      }
-      return line;
-    };
-    this.#mainLine ??= walk();
-    return this.#mainLine;
-  }
-
-  async #mainCommit(oid: Oid): Promise<string | undefined> {
-    const { message, parents, tree } = await this.#git.readCommit(oid);
-    const [parent] = parents;
-    if (parent === undefined) return 'it has no parent';
-    const facts = parseCommitMessage(message);
-    const statement = facts.statement?.statement;
-    if (statement === undefined) {
-      const removal = parseRemoval(message);
-      if (removal === undefined) return 'it carries no signed statement; publish through Sluice';
-      return this.#removal(removal, { parent, tree });
-    }
-    const [folder] = await this.#git.statObjects([`${tree}:${statement.package}`]);
-    const judgement = judgePublication({
-      ...{ parents, branch: this.#layout.branch, subject: message.split('\n', 1)[0] ?? '', commit: facts },
-      ...{ repository: this.#trust.repository, path: statement.package, version: `v${statement.revision}` },
-      tree: folder?.oid,
-    });
-    if (!judgement.inBand) return judgement.message;
-    if (facts.statement !== undefined) {
-      const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
-      if (distrust !== undefined) return distrust.message;
-    }
-    const other = await this.#otherChange(statement.package, { parent, tree });
-    if (other !== undefined) return other;
-    // Its message and its tree can be those of an earlier publication: the tag of the number says which commit is the publication.
-    const tag = `refs/tags/${statement.package}/v${statement.revision}`;
-    const tagged = this.#after.get(tag);
-    if (tagged !== undefined && (await this.#commitOf(tagged)) === oid) return undefined;
-    return `it carries the statement of ${statement.package}/v${statement.revision}, and ${tag} does not point to it`;
-  }
-
-  /** A package is removed from the main branch as it was. */
-  async #removal(
-    signed: SignedStatement<RecordStatement>,
-    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
-  ): Promise<string | undefined> {
-    const { package: path, workspace, record } = signed.statement;
-    const fact = { head: signed.statement, digest: '', signer: await this.#trust.signerOf(signed) };
-    const distrust = this.#trust.distrustOf(fact, { package: path, workspace });
-    if (distrust !== undefined) return distrust.message;
-    if (record.commit !== parent) return `its statement was made for a removal on top of ${record.commit}`;
-    const [folder] = await this.#git.statObjects([`${tree}:${path}`]);
-    if (folder !== undefined) return `it does not remove ${path}`;
-    return this.#otherChange(path, { parent, tree });
-  }
-
-  async #otherChange(
-    packagePath: string,
-    { parent, tree }: { readonly parent: Oid; readonly tree: Oid },
-  ): Promise<string | undefined> {
-    const changes = await this.#git.diffTrees((await this.#git.readCommit(parent)).tree, tree);
-    const other = changes.find(({ path }) => !path.startsWith(`${packagePath}/`));
-    return other === undefined ? undefined : `it also changes ${other.path}, which is no part of ${packagePath}`;
   }
 }
