@@ -87,6 +87,8 @@ export class IndexedRevision implements PackageRevision {
         isPlaceholder(this) ? this.#tip.tree : this.refOid,
         ...[this.recordOid, this.lifecycle, this.latest, this.outOfBand?.message],
         ...[this.record !== undefined, this.recordDistrust?.message],
+        // A record of which not all counts.
+        ...[this.record?.verdicts.length, this.record?.approvals === undefined, this.record?.settled === undefined],
         ...this.hides,
       ].join('\n'),
     );

@@ -253,3 +253,17 @@ test('commits and records that are too large to be read are shown as such, and h
     message: expect.stringContaining('larger than records'),
   });
 });
+
+test('verdicts of rows that are shown do not count either once the ledger turns out to be an old one', async () => {
+  await using at = await setUp();
+  const { refresh, row, ledger, trust, index } = server(at.git);
+  const scope = { repository: 'id', package: 'shop', workspace: 'v1' };
+  await refresh();
+  ledger.raise([{ scope, sequence: 1, digest: 'known', proven: true }]);
+  await at.set(RECORD, await at.record(2));
+  await refresh();
+  expect(row()).toBe('2, 1');
+  trust.noteFirstLook();
+  expect((await index.reassess()).map(({ after }) => after?.name)).toEqual([NAME]);
+  expect(row()).toBe('2, 0');
+});
