@@ -95,10 +95,12 @@ export class Session {
   /** The version of the objects when this process opened them. */
   readonly #startVersion: bigint;
   readonly #onNote: (note: string) => void;
+  readonly #onWarning: ((text: string) => void) | undefined;
 
   private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
+    this.#onWarning = options.onWarning;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
@@ -161,7 +163,12 @@ export class Session {
 
   /** For calls of the store, with why. */
   context(reason?: string): RequestContext {
-    return { actor: this.actor, face: 'cli', ...(reason === undefined ? {} : { reason }) };
+    const warn = this.#onWarning;
+    return {
+      ...{ actor: this.actor, face: 'cli' },
+      ...(reason === undefined ? {} : { reason }),
+      ...(warn === undefined ? {} : { warn }),
+    };
   }
 
   repositories(): Stored<Repository>[] {

@@ -103,10 +103,11 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
   const { revision } = judgement;
   const { name } = revision;
   for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
+  const repair = [around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder')];
   if (revision.problem !== undefined) {
     if (refusals.length === 0)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
-    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
+    next.push(...repair);
     return;
   }
   explainDelivery(judgement, reasons);
@@ -121,7 +122,9 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     reasons.push({ reason: 'GatesClosed', message });
   }
   explainProposal(facts, { reasons, next }, around);
-  if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
+  // A proposal would be refused for the content as it is.
+  if (refusals.length > 0) next.push(...repair.filter((command) => !next.includes(command)));
+  else if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
 }
 
 /** Who proposes a draft, and when. */
