@@ -29,7 +29,7 @@ import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts'
 import { Registry } from '../resource/storage/registry.ts';
 import { TranslatedStorage } from '../resource/storage/translated-storage.ts';
 import type { EventLog } from '../resource/watch/event-log.ts';
-import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
+import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder } from './data-folder.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
@@ -144,7 +144,10 @@ export class Session {
   static async open(options: SessionOptions): Promise<Session> {
     const { folder, clock = systemClock, write = false, quota, onError } = options;
     if (write) await createDataFolder(folder);
-    else await expectDataFolder(folder);
+    else {
+      await expectDataFolder(folder);
+      await expectDatabase(folder);
+    }
     const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
     try {
       const key = signingKeyOf(options.signing ?? {}, objects);

@@ -48,6 +48,12 @@ test('condition set warns of a type that no gate has, and names the one that was
   );
 });
 
+test('a list of a repository that is not registered is an error, and not empty', async () => {
+  const { code, stdout, stderr } = await cli.run('rpkg', 'get', '--repository', 'package');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toBe('error: repository "package" is not registered; did you mean packages?\n');
+});
+
 test('a push to a proposal names the command that returns it to Draft, after which it can be pushed', async () => {
   const folder = join(cli.folder, 'web');
   await cli.run('rpkg', 'pull', NAME, folder);
