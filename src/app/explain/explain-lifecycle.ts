@@ -15,6 +15,7 @@ import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-app
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
+import { hiddenRefsMessage } from './hidden-refs.ts';
 
 export interface LifecycleFacts {
   readonly judgement: Judgement;
@@ -43,9 +44,7 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
     account.reasons.push({ reason: 'OutOfBand', message: `it did not come through the gates (${reason}): ${message}` });
   }
   if (revision.hides.length > 0) {
-    const refs = revision.hides.join(' and ');
-    const message = `${refs} would have the same name and is not shown; push it under a workspace of its own`;
-    account.reasons.push({ reason: 'NameTaken', message });
+    account.reasons.push({ reason: 'NameTaken', message: hiddenRefsMessage(revision.hides) });
   }
   if (record.deletionTimestamp !== undefined) {
     const finalizers = record.finalizers?.join(', ') ?? '';
