@@ -33,8 +33,12 @@ export class Terminal {
 
   /** Writes one line to stderr: what a program that reads stdout must not see. Commands in it can be copied under npm too. */
   note(text: string): void {
-    const shown = isUnderNpm(this.#environment) ? text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, 'npx sluice ') : text;
-    this.err.write(`${shown}\n`);
+    this.err.write(`${this.copyable(text)}\n`);
+  }
+
+  /** A message whose quoted commands run as they are written: under npm with npx. */
+  copyable(text: string): string {
+    return isUnderNpm(this.#environment) ? text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, 'npx sluice ') : text;
   }
 
   /** Colours a text where a person reads it; `text` must be printable already. */
