@@ -225,7 +225,9 @@ describe('proposal controller', () => {
     await world.store.change(name, { conditions: [{ type: GATE, status: 'True' }] }, ANNA);
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
-    const said = 'all gates of a proposal are open, an approval waits for signed-off';
+    const said = 'all gates of a proposal are open; an approval waits for signed-off';
+    const reason = 'all gates of a proposal are open and the resolvers have reported; an approval waits for signed-off';
+    expect(await world.store.history(name)).toContainEqual(expect.objectContaining({ action: 'propose', reason }));
     expect((await world.events(name)).at(-1)).toBe(
       `Proposed: proposed commit ${world.store.get(name).commit}: ${said}`,
     );

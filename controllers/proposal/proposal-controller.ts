@@ -51,7 +51,7 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
     }
     try {
       // The resourceVersion was read before the judgement, so whatever changes in between is a conflict: commit, record, labels.
-      const reason = `${openGates(judgement)} and the resolvers have reported`;
+      const reason = openGates(judgement, ' and the resolvers have reported');
       await client.update(
         packageRevisionKind,
         { ...object, spec: { ...object.spec, lifecycle: 'Proposed' } },
@@ -98,11 +98,11 @@ export function proposalController(options: ProposalOptions): ControllerOptions 
   }
 }
 
-/** What a proposal asks for, and, as `sluice why` says it, which gates an approval waits for. */
-function openGates({ gates }: Judgement): string {
+/** What a proposal requires, `more` included, and, as `sluice why` says it, which gates an approval waits for. */
+function openGates({ gates }: Judgement, more = ''): string {
   const closed = gates.filter(({ state }) => state !== 'Open').map(({ type }) => type);
-  if (closed.length === 0) return 'all gates are open';
-  return `all gates of a proposal are open, an approval waits for ${closed.join(', ')}`;
+  if (closed.length === 0) return `all gates are open${more}`;
+  return `all gates of a proposal are open${more}; an approval waits for ${closed.join(', ')}`;
 }
 
 function isMarked(object: PackageRevision, { policy }: Judgement): boolean {

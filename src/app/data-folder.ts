@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { mkdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
 import type { DeliveryTarget } from '../resource/kinds/delivery-target.ts';
 
@@ -53,11 +53,40 @@ export function targetMirror({ path }: DataFolder, { spec }: DeliveryTarget): st
 /** Creates the folder. Only its owner may look inside: it holds credentials and copies of repositories. */
 export async function createDataFolder(folder: DataFolder): Promise<void> {
   try {
-    await mkdir(folder.path, { recursive: true, mode: 0o700 });
+    await makeFolder(folder.path);
   } catch (error) {
     const message = `cannot make the data folder ${folder.path}: ${(error as Error).message}; name another one with --data or SLUICE_DATA`;
     throw new SluiceError('Unavailable', message, { cause: error });
   }
+}
+
+/** The recursive mkdir of Node.js 24 does not return where the file system refuses with ENOENT, as /proc does, so each level is made. */
+async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let at = path; !(await isThere(at)) && dirname(at) !== at; at = dirname(at)) missing.push(at);
+  for (const at of missing.reverse()) {
+    try {
+      await mkdir(at, { mode: 0o700 });
+    } catch (error) {
+      // Another process made it meanwhile.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+  // A file in its place.
+  if (!(await stat(path)).isDirectory())
+    throw Object.assign(new Error(`ENOTDIR: ${path} is a file`), { code: 'ENOTDIR' });
+}
+
+/**
+ * Throws NotFound with the next step if a data folder has no database. A server whose folder was removed makes parts of it again, and
+ * an empty list would be wrong there.
+ */
+export async function expectDatabase({ database, path }: DataFolder): Promise<void> {
+  if (await exists(database)) return;
+  throw new SluiceError(
+    'NotFound',
+    `the data folder ${path} has no database (${database}): it is new, or was removed while "sluice up" ran; register a first repository with "sluice repo reg", restore a backup, or name another folder with --data or SLUICE_DATA`,
+  );
 }
 
 /** Throws NotFound with the next step if there is no data folder. */
@@ -82,10 +111,19 @@ export async function expectDataFolder(folder: DataFolder): Promise<void> {
 /** True if something is at the path. */
 export async function exists(path: string): Promise<boolean> {
   try {
+    return await isThere(path);
+  } catch (error) {
+    throw new SluiceError('Unavailable', `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** As `exists`, with the error of the system. */
+async function isThere(path: string): Promise<boolean> {
+  try {
     await stat(path);
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new SluiceError('Unavailable', `cannot read ${path}: ${(error as Error).message}`, { cause: error });
+    throw error;
   }
 }

@@ -29,7 +29,7 @@ import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts'
 import { Registry } from '../resource/storage/registry.ts';
 import { TranslatedStorage } from '../resource/storage/translated-storage.ts';
 import type { EventLog } from '../resource/watch/event-log.ts';
-import { createDataFolder, type DataFolder, expectDataFolder } from './data-folder.ts';
+import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder } from './data-folder.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
 import { ObjectSet } from './object-set.ts';
 import type { OpenFailure } from './open-failure.ts';
@@ -95,10 +95,12 @@ export class Session {
   /** The version of the objects when this process opened them. */
   readonly #startVersion: bigint;
   readonly #onNote: (note: string) => void;
+  readonly #onWarning: ((text: string) => void) | undefined;
 
   private constructor(options: SessionOptions, clock: Clock, objects: ObjectSet, trust: ServerTrust) {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
+    this.#onWarning = options.onWarning;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
@@ -142,7 +144,10 @@ export class Session {
   static async open(options: SessionOptions): Promise<Session> {
     const { folder, clock = systemClock, write = false, quota, onError } = options;
     if (write) await createDataFolder(folder);
-    else await expectDataFolder(folder);
+    else {
+      await expectDataFolder(folder);
+      await expectDatabase(folder);
+    }
     const objects = await ObjectSet.open({ folder, clock, write, quota, onError });
     try {
       const key = signingKeyOf(options.signing ?? {}, objects);
@@ -161,7 +166,12 @@ export class Session {
 
   /** For calls of the store, with why. */
   context(reason?: string): RequestContext {
-    return { actor: this.actor, face: 'cli', ...(reason === undefined ? {} : { reason }) };
+    const warn = this.#onWarning;
+    return {
+      ...{ actor: this.actor, face: 'cli' },
+      ...(reason === undefined ? {} : { reason }),
+      ...(warn === undefined ? {} : { warn }),
+    };
   }
 
   repositories(): Stored<Repository>[] {

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
 import { actorOf } from './program/actor.ts';
 import { cliFixture, runCli } from './testing.ts';
@@ -60,6 +61,36 @@ describe('command line', () => {
     expect((await runCli(['wyh'])).stderr).toContain('why');
   });
 
+  test('help of an unknown command is an error with the near name, and help of a known one is its help', async () => {
+    const { code, stdout, stderr } = await runCli(['help', 'wyh']);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^error: unknown command 'wyh'\n\(Did you mean why\?\)/);
+    for (const words of [['help'], ['help', 'why'], ['help', 'rpkg'], ['help', 'help']]) {
+      const known = await runCli(words);
+      expect([words, known.code, known.stdout.startsWith('Usage: sluice')]).toEqual([words, 0, true]);
+    }
+  });
+
+  test('all required options that are missing are named at once', async () => {
+    const { code, stderr } = await runCli(['rpkg', 'init', 'web']);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error: required options '--repository <name>', '--workspace <name>' not specified\n/);
+    expect((await runCli(['rpkg', 'init', 'web', '--repository', 'a'])).stderr).toMatch(
+      /^error: required option '--workspace <name>' not specified\n/,
+    );
+  });
+
+  test('under npm, commands in messages can be copied as they are', async () => {
+    const words = ['rpkg', 'get', '--data', '/nonexistent/place'];
+    expect((await runCli(words, { npm_command: 'exec' })).stderr).toContain('with "npx sluice repo reg"');
+    expect((await runCli(words)).stderr).toContain('with "sluice repo reg"');
+  });
+
+  test('version is printed as text, JSON or YAML', async () => {
+    const json = JSON.parse((await runCli(['version', '-o', 'json'])).stdout);
+    expect(load((await runCli(['version', '-o', 'yaml'])).stdout)).toEqual(json);
+  });
+
   test('the help of groups that work on servers tells the order in which places count', async () => {
     for (const group of ['rpkg', 'repo']) {
       const { stdout } = await runCli([group, '--help']);
@@ -107,7 +138,9 @@ describe('command line', () => {
     expect(complete('sluice rpkg pro')).toBe('propose propose-delete');
     expect(complete('sluice rpkg get --life')).toBe('--lifecycle');
     expect(complete('sluice rpkg get -o n')).toBe('name');
-    expect(complete('sluice rpkg get --lifecycle P')).toBe('');
+    expect(complete('sluice rpkg get --lifecycle P')).toBe('Proposed Published');
+    expect(complete('sluice completion ""')).toBe('bash zsh fish');
+    expect(complete('sluice rpkg get --name P')).toBe('');
     expect(complete('sluice up --log ""')).toBe('text json');
     expect(complete('sluice kptfile lint ""')).toBe('');
     expect(complete('sluice kptfile condition se')).toBe('set');

@@ -1,10 +1,11 @@
-import { Command, CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { sluiceVersion } from '../app/sluice-version.ts';
 import { addFnCommands } from './fn/fn-commands.ts';
 import { addKeyCommands } from './key/key-commands.ts';
 import { addKptfileCommands } from './kptfile/kptfile-commands.ts';
 import type { Invocation, Outcome } from './program/invocation.ts';
 import { reportError } from './program/report-error.ts';
+import { SluiceCommand } from './program/sluice-command.ts';
 import { addRepoCommands } from './repo/repo-commands.ts';
 import { addRevisionCommands } from './rpkg/revision-commands.ts';
 import { addServiceCommands } from './service-commands.ts';
@@ -20,7 +21,7 @@ export async function runProgram(words: readonly string[], { terminal, environme
     outcome = result;
   });
   try {
-    await program.parseAsync(words, { from: 'user' });
+    await program.parseAsync(withKnownHelp(words, program), { from: 'user' });
     return outcome ?? 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_ERROR;
@@ -28,10 +29,18 @@ export async function runProgram(words: readonly string[], { terminal, environme
   }
 }
 
+/** Commander answers `help` of an unknown command with the whole help and no error, so that it gets the unknown command itself. */
+function withKnownHelp(words: readonly string[], program: Command): readonly string[] {
+  const [first, name] = words;
+  if (first !== 'help' || name === undefined || name.startsWith('-')) return words;
+  const isKnown = program.commands.some((command) => command.name() === name || command.aliases().includes(name));
+  return isKnown ? words : words.slice(1);
+}
+
 /** The tree of commands. What a command does is imported when it runs, so that --help and completion stay fast. */
 export function buildProgram(invocation: Invocation, finish: (outcome: Outcome) => void): Command {
   const { terminal } = invocation;
-  const program = new Command('sluice')
+  const program = new SluiceCommand('sluice')
     .description('Moves configuration packages in Git through readiness gates: Draft, Proposed, Published, delivered.')
     .version(sluiceVersion(), '-V, --version', 'print the version of sluice')
     .option(

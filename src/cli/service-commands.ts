@@ -1,4 +1,4 @@
-import { type Command, Option } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { Invocation } from './program/invocation.ts';
 import { examples, type Finish, several, withActor, withData, withOutput } from './program/options.ts';
 
@@ -143,14 +143,14 @@ Exit code 1 if something does not count, 2 for wrong usage. As a hook, 1 refuses
   });
 
   const version = program.command('version').description('versions of sluice, Node.js and Git');
-  examples(withOutput(version, ['text', 'json']), 'sluice version -o json').action(async (options) => {
+  examples(withOutput(version, ['text', 'json', 'yaml']), 'sluice version -o json').action(async (options) => {
     finish(await (await import('./version.ts')).version(options, invocation));
   });
 
   const completion = program
     .command('completion')
     .description('print a script that completes commands and options')
-    .argument('<shell>', 'bash, zsh or fish');
+    .addArgument(new Argument('<shell>', 'shell to print it for').choices(['bash', 'zsh', 'fish']));
   examples(
     completion,
     'source <(sluice completion bash)',

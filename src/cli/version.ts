@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { sluiceVersion } from '../app/sluice-version.ts';
 import { gitVersion, initRepository } from '../git/open/open-repository.ts';
 import { printable } from './output/printable.ts';
-import { toJson } from './output/structured.ts';
+import { toJson, toYaml } from './output/structured.ts';
 import type { Invocation, Outcome } from './program/invocation.ts';
 
 /** `sluice version`: also which Git engine is used here, and what that limits. */
 export async function version(options: { output: string }, { terminal }: Invocation): Promise<Outcome> {
   const git = await gitVersion();
   const versions = { sluice: sluiceVersion(), node: process.versions.node, git: git ?? '', ...(await engine()) };
-  if (options.output === 'json') {
-    terminal.out.write(toJson(versions));
+  if (options.output !== 'text') {
+    terminal.out.write(options.output === 'json' ? toJson(versions) : toYaml(versions));
     return 0;
   }
   terminal.line(`sluice ${versions.sluice}`);

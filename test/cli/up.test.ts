@@ -83,7 +83,7 @@ describe('up', () => {
 
     const third = start('--no-listen');
     await third.said(new RegExp(`process ${second.child.pid}, at work since .*, ended without stopping`));
-    await third.said(/recovery finished: 1 repositories read; package revisions: \d as before, \d new or changed/);
+    await third.said(/recovery finished: 1 repository read; package revisions: \d as before, \d new or changed/);
     expect(third.output).not.toMatch(/packages\.(web|db)\./);
     expect(await third.end('SIGINT')).toBe(0);
   });

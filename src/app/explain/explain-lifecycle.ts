@@ -15,6 +15,7 @@ import { annotationOf, approvalOutlook, ignoredAnnotations } from './explain-app
 import { approvalReasons, explainApprovals } from './explain-approvals.ts';
 import type { Surroundings } from './explain-gates.ts';
 import type { Reason } from './explanation.ts';
+import { hiddenRefsMessage } from './hidden-refs.ts';
 
 export interface LifecycleFacts {
   readonly judgement: Judgement;
@@ -43,9 +44,7 @@ export function explainLifecycle(facts: LifecycleFacts, around: Surroundings): A
     account.reasons.push({ reason: 'OutOfBand', message: `it did not come through the gates (${reason}): ${message}` });
   }
   if (revision.hides.length > 0) {
-    const refs = revision.hides.join(' and ');
-    const message = `${refs} would have the same name and is not shown; push it under a workspace of its own`;
-    account.reasons.push({ reason: 'NameTaken', message });
+    account.reasons.push({ reason: 'NameTaken', message: hiddenRefsMessage(revision.hides) });
   }
   if (record.deletionTimestamp !== undefined) {
     const finalizers = record.finalizers?.join(', ') ?? '';
@@ -103,10 +102,11 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
   const { revision } = judgement;
   const { name } = revision;
   for (const refusal of refusals) reasons.push({ reason: refusal.code, message: refusal.message });
+  const repair = [around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder')];
   if (revision.problem !== undefined) {
     if (refusals.length === 0)
       reasons.push({ reason: 'Unreadable', message: `the Kptfile cannot be read: ${revision.problem}` });
-    next.push(around.command('rpkg', 'pull', name, 'folder'), around.command('rpkg', 'push', name, 'folder'));
+    next.push(...repair);
     return;
   }
   explainDelivery(judgement, reasons);
@@ -121,7 +121,9 @@ function explainDraft(facts: LifecycleFacts, { reasons, next }: Account, around:
     reasons.push({ reason: 'GatesClosed', message });
   }
   explainProposal(facts, { reasons, next }, around);
-  if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
+  // A proposal would be refused for the content as it is.
+  if (refusals.length > 0) next.push(...repair.filter((command) => !next.includes(command)));
+  else if (!closed || judgement.policy.enforcement !== 'enforce') next.push(around.command('rpkg', 'propose', name));
 }
 
 /** Who proposes a draft, and when. */

@@ -1,3 +1,4 @@
+import { counted } from '../../foundation/counted.ts';
 import type { LockHolder } from '../../foundation/process-lock.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
 import { isPlaceholder } from '../../package/model/package-revision.ts';
@@ -36,7 +37,7 @@ export class Recovery {
   finished(): LogEntry {
     const counts = { known: this.#known, found: this.#found, moved: this.#moved };
     const repositories = this.#session.store.repositories().length;
-    const message = `recovery finished: ${repositories} repositories read; package revisions: ${counts.known} as before, ${counts.found} new or changed, ${counts.moved} steps taken since`;
+    const message = `recovery finished: ${counted(repositories, 'repository', 'repositories')} read; package revisions: ${counts.known} as before, ${counts.found} new or changed, ${counted(counts.moved, 'step')} taken since`;
     return this.#entry('Recovered', message, { repositories, ...counts });
   }
 

@@ -1,8 +1,8 @@
+import { nearMisses } from '../../foundation/near-misses.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
-import { nearMisses } from '../output/near-misses.ts';
 import { printable } from '../output/printable.ts';
 import type { Access } from './access.ts';
 

@@ -61,10 +61,11 @@ function collect(command: Command, path: string, name: string, places: Map<strin
     });
   }
   const names = REVISIONS.has(name) ? 'revisions' : REPOSITORIES.has(name) ? 'repositories' : undefined;
+  const values = name === 'fn doc' ? functionNames() : (command.registeredArguments[0]?.argChoices ?? []);
   places.set(path, {
     words,
     ...(names === undefined ? {} : { names }),
-    ...(name === 'fn doc' ? { values: functionNames() } : {}),
+    ...(values.length === 0 ? {} : { values }),
   });
   for (const sub of command.commands) {
     for (const word of [sub.name(), ...sub.aliases()])

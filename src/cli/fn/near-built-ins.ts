@@ -1,6 +1,6 @@
+import { nearMisses } from '../../foundation/near-misses.ts';
 import { builtIns } from '../../function/built-in/index.ts';
 import { parseImageName } from '../../function/catalog/image-name.ts';
-import { nearMisses } from '../output/near-misses.ts';
 
 /** Built-in functions that somebody may have meant by the name of an image. */
 export function nearBuiltIns(image: string): string[] {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Invocation } from '../program/invocation.ts';
-import { examples, type Finish, withData, withOutput } from '../program/options.ts';
+import { examples, type Finish, withData, withHeaders, withOutput } from '../program/options.ts';
 
 const FORMATS = ['text', 'json', 'yaml'];
 
@@ -21,7 +21,7 @@ They work on a data folder, also while "sluice up" runs, which knows of a change
     .option('--allowed-signers', 'print an allowed-signers file for "ssh-keygen -Y verify -I sluice" instead')
     .addHelpText('after', '\nExit code 1 if the own key cannot be read.');
   examples(
-    withOutput(withData(show), ['table', 'json', 'yaml']),
+    withHeaders(withOutput(withData(show), ['table', 'json', 'yaml'])),
     'sluice key show',
     'sluice key show --allowed-signers > allowed-signers',
   ).action(async (options) => {

@@ -8,6 +8,7 @@ import { inKeyRing, type KeyOptions, type KeyRing, printedAsData } from './in-ke
 
 export interface ShowOptions extends KeyOptions {
   readonly allowedSigners?: boolean;
+  readonly headers: boolean;
 }
 
 /** Whom `ssh-keygen -Y verify -I` names; the same for all keys, so that one command verifies any statement. */
@@ -31,7 +32,8 @@ export function keyShow(options: ShowOptions, invocation: Invocation): Promise<O
         terminal.line();
       }
       const rows = keys.map((key) => [key.fingerprint, key.origin, key.addedAt, stateOf(key, own), key.comment]);
-      terminal.out.write(table(['fingerprint', 'origin', 'added', 'state', 'comment'], rows));
+      const { headers } = options;
+      terminal.out.write(table(['fingerprint', 'origin', 'added', 'state', 'comment'], rows, { headers }));
     }
     return own === undefined ? 1 : 0;
   });
@@ -51,7 +53,9 @@ function ownOf(ring: KeyRing, { terminal }: Invocation): TrustedKey | undefined 
 function stateOf(key: TrustedKey, own: TrustedKey | undefined): string {
   if (key.revocation !== undefined) return `revoked ${key.revocation.at}`;
   if (key.fingerprint === own?.fingerprint) return 'signs';
-  return key.origin === 'own' ? 'retired' : 'trusted';
+  if (key.origin === 'added') return 'trusted';
+  // Which of the own keys would sign is not known while the key cannot be read.
+  return own === undefined ? 'unknown' : 'retired';
 }
 
 /** A line of an allowed-signers file. OpenSSH knows revocation by dates only, so a revoked key is a comment. */

@@ -6,17 +6,31 @@ import type { Invocation, Outcome } from '../program/invocation.ts';
 import { readSecretFile } from '../repo/put-secret.ts';
 import { inKeyRing, type KeyOptions, keyOf, printedAsData } from './in-key-ring.ts';
 
+/** The first line of a private key in PEM, of OpenSSH or another program. */
+const PRIVATE_KEY = /^-----BEGIN [A-Z ]*PRIVATE KEY-----/m;
+/** A file of something else is wrong in every line. */
+const MAX_NAMED_PROBLEMS = 3;
+
 /** `sluice key trust`: all keys of the source, or none if one of them cannot be read or was revoked. */
 export async function keyTrust(source: string, options: KeyOptions, invocation: Invocation): Promise<Outcome> {
   const { terminal } = invocation;
   const isKey = /^(ssh|ecdsa|sk)-\S+\s+\S/.test(source.trim());
-  const { keys, problems } = parsePublicKeyList(isKey ? source : await readSecretFile('public keys', source));
+  const text = isKey ? source : await readSecretFile('public keys', source);
   const where = isKey ? 'the public key' : source === '-' ? 'stdin' : source;
-  if (problems.length > 0)
+  if (PRIVATE_KEY.test(text))
     throw new SluiceError(
       'InvalidInput',
-      `${where}: ${problems.join('; ')}; give public keys as "sluice key show" prints them, one a line`,
+      `cannot trust ${where}: it is a private key, which stays with its owner; give the public key, which "ssh-keygen -y -f FILE" prints`,
     );
+  const { keys, problems } = parsePublicKeyList(text);
+  if (problems.length > 0) {
+    const more = problems.length - MAX_NAMED_PROBLEMS;
+    const named = [...problems.slice(0, MAX_NAMED_PROBLEMS), ...(more > 0 ? [`and ${more} more lines`] : [])];
+    throw new SluiceError(
+      'InvalidInput',
+      `${where}: ${named.join('; ')}; give public keys as "sluice key show" prints them, one a line`,
+    );
+  }
   return inKeyRing(options, invocation, ({ ledger }) => {
     const before = new Map(ledger.keys().map((key) => [key.fingerprint, key]));
     for (const { fingerprint } of keys) {

@@ -66,6 +66,9 @@ describe('key show', () => {
     const { code, stdout, stderr } = await cli.run('key', 'show');
     expect([code, stderr]).toEqual([1, expect.stringContaining(`run: chmod 600 ${path}`)]);
     expect(stdout).toContain('SHA256:');
+    // Which key signs is not known, so that none is shown as retired.
+    expect(stdout).toMatch(/^SHA256:\S+ +own .* unknown /m);
+    expect((await cli.run('key', 'show', '--no-headers')).stdout).toMatch(/^SHA256:/);
   });
 
   test('shows a key that is provided by an option or the environment, wherever the option stands', async () => {
@@ -261,7 +264,11 @@ describe('key trust', () => {
     const file = join(cli.folder, 'private');
     writeFileSync(file, generateSshKey('private'));
     const { code, stderr } = await cli.run('key', 'trust', file);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('line 1: the SSH key cannot be used')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`cannot trust ${file}: it is a private key`)]);
+    writeFileSync(file, 'no key\n'.repeat(50));
+    const many = await cli.run('key', 'trust', file);
+    expect(many.stderr).toMatch(/: line 1: .*; line 3: .*; and 47 more lines; give public keys/);
+    expect(many.stderr).not.toContain('line 4:');
     expect(stderr).not.toContain('b3BlbnNzaC1rZXkt');
     expect((await cli.run('key', 'trust', '/nonexistent')).code).toBe(2);
     expect((await cli.run('key', 'trust', 'ssh-rsa AAAA')).stderr).toContain('the public key: line 1:');

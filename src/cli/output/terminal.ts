@@ -9,6 +9,11 @@ export interface OutputStream {
 
 export type Style = Parameters<typeof styleText>[0];
 
+/** Under npm the program is not on the path, and runs as `npx sluice`. */
+export function isUnderNpm(environment: NodeJS.ProcessEnv): boolean {
+  return environment.npm_command !== undefined || environment.npm_lifecycle_event !== undefined;
+}
+
 /** Where a command writes, and how. */
 export class Terminal {
   readonly out: OutputStream;
@@ -26,9 +31,14 @@ export class Terminal {
     this.out.write(`${text}\n`);
   }
 
-  /** Writes one line to stderr: what a program that reads stdout must not see. */
+  /** Writes one line to stderr: what a program that reads stdout must not see. Commands in it can be copied under npm too. */
   note(text: string): void {
-    this.err.write(`${text}\n`);
+    this.err.write(`${this.copyable(text)}\n`);
+  }
+
+  /** A message whose quoted commands run as they are written: under npm with npx. */
+  copyable(text: string): string {
+    return isUnderNpm(this.#environment) ? text.replaceAll(/(?<=["`])sluice (?=[a-z])/g, 'npx sluice ') : text;
   }
 
   /** Colours a text where a person reads it; `text` must be printable already. */

@@ -1,9 +1,9 @@
+import { nearMisses } from '../../foundation/near-misses.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { type Repository, repositoryKind } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { inAccess } from '../access/in-access.ts';
-import { nearMisses } from '../output/near-misses.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';

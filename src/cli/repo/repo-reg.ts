@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { conflictingRepository } from '../../../controllers/repository/repository-conflict.ts';
+import { counted } from '../../foundation/counted.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { looksLikeSsh } from '../../git/network/ssh-address.ts';
 import { isCopyMessage } from '../../package/store/open-repository-trust.ts';
@@ -64,7 +65,7 @@ export function repoReg(address: string, options: RegOptions, invocation: Invoca
     if (webhookSecret !== undefined) terminal.note(`webhooks go to ${webhookAddressText(access, name)}`);
     if (patience === 0) return 0;
     const { length: count } = await revisionsOf(access, name);
-    terminal.note(`${count} package revision${count === 1 ? '' : 's'} found`);
+    terminal.note(`${counted(count, 'package revision')} found`);
     return 0;
   };
   return inAccess(options, invocation, register, true);

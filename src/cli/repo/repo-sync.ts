@@ -1,3 +1,4 @@
+import { counted } from '../../foundation/counted.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { revisionsOf } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
@@ -21,7 +22,7 @@ export function repoSync(names: readonly string[], options: SyncOptions, invocat
       await expectRepository(access, name);
       await access.repositories.sync(name);
       const { length: count } = await revisionsOf(access, name);
-      return `synced (${count} package revision${count === 1 ? '' : 's'})`;
+      return `synced (${counted(count, 'package revision')})`;
     });
   });
 }

@@ -14,6 +14,8 @@ import {
   withPlace,
 } from '../program/options.ts';
 
+const LIFECYCLES = ['Draft', 'Proposed', 'Published', 'DeletionProposed'];
+
 /** `sluice rpkg …` and `sluice why`. */
 export function addRevisionCommands(program: Command, invocation: Invocation, finish: Finish): void {
   const rpkg = program.command('rpkg').description('work with package revisions').addHelpText('after', PLACE_HELP);
@@ -44,7 +46,7 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
     .option('--name <package>', 'only of this package')
     .option('--workspace <name>', 'only of this workspace')
     .option('--revision <number>', 'only with this revision number; -1 is the main branch', integer)
-    .option('--lifecycle <value>', 'only in this state: Draft, Proposed, Published or DeletionProposed')
+    .addOption(new Option('--lifecycle <value>', 'only in this state').choices(LIFECYCLES))
     .option('-l, --selector <labels>', 'only with these labels')
     .option('--show-kptfile', 'print the Kptfile instead (needs one name)');
   examples(

@@ -1,5 +1,5 @@
 import { mapLimited } from '../../foundation/map-limited.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
@@ -9,6 +9,7 @@ import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
+import { expectRepository } from '../repo/repo-get.ts';
 
 export interface GetOptions extends PlaceOptions {
   readonly output: OutputFormat;
@@ -70,9 +71,20 @@ async function select(access: Access, names: readonly string[], options: GetOpti
     return { items: selected.filter(({ metadata }) => wanted.has(metadata.name)), failed: 0 };
   }
   let failed = 0;
-  if (options.repository !== undefined) await access.repositories.open(options.repository);
-  else failed = await openAll(access, invocation);
+  if (options.repository !== undefined) {
+    if (options.allNamespaces !== true) await expectKnown(access, options.repository);
+    await access.repositories.open(options.repository);
+  } else failed = await openAll(access, invocation);
   return { items: (await access.client.list(packageRevisionKind, filter)).items, failed };
+}
+
+/** A misspelt repository has no packages, which would look like an empty one. Without the right to see repositories it stays empty. */
+async function expectKnown(access: Access, name: string): Promise<void> {
+  try {
+    await expectRepository(access, name);
+  } catch (error) {
+    if (!isSluiceError(error, 'Refused') && !isSluiceError(error, 'Unsupported')) throw error;
+  }
 }
 
 function fieldSelectorOf(options: GetOptions): string {

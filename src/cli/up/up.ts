@@ -9,6 +9,7 @@ import type { LogSink } from '../../app/service/log-entry.ts';
 import { aborted } from '../../app/service/until-stopped.ts';
 import type { Session } from '../../app/session.ts';
 import { signingChoice } from '../../app/signing-choice.ts';
+import { counted } from '../../foundation/counted.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
@@ -123,7 +124,7 @@ function tellStart(session: Session, log: LogSink, controllers: readonly string[
   const message =
     repositories === 0
       ? 'no repository is registered yet; in another terminal: sluice repo reg <address>, or start with --config'
-      : `${repositories} repositories, ${targets} delivery targets; controllers ${controllers.join(', ')}`;
+      : `${counted(repositories, 'repository', 'repositories')}, ${counted(targets, 'delivery target')}; controllers ${controllers.join(', ')}`;
   const subject = session.folder.shown;
   log({
     at: session.clock.now(),

@@ -40,7 +40,7 @@ export function printExplanation(terminal: Terminal, explanation: Explanation, n
   if (reasons.length > 0) {
     terminal.line();
     terminal.line('Why it is here:');
-    for (const { message } of reasons) terminal.line(`  - ${printable(message)}`);
+    for (const { message } of reasons) terminal.line(`  - ${terminal.copyable(printable(message))}`);
   }
   if (explanation.resolvers.length > 0) {
     terminal.line();

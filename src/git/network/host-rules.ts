@@ -5,6 +5,8 @@ import { isLocalAddress } from './local-address.ts';
 
 /** The option of the command line that permits a host. */
 export const ALLOW_OPTION = '--allow-git-host';
+/** The same for commands that run without a server. */
+const ALLOW_VARIABLE = 'SLUICE_ALLOW_GIT_HOST';
 
 const ENTRY = /^(\[[0-9a-fA-F:.]+\]|[^:/@\s[\]]+)(?::(\d{1,5}))?$/;
 const MAX_ENTRIES = 1000;
@@ -99,7 +101,8 @@ export function localHostRefused(endpoint: Endpoint): SluiceError {
 export function permitHint({ host, port }: Endpoint): string {
   const name = plainHost(host);
   const shown = isIP(name) === 6 ? `[${name}]` : name;
-  return `use a public https:// or ssh:// address, or start sluice with ${ALLOW_OPTION} ${shown}:${port}`;
+  const entry = `${shown}:${port}`;
+  return `use a public https:// or ssh:// address, or permit the host: start "sluice up" with ${ALLOW_OPTION} ${entry}, or set ${ALLOW_VARIABLE}=${entry} for commands that run without it`;
 }
 
 function entryKey(entry: string): string {

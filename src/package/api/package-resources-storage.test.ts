@@ -109,7 +109,7 @@ describe('files of a package', () => {
     const { store, write } = await shop(scratch);
     await store.transition(name, { action: 'propose' }, anna);
     expect(await outcomeOf(write((files) => files))).toBe(
-      'Refused: cannot update a package revision with lifecycle value "Proposed"; package must be Draft',
+      `Refused: cannot update a package revision with lifecycle value "Proposed"; package must be Draft: "sluice rpkg reject ${name}" returns it to Draft`,
     );
     await store.transition(name, { action: 'approve' }, anna);
     expect(await outcomeOf(write((files) => files))).toContain('lifecycle value "Published"; package must be Draft');

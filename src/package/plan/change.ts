@@ -19,7 +19,7 @@ import { READY_TYPE } from '../model/ready-type.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../model/record.ts';
 import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../model/verdict.ts';
 import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver, checkTypes, warnOfUnproven } from './giver-rights.ts';
+import { changedConditions, checkGiver, checkTypes, warnOfGateless, warnOfUnproven } from './giver-rights.ts';
 import { kptfileProblems } from './kptfile-problems.ts';
 import { currentRecord } from './record-at-tip.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
@@ -97,6 +97,15 @@ export async function planChange(
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
   checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
+  if (change.conditions !== undefined) {
+    const gates = [
+      ...(kptfile === undefined ? [] : gatesOf(kptfile)),
+      ...policy.requiredGates.map(({ conditionType }) => conditionType),
+      ...(before.proposal?.gates ?? []),
+    ];
+    const types = change.conditions.map(({ type }) => type);
+    warnOfGateless(context, revision.name, gates, types);
+  }
   // Who writes a condition into the text gives it as well.
   const byRendering = new Set([
     ...(rendering?.conditions ?? []).map(({ type }) => type),
@@ -174,6 +183,13 @@ function needsTakingIn(revision: PackageRevision, atTip: RevisionRecord): boolea
   return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
 }
 
+/** How the files of a revision can be changed after all. */
+function returnToDraft({ lifecycle, name }: PackageRevision): string {
+  return lifecycle === 'Proposed'
+    ? `: "sluice rpkg reject ${name}" returns it to Draft`
+    : ': copy it to a new workspace with "sluice rpkg copy"';
+}
+
 function checkAllowed(
   revision: PackageRevision,
   change: RevisionChange,
@@ -189,7 +205,7 @@ function checkAllowed(
   if (((change.files?.size ?? 0) > 0 || change.texts !== undefined) && revision.lifecycle !== 'Draft') {
     throw new SluiceError(
       'Refused',
-      `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft`,
+      `cannot update a package revision with lifecycle value "${revision.lifecycle}"; package must be Draft${returnToDraft(revision)}`,
     );
   }
   const touchesKptfile =

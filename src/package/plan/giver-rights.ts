@@ -1,9 +1,14 @@
 import { conditionsOf, gatesOf, type Kptfile } from '../../../kptfile-schema/index.ts';
+import { nearMisses } from '../../foundation/near-misses.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { knownTypes, lookalikeProblem } from '../../resource/object/lookalike.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { type EffectivePolicy, refuseGiver, typesOf } from '../model/policy.ts';
+import { RENDERED_TYPE } from '../model/verdict.ts';
+
+/** Gates that a warning names. */
+const MAX_NAMED_GATES = 5;
 
 /** Throws Refused if a policy does not let whoever asks give or withdraw conditions of one of the types. */
 export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
@@ -30,6 +35,25 @@ export function warnOfUnproven({ actor, warn }: RequestContext, types: readonly 
   warn?.(
     `conditions in the Kptfile are kept and open no gate, since ${actor.name} may not update packagerevisions/status: ${named}`,
   );
+}
+
+/** Warns of conditions that a user sets and that no gate requires: the type may be misspelt. Controllers report conditions without gates. */
+export function warnOfGateless(
+  { face, warn }: RequestContext,
+  name: string,
+  gates: Iterable<string>,
+  types: readonly string[],
+): void {
+  if (warn === undefined || face === 'controller') return;
+  const known = [...new Set(gates)];
+  for (const type of types) {
+    if (known.includes(type) || type === RENDERED_TYPE) continue;
+    const near = nearMisses(type, known);
+    const shown = [...known.slice(0, MAX_NAMED_GATES), ...(known.length > MAX_NAMED_GATES ? ['…'] : [])].join(', ');
+    const all = known.length === 0 ? 'it has no gates' : `its gates: ${shown}`;
+    const hint = near.length === 0 ? all : `did you mean ${near.join(' or ')}?`;
+    warn(`${name} has no gate of type ${type}, so this condition opens none; ${hint}`);
+  }
 }
 
 /** The types of conditions that differ between two Kptfiles. A Kptfile that is missing or cannot be read has none. */

@@ -1,0 +1,66 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type CliFixture, cliFixture } from '../testing.ts';
+
+const NAME = 'packages.web.v1';
+
+let cli: CliFixture;
+beforeEach(async () => {
+  cli = await cliFixture();
+  await cli.run('repo', 'reg', cli.bare('packages.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+});
+afterEach(() => cli[Symbol.asyncDispose]());
+
+/** Pulls the package, edits its Kptfile and pushes it. */
+async function push(edit: (kptfile: string) => string) {
+  const folder = join(cli.folder, 'web');
+  await cli.run('rpkg', 'pull', NAME, folder);
+  const kptfile = join(folder, 'Kptfile');
+  await writeFile(kptfile, edit(await readFile(kptfile, 'utf8')));
+  return cli.run('rpkg', 'push', NAME, folder);
+}
+
+test('push warns of a field that kpt rejects; why recommends the repair, and not a proposal that would be refused', async () => {
+  const pushed = await push((text) => text.replace('info:\n', 'info:\n  readinesGates: []\n'));
+  expect(pushed).toMatchObject({ code: 0, stdout: `${NAME} pushed\n` });
+  expect(pushed.stderr).toMatch(/^warning: Kptfile:\d+:3: kpt knows no field readinesGates .*readinessGates/m);
+  const { next, reasons } = JSON.parse((await cli.run('why', NAME, '-o', 'json')).stdout);
+  expect(reasons).toContainEqual(expect.objectContaining({ reason: 'InvalidKptfile' }));
+  expect(next.map((command: string) => command.replace(/^(npx )?sluice /, ''))).toEqual([
+    `rpkg pull ${NAME} folder`,
+    `rpkg push ${NAME} folder`,
+  ]);
+});
+
+test('condition set warns of a type that no gate has, and names the one that was meant', async () => {
+  await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: example.com/Tested\n'));
+  const warning = (type: string) =>
+    `warning: ${NAME} has no gate of type ${type}, so this condition opens none; did you mean example.com/Tested?\n`;
+  for (const type of ['example.com/Testd', 'example.com/tested']) {
+    const { code, stderr } = await cli.run('rpkg', 'condition', 'set', NAME, type, 'True');
+    expect([type, code, stderr]).toEqual([type, 0, warning(type)]);
+  }
+  expect(await cli.run('rpkg', 'condition', 'set', NAME, 'example.com/Tested', 'True')).toMatchObject({ stderr: '' });
+  expect((await cli.run('rpkg', 'condition', 'set', NAME, 'other.example.org/Scanned', 'True')).stderr).toBe(
+    `warning: ${NAME} has no gate of type other.example.org/Scanned, so this condition opens none; its gates: example.com/Tested\n`,
+  );
+});
+
+test('a list of a repository that is not registered is an error, and not empty', async () => {
+  const { code, stdout, stderr } = await cli.run('rpkg', 'get', '--repository', 'package');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toBe('error: repository "package" is not registered; did you mean packages?\n');
+});
+
+test('a push to a proposal names the command that returns it to Draft, after which it can be pushed', async () => {
+  const folder = join(cli.folder, 'web');
+  await cli.run('rpkg', 'pull', NAME, folder);
+  await cli.run('rpkg', 'propose', NAME);
+  await writeFile(join(folder, 'a.yaml'), 'a: 1\n');
+  const refused = await cli.run('rpkg', 'push', NAME, folder);
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining(`"sluice rpkg reject ${NAME}"`) });
+  await cli.run('rpkg', 'reject', NAME);
+  expect(await cli.run('rpkg', 'push', NAME, folder)).toMatchObject({ code: 0, stdout: `${NAME} pushed\n` });
+});
