@@ -24,11 +24,14 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   TestPodEvaluator: PODS,
   TestPodEvaluatorWithFailure: PODS,
   TestFailedPodEvictionAndRecovery: PODS,
+  // Their functions are not built in, and run in pods or as containers.
+  TestGenerateFolders: PODS,
+  TestEnableGcpServices: PODS,
   TestPackageRevisionInMultipleNamespaces: TWO_NAMES,
   TestUniquenessOfUIDs: TWO_NAMES,
 };
 
-/** Tests that fail, and why; docs/porch.md has the same in words for users. */
+/** Tests that fail, or may, and why; docs/porch.md has the same in words for users. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   TestConcurrentPackageUpdates: TOO_FAST,
   TestConcurrentResourceUpdates: TOO_FAST,
@@ -63,10 +66,10 @@ test('the end-to-end tests of Porch', { timeout: RUNS_WITHIN }, async ({ skip })
     const results = await runPorchSuite(suite, run);
     const outcomes = Object.fromEntries(tests.map((name) => [name, results.get(name)]));
     const passed = tests.filter((name) => outcomes[name]?.outcome === 'PASS');
-    console.info(
-      `${passed.length} of ${all.filter((name) => ![PODS, INTERNET].includes(LEFT_OUT[name] ?? '')).length} tests of Porch pass`,
-    );
-    const failed = tests.filter((name) => !passed.includes(name) && DIFFERENCES[name] === undefined);
+    const able = all.filter((name) => LEFT_OUT[name] === undefined || LEFT_OUT[name] === TWO_NAMES);
+    const others = able.filter((name) => !passed.includes(name));
+    console.info(`${passed.length} of ${able.length} tests of Porch pass; others: ${others.join(', ')}`);
+    const failed = others.filter((name) => LEFT_OUT[name] === undefined && DIFFERENCES[name] === undefined);
     expect(Object.fromEntries(failed.map((name) => [name, outcomes[name]]))).toEqual({});
   } finally {
     await up.end();
