@@ -10,7 +10,7 @@ const run = promisify(execFile);
 const NOT_FETCHED = /dial tcp|no such host|i\/o timeout|TLS handshake|module lookup disabled|(403|5\d\d) [A-Z]/;
 
 /** Ignored by git, and not writable by others as the temporary folder of the system is. */
-const BINARIES = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
+export const goCacheFolder = fileURLToPath(new URL('../../node_modules/.cache/sluice-go/', import.meta.url));
 
 /** What is built from a module in `test/go`. */
 export interface GoSource {
@@ -59,10 +59,20 @@ export async function buildGoModule(module: string, name: string): Promise<GoPro
   }
 }
 
-async function build(cwd: string, name: string, target: readonly string[]): Promise<GoProgram> {
-  await mkdir(BINARIES, { recursive: true });
-  const path = join(BINARIES, name);
-  const args = ['build', '-mod=readonly', '-ldflags=-s -w', '-o', path, ...target];
+/** Builds the tests of a package of the module in a folder. */
+export async function buildGoTest(folder: string, name: string, target: string): Promise<GoProgram> {
+  return build(folder, name, [target], ['test', '-c']);
+}
+
+async function build(
+  cwd: string,
+  name: string,
+  target: readonly string[],
+  verb: readonly string[] = ['build'],
+): Promise<GoProgram> {
+  await mkdir(goCacheFolder, { recursive: true });
+  const path = join(goCacheFolder, name);
+  const args = [...verb, '-mod=readonly', '-ldflags=-s -w', '-o', path, ...target];
   try {
     await run('go', args, { cwd, maxBuffer: 1 << 26, env: goEnvironment() });
     return { path, missing: '' };
@@ -70,7 +80,7 @@ async function build(cwd: string, name: string, target: readonly string[]): Prom
     const missing = whyMissing(error);
     if (missing !== undefined) return { path: undefined, missing };
     const { stderr = '' } = error as { stderr?: string };
-    throw new Error(`go build ${target.join(' ')}:\n${stderr.slice(-4000)}`, { cause: error });
+    throw new Error(`go ${[...verb, ...target].join(' ')}:\n${stderr.slice(-4000)}`, { cause: error });
   }
 }
 

@@ -30,6 +30,7 @@ import type { RequestRecord } from '../../server/exchange/request-record.ts';
 import type { Admission } from '../../server/handlers/resource-call.ts';
 import type { HealthChecks } from '../../server/health/health-checks.ts';
 import { type Listener, type ListenOptions, listen } from '../../server/listener.ts';
+import { registerPods } from '../../server/pods.ts';
 import { decodeKubernetesProtobuf } from '../../server/protobuf/decode-kubernetes-protobuf.ts';
 import { accessReviews } from '../../server/reviews/access-reviews.ts';
 import { selfSubjectReview, tokenReview } from '../../server/reviews/identity-reviews.ts';
@@ -65,6 +66,7 @@ export async function serveApi(options: ServeOptions): Promise<ServedApi> {
   const { folder, clock, registry, log } = session;
   const client = session.client.as({ name: 'sluice' }, 'api');
   registerApiServices(registry, { log, clock, aggregated: [packageRevisionKind.group] });
+  registerPods(registry, { log, clock });
   await ensureServerService(client);
   await reconcileBootstrapObjects(client, { ClusterRole: clusterRoleKind, ClusterRoleBinding: clusterRoleBindingKind });
 

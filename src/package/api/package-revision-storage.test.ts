@@ -25,7 +25,7 @@ async function setUp(scratch: Scratch) {
       tasks: [{ type: 'init', init: { description: 'a shop' } }],
     },
   });
-  return { store, client, created };
+  return { store, registry, client, created };
 }
 
 test('a package revision is created, described and named as Porch does', async () => {
@@ -66,6 +66,32 @@ test('the lifecycle moves through the main resource, publication only through ap
   const marked = await client.update(packageRevisionKind, to(published, 'DeletionProposed'));
   await client.delete(packageRevisionKind, { name: marked.metadata.name });
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
+});
+
+test('a caller undoes its own deletion proposal with the object from before it, and nobody else does', async () => {
+  await using scratch = await scratchRepository();
+  const { store, registry, client, created } = await setUp(scratch);
+  const { name } = created.metadata;
+  await store.transition(name, { action: 'propose' }, anna);
+  await store.transition(name, { action: 'approve' }, anna);
+  const seen = await client.get(packageRevisionKind, { name });
+  const to = (lifecycle: NonNullable<RevisionObject['spec']['lifecycle']>) => ({
+    ...seen,
+    spec: { ...seen.spec, lifecycle },
+  });
+  const stepAs = async (actor: string, lifecycle: NonNullable<RevisionObject['spec']['lifecycle']>) => {
+    const approval = new RegistryClient(registry, { name: actor }, 'cli').subResource('approval');
+    return outcomeOf(approval.update(packageRevisionKind, to(lifecycle)));
+  };
+  expect(await stepAs('anna', 'DeletionProposed')).toBe('succeeded');
+  // Ben has not seen the proposal, so that he cannot mean to reject it.
+  expect(await stepAs('ben', 'Published')).toMatch(/^Conflict: .*the object has been modified/);
+  expect(await stepAs('anna', 'Published')).toBe('succeeded');
+  expect(await stepAs('anna', 'DeletionProposed')).toBe('succeeded');
+  // What the object says besides is not written by a lifecycle step, and a write of it must know the current state.
+  expect(await outcomeOf(client.update(packageRevisionKind, to('Published')))).toMatch(/^Conflict/);
+  await store.transition(name, { action: 'undo-deletion' }, { ...anna, actor: { name: 'ben' } });
+  expect(await stepAs('anna', 'DeletionProposed')).toMatch(/^Conflict/);
 });
 
 test('a revision stays created when it was, whether or not a record outlives its publication', async () => {

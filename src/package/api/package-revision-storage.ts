@@ -189,7 +189,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   ): Promise<Stored<RevisionObject>> {
     if (!this.subResources.includes(name))
       throw new SluiceError('Unsupported', `packagerevisions have no sub-resource ${JSON.stringify(name)}`);
-    const entry = this.#current(object);
+    const entry = this.#current(object, name === 'approval' ? context.actor.name : undefined);
     const stored = entry.object;
     if (name === 'approval') {
       const action = stepByApproval(stored.spec.lifecycle, object);
@@ -269,11 +269,14 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     return found;
   }
 
-  /** The entry that a write is about, if its preconditions hold. */
-  #current({ metadata }: RevisionObject): RevisionEntry {
+  /** The entry that a write is about, if its preconditions hold. `steppedBy` is the caller of a write of the lifecycle alone. */
+  #current({ metadata }: RevisionObject, steppedBy?: string): RevisionEntry {
     const entry = this.#existing(metadata);
     const { resourceVersion, ...rest } = metadata;
-    const version = entry.settledVersion(resourceVersion);
+    const version =
+      steppedBy === undefined
+        ? entry.settledVersion(resourceVersion)
+        : entry.versionForStep(steppedBy, resourceVersion);
     checkPreconditions(this.kind, entry.object, version === undefined ? rest : { ...rest, resourceVersion: version });
     return entry;
   }

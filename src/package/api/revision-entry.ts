@@ -5,6 +5,7 @@ import {
   type PackageRevision as RevisionObject,
 } from '../../resource/kinds/package-revision.ts';
 import { deepFreeze, type ManagedFieldsEntry, type Stored } from '../../resource/object/object.ts';
+import { settledVersion } from '../../resource/object/settled-version.ts';
 import { type Indexed, type IndexKey, indexKeysOf, sharedKeysOf } from '../../resource/watch/index-key.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
@@ -32,10 +33,19 @@ export interface Readiness {
 
 export const NOT_EVALUATED: Readiness = { condition: undefined, isCurrent: false };
 
+/** Lifecycle steps of one caller between Published and DeletionProposed, without another change between them. */
+interface OwnSteps {
+  readonly caller: string;
+  /** The version before the first of them. */
+  readonly since: string;
+}
+
 interface EntryParts {
   readonly managedFields?: readonly ManagedFieldsEntry[] | undefined;
   readonly ready?: Readiness;
   readonly since?: string;
+  /** The version of the entry whose place it takes. */
+  readonly replaces?: string | undefined;
 }
 
 /** A revision at one version, and its object once somebody asks for it: most of tens of thousands are never looked at. */
@@ -45,20 +55,24 @@ export class RevisionEntry {
   readonly resourceVersion: string;
   /** The version of the last change that was more than a new evaluation of its gates. */
   readonly since: string;
+  /** The version that it had before; undefined if there was none. */
+  readonly replaces: string | undefined;
   readonly #managedFields: readonly ManagedFieldsEntry[] | undefined;
   #ready: Readiness;
+  #ownSteps: OwnSteps | undefined;
   #object: Stored<RevisionObject> | undefined;
 
   constructor(
     revision: PackageRevision,
     repository: PackageRepository,
     resourceVersion: string,
-    { managedFields, ready = NOT_EVALUATED, since = resourceVersion }: EntryParts = {},
+    { managedFields, ready = NOT_EVALUATED, since = resourceVersion, replaces }: EntryParts = {},
   ) {
     this.revision = revision;
     this.repository = repository;
     this.resourceVersion = resourceVersion;
     this.since = since;
+    this.replaces = replaces;
     this.#managedFields = managedFields;
     this.#ready = ready;
   }
@@ -90,10 +104,25 @@ export class RevisionEntry {
    * gates were evaluated does not fail with a conflict.
    */
   settledVersion(version: string | undefined): string | undefined {
-    if (version === undefined || !/^\d{1,30}$/.test(version) || !/^\d+$/.test(this.since)) return version;
-    const given = BigInt(version);
-    const isSame = given >= BigInt(this.since) && given <= BigInt(this.resourceVersion);
-    return isSame ? this.resourceVersion : version;
+    return settledVersion(version, { since: this.since, current: this.resourceVersion });
+  }
+
+  /**
+   * The current version also in place of one from before lifecycle steps between Published and DeletionProposed, if the caller made
+   * all of them, one after the other: nothing in between is unknown to it, and the content of what is published never changes. Porch
+   * does not count lifecycle steps as changes at all.
+   */
+  versionForStep(caller: string, version: string | undefined): string | undefined {
+    const steps = this.#ownSteps;
+    if (steps?.caller !== caller) return this.settledVersion(version);
+    return settledVersion(version, { since: steps.since, current: this.resourceVersion });
+  }
+
+  /** Notes that a caller's write made this entry of `before`, if that is so and nothing else lies between them. */
+  noteOwnStep(caller: string, before: RevisionEntry): void {
+    if (this.replaces !== before.resourceVersion || !isReversible(before.revision, this.revision)) return;
+    const earlier = before.#ownSteps;
+    this.#ownSteps = { caller, since: earlier?.caller === caller ? earlier.since : before.since };
   }
 
   get object(): Stored<RevisionObject> {
@@ -135,6 +164,13 @@ export class RevisionEntry {
     entries.set(made, this);
     return made;
   }
+}
+
+/** True for a step between Published and DeletionProposed that changes nothing else. */
+function isReversible(before: PackageRevision, after: PackageRevision): boolean {
+  const states = [before.lifecycle, after.lifecycle];
+  const same = before.uid === after.uid && before.commit === after.commit;
+  return same && states.includes('Published') && states.includes('DeletionProposed');
 }
 
 /** A condition of this type in the Kptfile says nothing. */

@@ -135,8 +135,11 @@ export class RevisionTable {
     // Of two writes the store refuses the second, which must not speak for the first.
     const first = managedFields !== undefined && !this.#coming.has(id);
     if (first) this.#coming.set(id, managedFields);
+    const before = this.#byId.get(id);
     try {
-      await run();
+      const made = await run();
+      const after = this.#byId.get(id);
+      if (before !== undefined && made?.etag === after?.revision.etag) after?.noteOwnStep(context.actor.name, before);
     } finally {
       if (first) this.#coming.delete(id);
     }
@@ -227,8 +230,9 @@ export class RevisionTable {
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {
     const id = revisionId(revision);
     const managedFields = this.#owners.get(revision.uid);
-    const ready = readyAfter(this.#byId.get(id), revision);
-    const entry = new RevisionEntry(revision, repository, resourceVersion, { managedFields, ready });
+    const known = this.#byId.get(id);
+    const parts = { managedFields, ready: readyAfter(known, revision), replaces: known?.resourceVersion };
+    const entry = new RevisionEntry(revision, repository, resourceVersion, parts);
     this.#keep(id, entry);
     this.#gates.noteChange(id, entry);
     return entry;

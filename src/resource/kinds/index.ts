@@ -12,6 +12,7 @@ import { packagePolicyKind } from './package-policy.ts';
 import { packageRevKind } from './package-rev.ts';
 import { packageRevisionKind } from './package-revision.ts';
 import { packageRevisionResourcesKind } from './package-revision-resources.ts';
+import { podKind } from './pod.ts';
 import { porchPackageKind } from './porch-package.ts';
 import { repositoryKind } from './repository.ts';
 import { clusterRoleKind, roleKind } from './role.ts';
@@ -47,5 +48,5 @@ export const OBJECT_KINDS: readonly Kind[] = [
 /** Kinds whose objects are a view of the packages in Git. */
 export const PACKAGE_KINDS: readonly Kind[] = [packageRevisionKind, packageRevisionResourcesKind, porchPackageKind];
 
-/** Kinds whose objects tell what the server itself does; nobody writes them. */
-export const SERVER_KINDS: readonly Kind[] = [apiServiceKind];
+/** Kinds that clients only read: what the server itself does. */
+export const SERVER_KINDS: readonly Kind[] = [apiServiceKind, podKind];

@@ -32,6 +32,7 @@ test.each([
   ['ClusterRoleBinding', 'Name, Role, Age, Users, Groups, ServiceAccounts'],
   ['CustomResourceDefinition', 'Name, Created At'],
   ['APIService', 'Name, Service, Available, Age'],
+  ['Pod', 'Name, Status, Age'],
   ['PorchPackage', 'Name, Package, Repository, Latest Revision'],
 ])('%s has the columns that kubectl users know', (name, expected) => {
   const kind = [...OBJECT_KINDS, ...PACKAGE_KINDS, ...SERVER_KINDS].find((known) => known.kind === name);

@@ -74,6 +74,8 @@ export const repositoryKind = defineKind({
       gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
     })
     .describe('What was found in the repository.'),
+  // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.
+  updatesIgnoreStatusWrites: true,
   check: ({ metadata }) => trustedKeysCauses(metadata.annotations),
   immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
   selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],

@@ -61,6 +61,8 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly sensitive: boolean;
   /** True if the status is written through a sub-resource only. */
   readonly hasStatus: boolean;
+  /** True if an update does not conflict with writes of the status since its author read the object. */
+  readonly updatesIgnoreStatusWrites?: boolean;
   readonly printerColumns: readonly PrinterColumn<T>[];
   readonly selectableFields: readonly SelectableField[];
   /** Schemas of the top-level fields besides apiVersion, kind and metadata, for documentation and publishing. */
@@ -150,6 +152,7 @@ export interface KindDefinition<Spec extends z.ZodType, Status extends z.ZodType
   readonly immutableFields?: readonly string[];
   readonly maxValues?: number;
   readonly compilesRules?: boolean;
+  readonly updatesIgnoreStatusWrites?: boolean;
   /** Rules between two states besides `immutableFields`. */
   readonly checkUpdate?: (
     old: DefinedObject<Spec, Status, Fields>,
@@ -232,6 +235,7 @@ export function defineKind<
     complete: (input) => parse(input).object,
     ...(definition.maxValues === undefined ? {} : { maxValues: definition.maxValues }),
     ...(definition.compilesRules === undefined ? {} : { compilesRules: definition.compilesRules }),
+    ...(definition.updatesIgnoreStatusWrites === true ? { updatesIgnoreStatusWrites: true } : {}),
     ...(definition.onCreate === undefined ? {} : { onCreate: definition.onCreate }),
     ...(definition.deletionHold === undefined ? {} : { deletionHold: definition.deletionHold }),
     ...(definition.forbidsDeletion === undefined ? {} : { forbidsDeletion: definition.forbidsDeletion }),

@@ -39,6 +39,8 @@ export interface GitServerOptions extends GitServerBehaviour {
   readonly root: string;
   /** Hooks of all repositories: `pre-receive`, `update`, … → text of a script. */
   readonly hooks?: Readonly<Record<string, string>>;
+  /** Is called with path and query before Git answers; can make the repository. */
+  readonly beforeRequest?: (url: string) => void;
 }
 
 export interface GitRequest {
@@ -60,7 +62,7 @@ export interface GitServer {
 
 /** A smart-HTTP server on loopback around `git http-backend`. */
 export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
-  const { root, hooks, ...behaviour } = options;
+  const { root, hooks, beforeRequest, ...behaviour } = options;
   const hooksFolder = mkdtempSync(join(tmpdir(), 'sluice-hooks-'));
   for (const [name, script] of Object.entries(hooks ?? {})) {
     writeFileSync(join(hooksFolder, name), script);
@@ -106,6 +108,7 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
     }
     if (pushes && behaviour.wantsGetFirst === true && !askedForRefs) return end(response, 400);
     if (!request.url?.includes('upload-pack')) askedForRefs = !pushes;
+    beforeRequest?.(request.url ?? '');
     const fetches = request.method === 'POST' && request.url?.endsWith('/git-upload-pack') === true;
     runBackend(request, response, pushes && behaviour.dropPush === 'after', fetches ? behaviour.holdFetch : undefined);
   }

@@ -96,3 +96,24 @@ test('a watch by a field that objects are no longer found by ends, rather than t
   storage.redefine({ ...widgetKind, selectableFields: [] });
   await expect(later).rejects.toMatchObject({ code: 'Expired' });
 });
+
+test('an update conflicts with a write of the status only where the kind says nothing else', async () => {
+  for (const updatesIgnoreStatusWrites of [false, true]) {
+    const kind = { ...widgetKind, updatesIgnoreStatusWrites };
+    const storage = new MemoryStorage<Widget>(kind, { clock, log: new EventLog({ clock }) });
+    const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 1 } });
+    const read = await storage.create(context, widget);
+    const ready = await storage.updateSubResource(context, 'status', { ...read, status: { ready: true } });
+    await storage.updateSubResource(context, 'status', { ...ready, status: { ready: false } });
+    const update = storage.update(context, { ...read, spec: { size: 2 } });
+    if (!updatesIgnoreStatusWrites) {
+      await expect(update).rejects.toMatchObject({ code: 'Conflict' });
+      continue;
+    }
+    // The status stays as it was written last.
+    expect(await update).toMatchObject({ spec: { size: 2 }, status: { ready: false } });
+    await expect(storage.update(context, { ...read, spec: { size: 3 } })).rejects.toMatchObject({ code: 'Conflict' });
+    const stale = storage.updateSubResource(context, 'status', { ...read, status: { ready: true } });
+    await expect(stale).rejects.toMatchObject({ code: 'Conflict' });
+  }
+});

@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import { deepFreeze, type KubernetesObject, keyOf, keyText, type ObjectKey, type Stored } from '../../object/object.ts';
+import {
+  deepFreeze,
+  type KubernetesObject,
+  keyOf,
+  keyText,
+  type ObjectKey,
+  type ObjectMeta,
+  type Stored,
+} from '../../object/object.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { sameValue } from '../../object/same-value.ts';
+import { settledVersion } from '../../object/settled-version.ts';
 import type { Kind } from '../../schema/kind.ts';
 import type { EventLog } from '../../watch/event-log.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../watch/index-key.ts';
@@ -59,6 +68,8 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   readonly #topic: string;
   readonly #objects = new ObjectIndex<Stored<T>>((object) => sharedKeysOf(indexedObject(object), this.kind));
   readonly #pages: ListPages<Stored<T>, T>;
+  /** The version before the first of the status writes that an object was made by; of no other object. */
+  readonly #sinceStatus = new WeakMap<Stored<T>, string>();
 
   constructor(kind: Kind<T>, options: ObjectStorageOptions) {
     this.#kind = kind;
@@ -148,15 +159,14 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   update(context: RequestContext, object: T): Promise<Stored<T>> {
-    return this.#change(context, object, (old) => updatedObject(this.kind, old, object));
+    return this.#change(context, object, (old) => updatedObject(this.kind, old, object), 'rest');
   }
 
   async updateSubResource(context: RequestContext, name: string, object: T): Promise<Stored<T>> {
     if (!this.subResources.includes(name))
       throw new SluiceError('Unsupported', `${resourceName(this.kind)} have no sub-resource ${JSON.stringify(name)}`);
-    return this.#change(context, object, (old) =>
-      name === FINALIZE ? { ...old, spec: object.spec } : withStatus(old, object),
-    );
+    if (name === FINALIZE) return this.#change(context, object, (old) => ({ ...old, spec: object.spec }), name);
+    return this.#change(context, object, (old) => withStatus(old, object), 'status');
   }
 
   delete(context: RequestContext, key: ObjectKey, options: DeleteOptions = {}): Promise<Stored<T>> {
@@ -171,15 +181,31 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   /** One write of an object that is there. What waits only for its finalizers goes when the last one does. */
-  #change(context: RequestContext, object: T, change: (old: Stored<T>) => T): Promise<Stored<T>> {
+  #change(
+    context: RequestContext,
+    object: T,
+    change: (old: Stored<T>) => T,
+    part: 'rest' | 'status' | typeof FINALIZE,
+  ): Promise<Stored<T>> {
     return this.#committer.run((transaction) => {
       const old = this.#existing(keyOf(object));
-      checkPreconditions(this.kind, old, object.metadata);
+      checkPreconditions(this.kind, old, part === 'rest' ? this.#settled(old, object.metadata) : object.metadata);
       const next = change(old);
       if (sameValue(old, next)) return old;
       const finished = next.metadata.deletionTimestamp !== undefined && !isHeld(this.kind, next);
-      return finished ? this.#remove(context, transaction, old, next) : this.#write(context, transaction, old, next);
+      if (finished) return this.#remove(context, transaction, old, next);
+      const after = this.#write(context, transaction, old, next);
+      if (part === 'status') this.#sinceStatus.set(after, this.#sinceStatus.get(old) ?? old.metadata.resourceVersion);
+      return after;
     });
+  }
+
+  /** What an update expects, without what it need not know of the status. */
+  #settled(old: Stored<T>, { uid, resourceVersion }: ObjectMeta): Pick<ObjectMeta, 'uid' | 'resourceVersion'> {
+    const since = this.kind.updatesIgnoreStatusWrites === true ? this.#sinceStatus.get(old) : undefined;
+    if (since === undefined) return { uid, resourceVersion };
+    const current = old.metadata.resourceVersion;
+    return { uid, resourceVersion: settledVersion(resourceVersion, { since, current }) };
   }
 
   #existing(key: ObjectKey): Stored<T> {

@@ -1,3 +1,0 @@
-import { testRemotes } from '../../remote/remotes.conformance.ts';
-
-testRemotes('without git');

@@ -1,0 +1,15 @@
+import type { Clock } from '../foundation/clock.ts';
+import { podKind } from '../resource/kinds/pod.ts';
+import { memoryCommitter } from '../resource/storage/memory/commit.ts';
+import { ObjectStorage } from '../resource/storage/memory/object-storage.ts';
+import type { Registry } from '../resource/storage/registry.ts';
+import type { EventLog } from '../resource/watch/event-log.ts';
+
+/** Serves pods to clients that look for those of functions: there are none, and none can be created. */
+export function registerPods(
+  registry: Registry,
+  { log, clock }: { readonly log: EventLog; readonly clock: Clock },
+): void {
+  const committer = memoryCommitter(log);
+  registry.register(new ObjectStorage(podKind, { clock, log, committer, verbs: ['get', 'list', 'watch'] }));
+}
