@@ -1,4 +1,4 @@
-/** Runs asynchronous sections one after the other, in the order in which they were asked for. */
+/** Runs asynchronous sections one at a time, in the order of the calls. A section that fails does not stop the next. */
 export class Mutex {
   #tail: Promise<unknown> = Promise.resolve();
 

@@ -1,5 +1,5 @@
 import { timed } from '../../foundation/measurement.ts';
-import { SerialQueue } from '../../foundation/serial-queue.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import type { SluiceError } from '../../foundation/sluice-error.ts';
 import { diskUse } from '../disk/disk-use.ts';
 import { DamageError, RefConflictError } from '../errors.ts';
@@ -48,7 +48,7 @@ export abstract class RepositoryBase {
   readonly #staleLocks: StaleLocks;
   #damage: DamageError | undefined;
   /** Listings and transactions take turns, so that a listing never sees half of a transaction of this process. */
-  readonly #refQueue = new SerialQueue();
+  readonly #refQueue = new Mutex();
 
   constructor(path: string, source: ObjectSource, options: EngineOptions, writePack?: WritePack) {
     this.path = path;

@@ -1,6 +1,6 @@
 import { errnoOf } from '../../foundation/file-system.ts';
 import { inSlices } from '../../foundation/in-slices.ts';
-import { SerialQueue } from '../../foundation/serial-queue.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { LooseObjectWriter } from './loose-object-writer.ts';
 import type { NewObject } from './object-source.ts';
@@ -17,7 +17,7 @@ export class ObjectStore {
   readonly #stage: StagedObjects;
   readonly #writer: LooseObjectWriter;
   readonly #writePack: WritePack | undefined;
-  readonly #queue = new SerialQueue();
+  readonly #queue = new Mutex();
   #closed = false;
 
   /** Without `writePack`, each object becomes a file, however many there are. */

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fsck, git, initBare, refsOf, temporaryFolder } from '../../../test/support/git/git-cli.ts';
 import { commitOf } from '../git-repository.conformance.ts';
 import { gitVersion, initRepository, openRepository } from './open-repository.ts';
@@ -81,14 +81,16 @@ describe('opening a repository', () => {
     expect(await gitVersion()).toBeUndefined();
     await expect(openRepository(path, { engine: 'native' })).rejects.toMatchObject({ code: 'Unavailable' });
     const fallback = await openRepository(path);
-    expect(fallback).toMatchObject({ engine: 'isomorphic-git', capabilities: { fetch: false, atomicPush: false } });
-    expect(fallback.engineNote).toContain('git was not found');
-    const remote = { url: 'https://example.com/x.git' };
+    expect(fallback).toMatchObject({ engine: 'isomorphic-git', capabilities: { fetch: true, maintain: false } });
+    expect(fallback.engineNote).toContain('git is not installed');
+    const remote = { url: 'ssh://git@example.com/x.git' };
     for (const call of [
       () => fallback.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] }),
-      () => fallback.push(remote, []),
+      () => fallback.push(remote, [{ type: 'verify', ref: 'refs/heads/main', old: null }]),
       () => fallback.listRemoteRefs(remote),
+      () => fallback.probeRemote(remote),
       () => fallback.maintain(),
+      () => fallback.repair(remote, { refspecs: [] }),
     ])
       await expect(call()).rejects.toMatchObject({
         code: 'Unsupported',
@@ -101,5 +103,35 @@ describe('opening a repository', () => {
     process.env.PATH = searchPath;
     expect(await gitVersion()).toMatch(/^\d+\.\d+/);
     expect((await openRepository(path, { engine: 'isomorphic-git' })).engine).toBe('isomorphic-git');
+  });
+
+  test('SLUICE_GIT_ENGINE selects the engine', async () => {
+    initBare(path);
+    vi.stubEnv('SLUICE_GIT_ENGINE', 'isomorphic-git');
+    expect((await openRepository(path)).engineNote).toContain('was selected');
+    vi.stubEnv('SLUICE_GIT_ENGINE', 'libgit2');
+    await expect(openRepository(path)).rejects.toMatchObject({ code: 'InvalidInput' });
+    vi.unstubAllEnvs();
+  });
+
+  test('what needs git is refused without it, and is left as it is', async () => {
+    initBare(path);
+    const open = () => openRepository(path, { engine: 'isomorphic-git' });
+    const refused = async (words: string) => {
+      const message = expect.stringMatching(new RegExp(`${words}.*Install git`));
+      await expect(open()).rejects.toMatchObject({ code: 'Unavailable', message });
+    };
+    writeFileSync(join(path, 'objects/info/alternates'), '/srv/other.git/objects\n');
+    await refused('borrows objects');
+    writeFileSync(join(path, 'objects/info/alternates'), '\n');
+    writeFileSync(join(path, 'objects/pack/pack-1.promisor'), '');
+    await refused('partial clone');
+    rmSync(join(path, 'objects/pack/pack-1.promisor'));
+    const pack = join(path, 'objects/pack/pack-1.pack');
+    writeFileSync(pack, '');
+    truncateSync(pack, 70 * 1024 ** 2);
+    expect((await open()).engineNote).toContain('is slow without git');
+    truncateSync(pack, 600 * 1024 ** 2);
+    await refused('at most 512 MiB');
   });
 });

@@ -1,15 +1,21 @@
 import { type Clock, systemClock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { checkRepository, createRepository } from '../disk/repository-format.ts';
+import { checkUsable } from '../engines/isomorphic/check-usable.ts';
 import { NativeRepository } from '../engines/native/native-repository.ts';
 import type { GitRepository, ObjectSigner } from '../git-repository.ts';
 import { DEFAULT_NETWORK, type GitNetwork } from '../network/git-network.ts';
 import { DEFAULT_TIMEOUTS, type EngineOptions, type GitTimeouts } from '../process/engine-options.ts';
 import { type Quarantine, runGit } from '../process/git-process.ts';
 
+const ENGINES = ['auto', 'native', 'isomorphic-git'] as const;
+
 export interface RepositoryOptions {
-  /** `auto` (the default) takes the system's git where there is one that is new enough. */
-  readonly engine?: 'auto' | 'native' | 'isomorphic-git';
+  /**
+   * `auto` takes the system's git where there is one that is new enough. Default: the value of the environment variable
+   * SLUICE_GIT_ENGINE, or `auto`.
+   */
+  readonly engine?: (typeof ENGINES)[number];
   readonly clock?: Clock;
   /** Milliseconds that this process has been running; default `performance.now()`. Set by tests. */
   readonly runningTime?: () => number;
@@ -33,7 +39,7 @@ export interface RepositoryOptions {
 const OLDEST_GIT = [2, 39] as const;
 
 const LIMITS =
-  'no fetch, push or maintenance, one process at a time, small repositories only. Install git 2.39 or later for the rest';
+  'repositories on this machine and remotes over HTTP(S) can be used up to some 1,000 packages; ssh remotes, remotes without version 2 of the protocol, maintenance and repair cannot. Install git 2.39 or later for these';
 
 /**
  * Opens a bare repository. Where `auto` falls back to the isomorphic-git engine, `engineNote` of the result says why and what it
@@ -52,16 +58,25 @@ export async function openRepository(path: string, options: RepositoryOptions = 
     durable: options.durable,
     quarantine: options.quarantine,
   };
-  const engine = options.engine ?? 'auto';
-  const problem = engine === 'isomorphic-git' ? 'it was asked for' : await nativeProblem(engineOptions.clock);
-  if (problem === undefined) return new NativeRepository(realPath, engineOptions);
+  // Only git knows the objects of a push that is not accepted yet.
+  const engine = options.quarantine === undefined ? (options.engine ?? engineOfEnvironment()) : 'native';
+  const problem = engine === 'isomorphic-git' ? undefined : await nativeProblem(engineOptions.clock);
+  if (engine !== 'isomorphic-git' && problem === undefined) return new NativeRepository(realPath, engineOptions);
   if (engine === 'native') throw new SluiceError('Unavailable', `the native Git engine cannot be used: ${problem}`);
+  const slow = await checkUsable(realPath);
   // Loaded only when needed: it is large.
   const { IsomorphicRepository } = await import('../engines/isomorphic/isomorphic-repository.ts');
-  return new IsomorphicRepository(
-    realPath,
-    engineOptions,
-    `the isomorphic-git engine is used because ${problem}: ${LIMITS}`,
+  const note = `${problem ?? 'the engine isomorphic-git was selected'}: ${LIMITS}`;
+  return new IsomorphicRepository(realPath, engineOptions, slow === undefined ? note : `${note}. Also, ${slow}`);
+}
+
+function engineOfEnvironment(): (typeof ENGINES)[number] {
+  const value = process.env.SLUICE_GIT_ENGINE ?? '';
+  const engine = value === '' ? 'auto' : ENGINES.find((name) => name === value);
+  if (engine !== undefined) return engine;
+  throw new SluiceError(
+    'InvalidInput',
+    `SLUICE_GIT_ENGINE is ${JSON.stringify(value)}: set it to ${ENGINES.join(', ')}`,
   );
 }
 
@@ -95,7 +110,7 @@ async function nativeProblem(clock: Clock): Promise<string | undefined> {
 
 async function versionProblem(clock: Clock): Promise<string | undefined> {
   const version = await gitVersion(clock);
-  if (version === undefined) return 'git was not found in PATH';
+  if (version === undefined) return 'git is not installed (not found in PATH)';
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_GIT;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return undefined;

@@ -12,16 +12,21 @@ import { initRepository, openRepository } from '../open/open-repository.ts';
 
 const USER = { username: 'sluice', password: 'hunter2-with-$(odd)\'"characters' };
 
+const NEEDS_GIT = { code: 'Unsupported', message: expect.stringContaining('nstall git 2.39') };
+
 /** Refuses refs with "bad" in their name, with a message in colour. */
 const UPDATE_HOOK = `#!/bin/sh
 case "$1" in *bad*) printf 'no \\033[31mbad\\033[0m\\007 names\\n' >&2; exit 1;; esac
 `;
 
 /**
- * What holds for a remote over HTTP, with the own client (`auto`) and with git for everything (`git`).
+ * What holds for a remote over HTTP, with the own client (`auto`), with git for everything (`git`), and without git.
  */
-export function testRemotes(transport: 'auto' | 'git'): void {
-  describe(`remotes (${transport})`, () => {
+export function testRemotes(by: 'auto' | 'git' | 'without git'): void {
+  const transport = by === 'git' ? 'git' : 'auto';
+  const engine = by === 'without git' ? 'isomorphic-git' : 'native';
+  const options = { transport, engine } as const;
+  describe(`remotes (${by})`, () => {
     let folder: ReturnType<typeof temporaryFolder>;
     let server: GitServer;
     let origin: string;
@@ -37,7 +42,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
       server = await startGitServer({ root: folder.path, auth: USER, hooks: { update: UPDATE_HOOK } });
       remote = { url: `${server.url}/origin.git`, credentials: async () => ({ basic: USER }) };
       path = initBare(join(folder.path, 'local.git'));
-      repository = await openRepository(path, { transport });
+      repository = await openRepository(path, options);
       const tree = await repository.editTree(undefined, new Map([['a', { data: Buffer.from('a') }]]));
       first = await repository.writeCommit(commitOf(tree));
       second = await repository.writeCommit(commitOf(tree, [first]));
@@ -120,6 +125,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
         const message = await refused([create('refs/heads/ok'), create('refs/heads/bad')], bad, PushRefusedError);
         expect(message).toContain('no bad names');
         expect(message).not.toMatch(/[\x00-\x08\x0b-\x1f]/);
+        if (by === 'without git') return;
         mkdirSync(join(origin, 'hooks'), { recursive: true });
         writeFileSync(join(origin, 'hooks/pre-receive'), './bin/sh\necho closed for today >&2\nexit 1\n');
         chmodSync(join(origin, 'hooks/pre-receive'), 0o755);
@@ -253,9 +259,11 @@ export function testRemotes(transport: 'auto' | 'git'): void {
       test('a history that was rewritten needs a refspec that takes it', async () => {
         await repository.transaction([create('refs/heads/main', second)]);
         const plain = { refspecs: ['refs/heads/main:refs/heads/main'] };
-        await expect(repository.fetch(remote, plain)).rejects.toMatchObject({ details: { kind: 'moved' } });
+        await expect(repository.fetch(remote, plain)).rejects.toMatchObject(
+          by === 'without git' ? NEEDS_GIT : { details: { kind: 'moved' } },
+        );
         expect(await repository.fetch(remote, { refspecs: ['+refs/heads/main:refs/heads/main'] })).toHaveLength(1);
-        const none = { refspecs: ['refs/heads/none:refs/heads/none'] };
+        const none = { refspecs: ['+refs/heads/none:refs/heads/none'] };
         await expect(repository.fetch(remote, none)).rejects.toMatchObject({ code: 'NotFound' });
       });
 
@@ -278,6 +286,8 @@ export function testRemotes(transport: 'auto' | 'git'): void {
           `${first}:refs/pins/one`,
           'HEAD:refs/pins/head',
         ];
+        if (by === 'without git')
+          return await expect(repository.fetch(remote, { refspecs })).rejects.toMatchObject(NEEDS_GIT);
         const names = (await repository.fetch(remote, { refspecs })).map(({ name }) => name);
         expect(names).toEqual(['refs/heads/main', 'refs/pins/head', 'refs/pins/one']);
       });
@@ -285,7 +295,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
       test('what is written here and comes from there too is one object', async () => {
         const tree = await repository.editTree(undefined, new Map([['twice', { data: Buffer.from('twice') }]]));
         const commit = await repository.writeCommit(commitOf(tree, [first]));
-        const other = await initRepository(`${folder.path}/other.git`, { transport });
+        const other = await initRepository(`${folder.path}/other.git`, options);
         await other.fetch(remote, { refspecs: ['+refs/heads/*:refs/heads/*'] });
         await other.editTree(undefined, new Map([['twice', { data: Buffer.from('twice') }]]));
         expect(await other.writeCommit(commitOf(tree, [first]))).toBe(commit);
@@ -299,6 +309,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
 
       test('works with a repository on this machine', async () => {
         const file = { url: `file://${origin}` };
+        if (by === 'without git') return await expect(repository.listRemoteRefs(file)).rejects.toMatchObject(NEEDS_GIT);
         expect(await repository.listRemoteRefs(file)).toHaveLength(3);
         expect(await repository.fetch(file, { refspecs: ['+refs/*:refs/origin/*'] })).toHaveLength(3);
         await repository.push(file, [create('refs/heads/by-path')]);
@@ -313,7 +324,7 @@ export function testRemotes(transport: 'auto' | 'git'): void {
         const address = silent.address();
         const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/x.git`;
         await repository.transaction([]);
-        const hasty = await openRepository(path, { transport, timeouts: { fetch: 50, push: 50, listRemote: 50 } });
+        const hasty = await openRepository(path, { ...options, timeouts: { fetch: 50, push: 50, listRemote: 50 } });
         for (const call of [
           () => hasty.listRemoteRefs({ url }),
           () => hasty.fetch({ url }, { refspecs: ['+refs/heads/*:refs/heads/*'] }),
@@ -340,7 +351,8 @@ export function testRemotes(transport: 'auto' | 'git'): void {
         const wrong = async () => ({ basic: { username: 'sluice', password: 'wrong' } });
         await expect(list({ credentials: wrong })).rejects.toMatchObject({ code: 'Refused' });
         await expect(list({ url: `${server.url}/none.git` })).rejects.toMatchObject({ code: 'NotFound' });
-        await expect(list({ url: `file://${folder.path}/none.git` })).rejects.toMatchObject({ code: 'NotFound' });
+        if (by !== 'without git')
+          await expect(list({ url: `file://${folder.path}/none.git` })).rejects.toMatchObject({ code: 'NotFound' });
         await expect(list({ url: 'http://127.0.0.1:1/x.git' })).rejects.toMatchObject({ code: 'Unavailable' });
         server.behaviour.redirectTo = 'http://127.0.0.1:1';
         await expect(list()).rejects.toMatchObject({ code: 'Refused', message: expect.stringContaining('redirects') });

@@ -31,11 +31,12 @@ const LASTING: ReadonlySet<string> = new Set(['Unsupported', 'Refused', 'NotFoun
 export class Remotes {
   readonly #options: EngineOptions;
   readonly #local: LocalRepository;
-  readonly #git: GitTransport;
+  readonly #git: GitTransport | undefined;
   readonly #clients = new Map<string, OwnClient>();
   readonly #ways = new Map<string, Partial<Record<Job, Way>>>();
 
-  constructor(options: EngineOptions, local: LocalRepository, git: GitTransport) {
+  /** Without `git`, what is left to it is refused. */
+  constructor(options: EngineOptions, local: LocalRepository, git: GitTransport | undefined) {
     this.#options = options;
     this.#local = local;
     this.#git = git;
@@ -62,9 +63,11 @@ export class Remotes {
     const { url, client, why } = this.#way(remote);
     if (client === undefined) {
       for (const job of JOBS) this.#noteGit(url, job, why);
+      this.#expectGit(url, 'fetch', { leftToGit: why });
       return;
     }
     const problem = await client.fetchProblem(remote, signal);
+    if (problem !== undefined) this.#expectGit(url, 'fetch', { leftToGit: problem });
     if (problem === undefined) this.#noteOwn(url, 'fetch', client);
     else this.#noteGit(url, 'fetch', problem);
     try {
@@ -85,7 +88,7 @@ export class Remotes {
       remote,
       'fetch',
       (client) => client.fetch(remote, options),
-      () => alone(() => this.#git.fetch(remote, { ...options, refspecs: everything })),
+      (git) => alone(() => git.fetch(remote, { ...options, refspecs: everything })),
     );
   }
 
@@ -95,7 +98,7 @@ export class Remotes {
       remote,
       'fetch',
       (client) => client.list(remote, prefixes, signal),
-      () => this.#git.list(remote, prefixes, signal),
+      (git) => git.list(remote, prefixes, signal),
     );
   }
 
@@ -114,9 +117,9 @@ export class Remotes {
       remote,
       'push',
       (client) => client.push(remote, sent, signal),
-      async () => {
+      async (git) => {
         await this.#local.flushObjects();
-        await this.#git.push(remote, sent, signal);
+        await git.push(remote, sent, signal);
       },
     );
   }
@@ -154,18 +157,32 @@ export class Remotes {
     remote: GitRemote,
     job: Job,
     byOwn: (client: OwnClient) => Promise<Result | LeftToGit>,
-    byGit: () => Promise<Result>,
+    byGit: (git: GitTransport) => Promise<Result>,
   ): Promise<Result> {
     const { url, client, why } = this.#way(remote);
+    let left: LeftToGit = { leftToGit: why };
     if (client !== undefined) {
       const result = await this.#noting(url, job, () => byOwn(client));
       if (!isLeftToGit(result)) {
         this.#noteOwn(url, job, client);
         return result;
       }
-      this.#noteGit(url, job, result.leftToGit);
-    } else this.#noteGit(url, job, why);
-    return await this.#noting(url, job, byGit);
+      left = result;
+    }
+    const git = this.#expectGit(url, job, left);
+    this.#noteGit(url, job, left.leftToGit);
+    return await this.#noting(url, job, () => byGit(git));
+  }
+
+  /** The transport by git. Throws what says that there is none, and why it is needed. */
+  #expectGit(url: string, job: Job, { leftToGit, passing = false }: LeftToGit): GitTransport {
+    if (this.#git !== undefined) return this.#git;
+    const error = new SluiceError(
+      passing ? 'Unavailable' : 'Unsupported',
+      `remote ${url}: ${job} is not possible without git, because ${leftToGit}. ${passing ? 'Try again, or install' : 'Install'} git 2.39 or later`,
+    );
+    if (!passing) this.#noteNobody(url, job, error.message);
+    throw error;
   }
 
   /** The address of a remote in its one form, and the own client, or why there is none for it. */
@@ -176,6 +193,7 @@ export class Remotes {
   } {
     const { url, protocol } = checkRemoteUrl(remote.url, this.#options.network.hosts);
     if (protocol === 'file') return { url, client: undefined, why: 'the remote is on this machine' };
+    if (protocol === 'ssh' && this.#git === undefined) return { url, client: undefined, why: 'it is reached over ssh' };
     if (this.#options.transport === 'git') return { url, client: undefined, why: 'it was asked for' };
     let client = this.#clients.get(url);
     if (client === undefined) {

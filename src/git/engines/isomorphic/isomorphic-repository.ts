@@ -1,78 +1,111 @@
+import { timed } from '../../../foundation/measurement.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type {
+  FetchOptions,
   GitCapabilities,
+  GitRemote,
   GitRepository,
   MirrorRepair,
+  Oid,
   PushOutcome,
   Ref,
   RefChange,
   RefUpdate,
+  RemoteNote,
 } from '../../git-repository.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
+import { gitOperations } from '../../process/git-operations.ts';
 import { RefTransaction } from '../../refs/ref-transaction.ts';
+import { Remotes } from '../../remote/remotes.ts';
+import { writePackFile } from '../native/pack-file.ts';
 import { RepositoryBase } from '../repository-base.ts';
 import { IsomorphicSource } from './isomorphic-source.ts';
+import { PackedObjects } from './packed-objects.ts';
+import { takePack } from './take-pack.ts';
 
 /**
- * The engine for machines without git: a local repository that one process uses. isomorphic-git reads objects; objects and refs are
- * written by our own code, because isomorphic-git writes both without locks and in place.
+ * The engine for machines without git, for repositories of some 1,000 packages: on this machine, or behind HTTP(S). isomorphic-git only
+ * reads loose objects. Objects, packs and refs are written by the code that both engines share, because isomorphic-git writes them without
+ * locks and in place; remotes are reached by the own client, because isomorphic-git pushes one ref at a time without an expected value.
  */
 export class IsomorphicRepository extends RepositoryBase implements GitRepository {
   readonly engine = 'isomorphic-git';
   readonly capabilities: GitCapabilities;
   readonly engineNote: string;
-  readonly #source: IsomorphicSource;
+  readonly #packed: PackedObjects;
   readonly #transactions: RefTransaction;
+  readonly #remotes: Remotes;
 
   constructor(path: string, options: EngineOptions, engineNote: string) {
-    const source = new IsomorphicSource(path);
-    super(path, source, options);
+    const packed = new PackedObjects(path);
+    const source = new IsomorphicSource(path, packed);
     const durable = options.durable ?? true;
-    this.capabilities = { sharedRefs: false, fetch: false, atomicPush: false, durable, maintain: false };
+    super(path, source, options, (objects) => writePackFile(path, objects, durable));
+    this.capabilities = { sharedRefs: false, fetch: true, atomicPush: true, durable, maintain: false };
     this.engineNote = engineNote;
-    this.#source = source;
+    this.#packed = packed;
     this.#transactions = new RefTransaction(this.refFiles, source, durable);
+    const local = {
+      withoutGit: true,
+      listRefs: (prefixes: readonly string[]) => this.listRefs(prefixes),
+      readObjects: (specifications: readonly string[]) => this.readObjects(specifications),
+      statObjects: (specifications: readonly string[]) => this.statObjects(specifications),
+      transaction: (updates: readonly RefUpdate[]) => this.transaction(updates),
+      flushObjects: () => this.flushObjects(),
+      indexPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) =>
+        takePack(pack, { gitDir: path, packed: this.#packed, durable, signal }),
+      streamPack: (_tips: readonly Oid[], _known: readonly Oid[]): AsyncIterable<Uint8Array> => {
+        throw needsGit('make a large pack');
+      },
+    };
+    this.#remotes = new Remotes(options, local, undefined);
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
     return this.#transactions.run(updates);
   }
 
-  async fetch(): Promise<RefChange[]> {
-    throw unsupported('fetch: it writes refs without locks and asks for every ref of the remote');
+  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options)));
   }
 
-  async probeRemote(): Promise<void> {
-    throw unsupported('talk to a remote');
+  listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
+    return timed(gitOperations, 'list', () => this.#remotes.list(remote, prefixes, signal));
   }
 
-  async listRemoteRefs(): Promise<Ref[]> {
-    throw unsupported('list the refs of a remote');
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
   }
 
-  async push(): Promise<void> {
-    throw unsupported('push: it sends one ref at a time and cannot say which old value it expects');
+  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
+    return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
   }
 
-  async pushOutcome(): Promise<PushOutcome> {
-    throw unsupported('list the refs of a remote');
+  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
+  }
+
+  get remoteNote(): RemoteNote | undefined {
+    const { note } = this.#remotes;
+    return note === undefined ? undefined : { ...note, message: `${note.message}\n${this.engineNote}` };
   }
 
   async repair(): Promise<MirrorRepair> {
-    throw unsupported('fetch');
+    throw needsGit('repair a mirror');
   }
 
   async maintain(): Promise<void> {
-    throw unsupported('pack a repository');
+    throw needsGit('pack a repository');
   }
 
   async close(): Promise<void> {
     await this.endWrites();
-    this.#source.close();
+    this.#packed.clear();
+    await this.#remotes.close();
   }
 }
 
-function unsupported(what: string): SluiceError {
+function needsGit(what: string): SluiceError {
   return new SluiceError(
     'Unsupported',
     `the isomorphic-git engine cannot ${what}. Install git 2.39 or later and put it in PATH`,

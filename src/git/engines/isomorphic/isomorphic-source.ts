@@ -1,7 +1,9 @@
-import fs from 'node:fs';
+import fs, { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import git from 'isomorphic-git';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
-import type { GitObject, ObjectStat, ObjectType, Oid } from '../../git-repository.ts';
+import { EMPTY_TREE, type GitObject, type ObjectStat, type ObjectType, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';
 import {
   batchTooLarge,
@@ -11,24 +13,29 @@ import {
   objectTooLarge,
 } from '../../objects/object-source.ts';
 import { targetOfTag } from '../../objects/tag-codec.ts';
-import { encodeName, parseTree } from '../../objects/tree-codec.ts';
+import { encodeName, pickEntries } from '../../objects/tree-codec.ts';
+import type { PackedObjects } from './packed-objects.ts';
 
 /** How many tags or commits a specification may pass through on its way to a tree. */
 const DEEPEST_TAG = 10;
+const SLICE_MS = 4;
 
-/** Objects by isomorphic-git, one after the other, with one cache. It has no way to know a size without reading the object. */
+/** Objects, one after the other: those in packs by our reader, loose ones by isomorphic-git. No size is known without reading the object. */
 export class IsomorphicSource implements ObjectSource {
   readonly #gitDir: string;
-  #cache = {};
+  readonly #packed: PackedObjects;
 
-  constructor(gitDir: string) {
+  constructor(gitDir: string, packed: PackedObjects) {
     this.#gitDir = gitDir;
+    this.#packed = packed;
   }
 
   async readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     const objects: (GitObject | undefined)[] = [];
     let total = 0;
+    const pause = inTurns();
     for (const specification of specifications) {
+      await pause();
       const object = await this.#resolve(specification);
       total += object?.size ?? 0;
       if (total > MAX_BATCH_BYTES) throw batchTooLarge();
@@ -39,16 +46,13 @@ export class IsomorphicSource implements ObjectSource {
 
   async statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
     const stats: (ObjectStat | undefined)[] = [];
+    const pause = inTurns();
     for (const specification of specifications) {
+      await pause();
       const object = await this.#resolve(specification);
       stats.push(object === undefined ? undefined : { oid: object.oid, type: object.type, size: object.size });
     }
     return stats;
-  }
-
-  /** Drops what was read: packs and their indexes are kept in memory as a whole. */
-  close(): void {
-    this.#cache = {};
   }
 
   async #resolve(specification: string): Promise<GitObject | undefined> {
@@ -59,7 +63,7 @@ export class IsomorphicSource implements ObjectSource {
     for (const segment of path === '' ? [] : path.split('/')) {
       if (object?.type !== 'tree') return undefined;
       const name = encodeName(segment);
-      const entry = parseTree(object.data, object.oid).find(({ rawName }) => rawName === name);
+      const entry = pickEntries(object.data, object.oid, new Set([name])).get(name);
       object = entry === undefined ? undefined : await this.#read(entry.oid);
     }
     return object;
@@ -77,17 +81,24 @@ export class IsomorphicSource implements ObjectSource {
   }
 
   async #read(oid: Oid): Promise<GitObject | undefined> {
+    if (oid === EMPTY_TREE) return { oid, type: 'tree', size: 0, data: Buffer.alloc(0) };
+    const known = (await this.#packed.read(oid)) ?? (await this.#readLoose(oid));
+    if (known !== undefined) return { oid, size: known.data.length, ...known };
+    // Written meanwhile, or packed by git in another process.
+    await this.#packed.refresh();
+    const found = await this.#packed.read(oid);
+    return found === undefined ? undefined : { oid, size: found.data.length, ...found };
+  }
+
+  async #readLoose(oid: Oid): Promise<{ type: ObjectType; data: Buffer } | undefined> {
+    // isomorphic-git would look into the packs next.
+    const file = statSync(join(this.#gitDir, 'objects', oid.slice(0, 2), oid.slice(2)), { throwIfNoEntry: false });
+    if (file === undefined) return undefined;
     try {
-      const { type, object } = await git.readObject({
-        fs,
-        gitdir: this.#gitDir,
-        oid,
-        format: 'content',
-        cache: this.#cache,
-      });
+      const { type, object } = await git.readObject({ fs, gitdir: this.#gitDir, oid, format: 'content', cache: {} });
       const data = Buffer.from(object as Uint8Array);
       if (data.length > MAX_OBJECT_BYTES) throw objectTooLarge(oid, data.length);
-      return { oid, type: type as ObjectType, size: data.length, data };
+      return { type: type as ObjectType, data };
     } catch (error) {
       if (error instanceof SluiceError) throw error;
       if (error instanceof git.Errors.NotFoundError) return undefined;
@@ -96,4 +107,14 @@ export class IsomorphicSource implements ObjectSource {
       });
     }
   }
+}
+
+/** Reading from memory never waits for anything: every few milliseconds others get their turn. */
+function inTurns(): () => Promise<void> {
+  let end = performance.now() + SLICE_MS;
+  return async () => {
+    if (performance.now() < end) return;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
+  };
 }

@@ -73,6 +73,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     this.#refTransaction = new RefTransaction(this.refFiles, source, durable);
     const listRefs = (prefixes: readonly string[]) => this.listRefs(prefixes);
     const local = {
+      withoutGit: false,
       listRefs,
       readObjects: (specifications: readonly string[]) => this.readObjects(specifications),
       statObjects: (specifications: readonly string[]) => this.statObjects(specifications),

@@ -8,12 +8,19 @@ import { writePack } from '../../objects/pack/pack-writer.ts';
 
 let lastNumber = 0;
 
-/**
- * Brings objects, each of them once, to the disk as a pack with its index. Both are whole and, if that is to be `durable`, synced before
- * they get their names, the index last, by which Git finds the pack: a crash leaves at most temporary files, which nothing reads.
- */
+/** Brings objects, each of them once, to the disk as a pack with its index. */
 export async function writePackFile(gitDir: string, objects: readonly NewObject[], durable: boolean): Promise<void> {
   expectRoom(gitDir);
+  const { bytes, offsets } = await writePack(objects);
+  await placePack(gitDir, bytes, encodePackIndex(objects, bytes, offsets), durable);
+}
+
+/**
+ * Writes a pack and its index into the repository. Both are whole and, if that is to be `durable`, synced before
+ * they get their names, the index last, by which Git finds the pack: a crash leaves at most temporary files, which nothing reads.
+ */
+export async function placePack(gitDir: string, bytes: Buffer, index: Buffer, durable: boolean): Promise<void> {
+  expectRoom(gitDir, bytes.length + index.length);
   const folder = join(gitDir, 'objects', 'pack');
   lastNumber += 1;
   const unique = `${process.pid}_${process.hrtime.bigint()}_${lastNumber}`;
@@ -21,9 +28,7 @@ export async function writePackFile(gitDir: string, objects: readonly NewObject[
   const temporary = { pack: join(folder, `tmp_pack_${unique}`), idx: join(folder, `tmp_idx_${unique}`) };
   try {
     await mkdir(folder, { recursive: true });
-    const { bytes, offsets } = await writePack(objects);
     const checksum = bytes.subarray(-20);
-    const index = encodePackIndex(objects, bytes, offsets);
     await Promise.all([write(temporary.pack, bytes, durable), write(temporary.idx, index, durable)]);
     for (const part of ['pack', 'idx'] as const)
       await rename(temporary[part], join(folder, `pack-${checksum.toString('hex')}.${part}`));

@@ -2,6 +2,8 @@ import type { GitObject, ObjectStat, Oid, Ref, RefUpdate } from '../../git-repos
 
 /** What a transport needs of the repository here. */
 export interface LocalRepository {
+  /** There is no git that large jobs can be left to, and packs must hold the bases of their deltas. */
+  readonly withoutGit: boolean;
   listRefs(prefixes: readonly string[]): Promise<Ref[]>;
   readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]>;
   statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]>;

@@ -19,6 +19,8 @@ import { RemoteServer } from './remote-server.ts';
 
 /** More at once than this is a job for git, which negotiates what both sides have. */
 const MOST_WANTS = 1_000;
+/** Without git, all of a repository is fetched in one request: 1,000 packages with three revisions each have 3,600 refs. */
+const MAX_WANTS_WITHOUT_GIT = 20_000;
 /** How often a fetch starts anew when local refs move under it, and a push when a part of it turns out to be done. */
 const TRIES = 3;
 /** Refs of this repository that git is given to end its walk at, where a pack is too large to be made in memory. */
@@ -29,6 +31,8 @@ const OTHER_REFS = 'the server has other refs than it was taken to have';
 /** What the own client did not do, because git does it better or only git can. The text says why. */
 export interface LeftToGit {
   readonly leftToGit: string;
+  /** True if the next attempt may find the cause gone. */
+  readonly passing?: boolean;
 }
 
 /** A pack that is still to be made. */
@@ -142,7 +146,7 @@ export class OwnClient {
           } else if (looked || (await this.#server.readProblem(call)) !== undefined) {
             if (inPart !== undefined) throw inPart;
             this.#known.clear();
-            return { leftToGit: incomplete ?? OTHER_REFS };
+            return { leftToGit: incomplete ?? OTHER_REFS, passing: true };
           } else {
             rest = await this.#lookAgain(call, commands);
             looked = true;
@@ -210,11 +214,14 @@ export class OwnClient {
   /** Fetches what is not here and changes the refs. */
   async #bring(call: Call, { ours, updates }: News, prune: boolean): Promise<RefChange[] | LeftToGit> {
     const wants = await this.#absent(updates);
-    if (wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0))
-      return { leftToGit: 'there is much to fetch' };
+    const { withoutGit } = this.#local;
+    const isMuch = withoutGit
+      ? wants.length > MAX_WANTS_WITHOUT_GIT
+      : wants.length > MOST_WANTS || (wants.length > 0 && ours.length === 0);
+    if (isMuch) return { leftToGit: 'there is much to fetch' };
     if (wants.length > 0) {
       const take = (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => this.#local.indexPack(pack, signal);
-      await this.#server.fetchPack(call, wants, havesFor(updates, ours), take);
+      await this.#server.fetchPack(call, { wants, haves: havesFor(updates, ours), thin: !withoutGit }, take);
       const [still] = await this.#absent(updates);
       if (still !== undefined)
         throw new SluiceError('Unavailable', `remote ${call.remote.url} names ${still} and does not send it`);
@@ -308,6 +315,11 @@ export class OwnClient {
           return () => pack;
         },
       };
+    if (this.#local.withoutGit)
+      throw new SluiceError(
+        'LimitExceeded',
+        'the push was not sent: without git at most 10,000 objects, 1,000 commits and 32 MiB are pushed at once. Push less at once, or install git 2.39 or later',
+      );
     // For what is removed a part must not be done: then git is told only of what is looked at.
     const isEnd = mustLookFirst(updates) ? (oid: Oid) => olds.has(oid) || taken.has(oid) : (oid: Oid) => known.has(oid);
     const refs = (await this.#local.listRefs([])).filter(({ oid }) => isEnd(oid)).slice(0, MOST_ENDS);

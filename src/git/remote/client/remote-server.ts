@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import type { Oid, Ref, RefUpdate } from '../../git-repository.ts';
+import type { Ref, RefUpdate } from '../../git-repository.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
 import { NotSmartError, SmartHttp } from '../http/smart-http.ts';
 import {
@@ -12,7 +12,7 @@ import {
 } from '../protocol/advertisement.ts';
 import type { Call } from '../protocol/call.ts';
 import type { Connection, Exchange, Service } from '../protocol/connection.ts';
-import { encodeFetch, readPack } from '../protocol/fetch-pack.ts';
+import { encodeFetch, type FetchRequest, readPack } from '../protocol/fetch-pack.ts';
 import { encodeListRefs, readRefs } from '../protocol/list-refs.ts';
 import { ProtocolError } from '../protocol/protocol-error.ts';
 import { checkPushOptions, encodePush, type PushReport, readReport } from '../protocol/receive-pack.ts';
@@ -98,11 +98,10 @@ export class RemoteServer {
   /** Gets a pack with what is wanted and not here, for `take` to read. Ask `readProblem` first. */
   fetchPack(
     call: Call,
-    wants: readonly Oid[],
-    haves: readonly Oid[],
+    fetch: FetchRequest,
     take: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<void>,
   ): Promise<void> {
-    const request = encodeFetch(wants, haves, this.#uploads ?? new Map());
+    const request = encodeFetch(fetch, this.#uploads ?? new Map());
     return this.#post(call, request, (pieces, signal) => take(readPack(pieces), signal));
   }
 

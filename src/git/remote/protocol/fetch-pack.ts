@@ -5,13 +5,21 @@ import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts'
 import { ProtocolError, throwIfGivenUp } from './protocol-error.ts';
 import { SideBand } from './side-band.ts';
 
-/** A request for objects in one round: what is wanted, and what is here already. */
-export function encodeFetch(wants: readonly Oid[], haves: readonly Oid[], offered: Capabilities): Buffer {
+/** What is wanted, what is here already, and whether the pack may hold deltas of the latter. */
+export interface FetchRequest {
+  readonly wants: readonly Oid[];
+  readonly haves: readonly Oid[];
+  readonly thin: boolean;
+}
+
+/** A request for objects in one round. */
+export function encodeFetch({ wants, haves, thin }: FetchRequest, offered: Capabilities): Buffer {
   return Buffer.concat([
     pktLine('command=fetch'),
     ...commandCapabilities(offered),
     DELIMITER,
-    ...['thin-pack', 'no-progress', 'ofs-delta'].map(pktLine),
+    ...(thin ? [pktLine('thin-pack')] : []),
+    ...['no-progress', 'ofs-delta'].map(pktLine),
     ...wants.map((oid) => pktLine(`want ${oid}\n`)),
     ...haves.map((oid) => pktLine(`have ${oid}\n`)),
     pktLine('done\n'),

@@ -1,0 +1,3 @@
+import { testRemotes } from '../../remote/remotes.conformance.ts';
+
+testRemotes('without git');

@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { SluiceError } from '../../../foundation/sluice-error.ts';
+import { expectRoom } from '../../disk/disk-room.ts';
+import { EMPTY_TREE, type Oid } from '../../git-repository.ts';
+import { parseCommit } from '../../objects/commit-codec.ts';
+import { encodePackIndex } from '../../objects/pack/pack-index.ts';
+import { targetOfTag } from '../../objects/tag-codec.ts';
+import { parseTree } from '../../objects/tree-codec.ts';
+import { placePack } from '../native/pack-file.ts';
+import { PackFormatError } from './pack-entries.ts';
+import type { PackedObjects } from './packed-objects.ts';
+import { MAX_PACK_OBJECTS, type UnpackedObject, unpack } from './unpack.ts';
+
+/** The largest pack that is received without git, in bytes: it is in memory as a whole. 1,000 packages take some 15 MB. */
+export const MAX_PACK_BYTES = 256 * 1024 ** 2;
+/** Ids of objects outside of a pack that those in it refer to. */
+const MAX_LINKS = 4 * MAX_PACK_OBJECTS;
+
+export interface TakePackOptions {
+  readonly gitDir: string;
+  readonly packed: PackedObjects;
+  readonly durable: boolean;
+  readonly signal: AbortSignal;
+  /** Lowered by tests. */
+  readonly maxBytes?: number;
+}
+
+/**
+ * Receives a pack, as `git index-pack --check-self-contained-and-connected` does. Every object in it must be well formed, and what it
+ * refers to must be in it or in the repository. Nothing is on the disk before all of that has been checked; then pack and index are
+ * written, synced and renamed, the index last. Throws what reading the pack threw, the signal's reason, Unavailable for a pack that
+ * cannot be used, and LimitExceeded.
+ */
+export async function takePack(pieces: AsyncIterable<Uint8Array>, options: TakePackOptions): Promise<void> {
+  const { gitDir, packed, durable, signal } = options;
+  signal.throwIfAborted();
+  expectRoom(gitDir);
+  const pack = await collect(pieces, options);
+  try {
+    const { objects, links } = await readObjects(pack, signal);
+    // What a remote sends where it has nothing new.
+    if (objects.length === 0) return;
+    await packed.refresh();
+    const missing = links.find((oid) => !packed.has(oid) && !existsSync(loosePath(gitDir, oid)));
+    if (missing !== undefined) throw new PackFormatError(`lacks the object ${missing}, which is not here either`);
+    const offsets = objects.map(({ offset }) => offset);
+    await placePack(gitDir, pack, encodePackIndex(objects, pack, offsets), durable);
+  } catch (error) {
+    const isBad = error instanceof PackFormatError || (error instanceof SluiceError && error.code === 'Corrupt');
+    if (!isBad) throw error;
+    const cause = error instanceof PackFormatError ? `it ${error.message}` : error.message;
+    throw new SluiceError('Unavailable', `the pack that a remote sent cannot be used: ${cause}`, { cause: error });
+  }
+}
+
+async function collect(pieces: AsyncIterable<Uint8Array>, options: TakePackOptions): Promise<Buffer> {
+  const { signal, maxBytes = MAX_PACK_BYTES } = options;
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of pieces) {
+    signal.throwIfAborted();
+    size += piece.length;
+    if (size > maxBytes)
+      throw new SluiceError(
+        'LimitExceeded',
+        `a remote sends a pack of more than ${maxBytes} bytes: the repository is too large to be used without git. Install git 2.39 or later`,
+      );
+    parts.push(piece);
+  }
+  signal.throwIfAborted();
+  return Buffer.concat(parts, size);
+}
+
+interface ReadObjects {
+  /** In the order in which they are in the pack. */
+  readonly objects: readonly { readonly oid: Oid; readonly offset: number }[];
+  /** What they refer to and is not among them. */
+  readonly links: readonly Oid[];
+}
+
+async function readObjects(pack: Buffer, signal: AbortSignal): Promise<ReadObjects> {
+  const offsets = new Map<Oid, number>();
+  const links = new Set<Oid>();
+  await unpack(pack, (object) => {
+    signal.throwIfAborted();
+    if (offsets.has(object.oid)) throw new PackFormatError(`has the object ${object.oid} twice`);
+    offsets.set(object.oid, object.entry.offset);
+    for (const oid of linksOf(object)) links.add(oid);
+    if (links.size > MAX_LINKS) throw new PackFormatError('refers to too many objects');
+  });
+  const objects = [...offsets].map(([oid, offset]) => ({ oid, offset })).sort((a, b) => a.offset - b.offset);
+  return { objects, links: [...links].filter((oid) => oid !== EMPTY_TREE && !offsets.has(oid)) };
+}
+
+/** The objects that an object refers to. Throws Corrupt for one that is malformed. */
+function linksOf({ oid, type, data }: UnpackedObject): readonly Oid[] {
+  if (type === 'blob') return [];
+  if (type === 'tree')
+    // A submodule names a commit of another repository.
+    return parseTree(data, oid).flatMap((entry) => (entry.mode === '160000' ? [] : [entry.oid]));
+  if (type === 'commit') {
+    const { tree, parents } = parseCommit(data, oid);
+    return [tree, ...parents];
+  }
+  const target = targetOfTag(data);
+  if (target === undefined) throw new PackFormatError(`has the damaged tag ${oid}`);
+  return [target];
+}
+
+function loosePath(gitDir: string, oid: Oid): string {
+  return join(gitDir, 'objects', oid.slice(0, 2), oid.slice(2));
+}
