@@ -12,6 +12,7 @@ import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 import { outcomeOf } from '../support/shop.ts';
+import { trustOf } from '../support/trust.ts';
 
 const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
@@ -172,6 +173,25 @@ test('a hook that refuses everything for a while does not put the records into b
   expect(refs).toContain('refs/sluice/records/');
   expect(refs).not.toContain('sluice-records');
   expect(refs).not.toContain('probe');
+  await store.close();
+  await server.close();
+});
+
+test('records stay beside the id, although a host refuses the probe for their place', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({
+    root: scratch.folder,
+    hooks: { update: '#!/bin/sh\ncase "$1" in refs/sluice/records/probe-*) exit 1;; esac\n' },
+  });
+  const { path } = scratch;
+  const opened = await openRepository(path);
+  await trustOf(opened, path);
+  await opened.close();
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const refs = await scratch.git('for-each-ref', '--format=%(refname)');
+  expect(refs).toContain('refs/sluice/records/');
+  expect(refs).not.toContain('sluice-records');
   await store.close();
   await server.close();
 });

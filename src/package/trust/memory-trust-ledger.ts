@@ -1,5 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { raisedMark, scopeText } from './marks.ts';
+import { isStatementDigest, raisedMark, scopeText } from './marks.ts';
 import type { KnownRepository, Mark, NewMark, StatementScope, TrustedKey, TrustLedger } from './trust-ledger.ts';
 
 /** For tests, and for work on repositories without a data folder: nothing outlives the process. */
@@ -64,6 +64,11 @@ export class MemoryTrustLedger implements TrustLedger {
 
   mark(scope: StatementScope): Mark | undefined {
     return this.#marks.get(scopeText(scope));
+  }
+
+  statementsUpTo(order: number): readonly string[] {
+    const known = [...this.#marks.values()].filter((mark) => mark.order <= order && isStatementDigest(mark.digest));
+    return known.map(({ digest }) => digest);
   }
 
   raise(entries: readonly NewMark[]): void {

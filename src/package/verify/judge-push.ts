@@ -10,10 +10,14 @@ import {
   deletedIn,
   draftRef,
   identityRef,
+  isOtherLayout,
+  isProbe,
   mainRef,
+  otherIdentityRef,
   parseRef,
   proposedRef,
   type RepositoryLayout,
+  recordPrefixIn,
   tombstonePrefix,
   tombstoneRef,
   unsignedRecordUid,
@@ -85,6 +89,8 @@ class PushJudge {
   /** Refs as they are once the push is accepted. */
   readonly #after: ReadonlyMap<string, Oid>;
   readonly #trust: RepositoryTrust;
+  /** True where it is settled which of the two places records have. */
+  readonly #hasRecords: boolean;
   #rowsBefore: Promise<ShownRows> | undefined;
   #rowsAfter: Promise<ShownRows> | undefined;
   #mainLine: Promise<readonly Oid[] | string> | undefined;
@@ -101,14 +107,16 @@ class PushJudge {
       else after.set(ref, oid);
     }
     this.#after = after;
+    this.#hasRecords = recordPrefixIn([...this.#before.keys()]) === layout.recordPrefix;
     this.#trust = trust;
   }
 
   static async open(options: Options): Promise<PushJudge> {
     const { git, layout, refs, ledger, pushed } = options;
-    const ref = identityRef(layout);
+    const oidOf = (ref: string) => refs.find(({ name }) => name === ref)?.oid;
+    const own = identityRef(layout);
     // A repository gets its id with the first push of a server.
-    const present = refs.find(({ name }) => name === ref)?.oid ?? pushed.find((update) => update.ref === ref)?.new;
+    const present = oidOf(own) ?? oidOf(otherIdentityRef(layout)) ?? pushed.find((update) => update.ref === own)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
     return new PushJudge(options, lookTrust(ledger, id));
@@ -119,12 +127,18 @@ class PushJudge {
     const { ref } = update;
     const layout = this.#layout;
     const isDeleted = update.new === ZERO_OID;
-    if (ref === identityRef(layout)) return isDeleted ? 'the id of the repository must stay' : this.#idRefusal(update);
+    const other = otherIdentityRef(layout);
+    if (ref === identityRef(layout) || (ref === other && this.#before.has(other)))
+      return isDeleted ? 'the id of the repository must stay' : this.#idRefusal(update);
+    if (!isDeleted && this.#hasRecords && isOtherLayout(layout, ref))
+      return `records of this repository are below ${layout.recordPrefix}`;
     if (ref === adoptionRef(layout))
       return isDeleted ? 'the list of adoptions must stay; "sluice repo adopt" changes it' : this.#adoption(update);
     if (ref.startsWith(tombstonePrefix(layout))) return this.#tombstone(update);
     if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
     const meaning = parseRef(layout, ref);
+    // Gone at once: Sluice finds out where it may keep records.
+    if (isProbe(layout, ref)) return undefined;
     if (!isDeleted && this.#isInTheWay(ref)) return 'it stands in the way of what Sluice keeps below this name';
     if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main(update);
     if (meaning.kind === 'record') return isDeleted ? this.#recordDeletion(meaning) : this.#record(update, meaning);
@@ -144,8 +158,9 @@ class PushJudge {
   async #idRefusal({ old, new: oid }: PushedRef): Promise<string | undefined> {
     const { signed, problem } = await findId(this.#git, oid, this.#ledger);
     if (problem !== undefined) return `it is no id that counts: ${problem}`;
-    if (old === ZERO_OID) return undefined;
-    const before = (await findId(this.#git, old, this.#ledger)).signed?.statement.repository;
+    const present = old === ZERO_OID ? this.#before.get(otherIdentityRef(this.#layout)) : old;
+    if (present === undefined) return undefined;
+    const before = (await findId(this.#git, present, this.#ledger)).signed?.statement.repository;
     if (before === undefined || signed?.statement.previous === before) return undefined;
     return `it does not follow the id ${before}, which the repository has`;
   }
@@ -336,7 +351,8 @@ class PushJudge {
     });
     if (!judgement.inBand) return judgement.message;
     if (facts.statement !== undefined) {
-      const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
+      const signer = await this.#trust.signerOf(facts.statement);
+      const distrust = this.#trust.distrustOfSigner(signer) ?? this.#trust.revocationOfNew(signer);
       if (distrust !== undefined) return distrust.message;
     }
     const other = await this.#otherChange(statement.package, { parent, tree });
@@ -355,7 +371,8 @@ class PushJudge {
   ): Promise<string | undefined> {
     const { package: path, workspace, record } = signed.statement;
     const fact = { head: signed.statement, digest: '', signer: await this.#trust.signerOf(signed) };
-    const distrust = this.#trust.distrustOf(fact, { package: path, workspace });
+    const distrust =
+      this.#trust.distrustOf(fact, { package: path, workspace }) ?? this.#trust.revocationOfNew(fact.signer);
     if (distrust !== undefined) return distrust.message;
     if (record.commit !== parent) return `its statement was made for a removal on top of ${record.commit}`;
     const [folder] = await this.#git.statObjects([`${tree}:${path}`]);

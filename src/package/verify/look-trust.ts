@@ -33,5 +33,10 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     return { signed: undefined, problem: error.message };
   }
   const trust = lookTrust(ledger, signed.statement.repository);
-  return { signed, problem: trust.distrustOfSigner(await trust.signerOf(signed))?.message };
+  const signer = await trust.signerOf(signed);
+  const revocation = trust.revocationOf(signer);
+  // A revoked key can still sign: its ids count for repositories that were known before, whose heads the revocation lists.
+  const isFromBefore = revocation?.head !== undefined || ledger.repository(signed.statement.repository) !== undefined;
+  const distrust = trust.distrustOfSigner(signer) ?? (isFromBefore ? undefined : trust.revocationOfNew(signer));
+  return { signed, problem: distrust?.message };
 }

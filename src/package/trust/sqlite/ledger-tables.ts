@@ -74,6 +74,12 @@ export class LedgerTables {
   }
 
   /** False if the key is revoked already, or unknown. */
+  /** Of marks, whatever they say. */
+  digestsUpTo(order: number): string[] {
+    const rows = this.#database.prepare('SELECT digest FROM marks WHERE position <= ?').all(order);
+    return rows.map(({ digest }) => String(digest));
+  }
+
   revokeKey(fingerprint: string, at: string): boolean {
     const heads = this.repositories().flatMap(({ id, mainHead }) => (mainHead === undefined ? [] : [[id, mainHead]]));
     const update = this.#database.prepare(
