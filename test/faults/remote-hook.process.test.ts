@@ -16,7 +16,7 @@ test('the documented hook lets the records be where they belong, also where it w
   await using scratch = await scratchRepository();
   const refused = join(scratch.folder, 'refused');
   const keys = join(scratch.folder, 'allowed-signers');
-  const [{ publicKey }] = serverTrust.ledger.keys() as [{ publicKey: string }];
+  const { publicKey } = serverTrust.signer();
   await writeFile(keys, `sluice ${publicKey}\n`);
   const binary = fileURLToPath(new URL('../../bin/sluice.js', import.meta.url));
   const verify = `'${process.execPath}' '${binary}' verify --pre-receive --allowed-signers '${keys}'`;

@@ -119,6 +119,12 @@ test('one PATCH of a draft on a protected branch costs one push, and what the ho
   });
   expect(pushes() - before).toBe(1);
   expect(store.repository('packages').refusedPushes()).toMatchObject([{ revision: NAME }]);
+  // A command such as "sluice why" is a process of its own.
+  const beside = await connect(scratch, server);
+  expect(beside.repository('packages').refusedPushes()).toMatchObject([
+    { revision: NAME, message: expect.stringContaining('main is frozen') },
+  ]);
+  await beside.close();
   await rm(closed);
   expect(await patch()).toMatchObject({ status: 200 });
   expect(store.repository('packages').refusedPushes()).toEqual([]);
