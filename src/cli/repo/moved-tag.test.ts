@@ -45,3 +45,27 @@ test('a tag that was made by hand is not called approved by the author of its co
   expect(stderr).toContain('it is published as v1, without an approval that counts (NotAnApproval)');
   expect(stderr).not.toContain('approved by');
 });
+
+test('the gates of an adopted package are counted as "sluice why" counts them', async () => {
+  const kptfile = `apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata:
+  name: web
+info:
+  readinessGates:
+    - conditionType: example.com/Tested
+`;
+  const write = (input: string, ...words: string[]) =>
+    execFileSync('git', ['--git-dir', repository, ...words], { input, encoding: 'utf8' }).trim();
+  const blob = write(kptfile, 'hash-object', '-w', '--stdin');
+  const folder = write(`100644 blob ${blob}\tKptfile\n`, 'mktree');
+  const tree = write(`040000 tree ${folder}\tweb\n`, 'mktree');
+  git('update-ref', '-d', 'refs/heads/drafts/web/v1');
+  git('update-ref', 'refs/tags/web/v1', git('commit-tree', '-p', 'main', '-m', 'by hand', tree));
+  await ok('repo', 'adopt', 'apps', '--yes');
+  const [row] = JSON.parse(await ok('rpkg', 'get', '-o', 'json')).items.filter(
+    ({ spec }: { spec: { revision: number } }) => spec.revision === 1,
+  );
+  expect(JSON.stringify(row.status.conditions)).toContain('1 of 1 gates closed');
+  expect(await ok('why', row.metadata.name)).toContain('0 of 1 open');
+});
