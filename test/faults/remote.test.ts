@@ -122,7 +122,7 @@ test('one PATCH of a draft on a protected branch costs one push, and what the ho
   // A command such as "sluice why" is a process of its own.
   const beside = await connect(scratch, server);
   expect(beside.repository('packages').refusedPushes()).toMatchObject([
-    { revision: NAME, message: expect.stringContaining('main is frozen') },
+    { revision: NAME, message: expect.stringContaining('protected branch') },
   ]);
   await beside.close();
   await rm(closed);
