@@ -1,9 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
 import { ZERO_OID } from '../../src/git/git-repository.ts';
+import { probeRef, RECORD_BRANCHES } from '../../src/package/model/layout.ts';
 import { emptyRecord } from '../../src/package/model/record.ts';
-import type { ServerTrust } from '../../src/package/store/open-repository-trust.ts';
+import { openRepositoryTrust, type ServerTrust } from '../../src/package/store/open-repository-trust.ts';
 import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import { formatRevokedKey, takeRevokedKeys } from '../../src/package/trust/revoked-key-line.ts';
+import type { StatementSigner } from '../../src/package/trust/statement-signature.ts';
+import type { TrustedKey } from '../../src/package/trust/trust-ledger.ts';
+import { layoutOf } from '../../src/package/verify/clone-refs.ts';
 import { judgePush } from '../../src/package/verify/judge-push.ts';
 import { LookLedger } from '../../src/package/verify/look-ledger.ts';
 import type { PushedRef } from '../../src/package/verify/pushed-ref.ts';
@@ -11,18 +17,21 @@ import { verifyRepository } from '../../src/package/verify/verify-repository.ts'
 import { configMap, publish, publishNext, remove } from '../support/delivery.ts';
 import { ANNA, type Fixture, fixture } from '../support/fixture.ts';
 import { git as gitCli } from '../support/git/git-cli.ts';
-import { newServerTrust } from '../support/trust.ts';
+import { newServerTrust, newSigner } from '../support/trust.ts';
 
 const MAIN = 'refs/heads/main';
 const TOMBSTONE = 'refs/sluice/deleted/web%2Fv2';
 const UNSIGNED = 'refs/sluice/records/79ccd24d-7c91-5a45-b667-aeecf5b10e25';
 
+/** The key that the server has now. */
+let signing: StatementSigner;
 let trust: ServerTrust;
 let world: Fixture;
 let apps: PackageRepository;
 let source: string;
 beforeEach(async () => {
-  trust = newServerTrust();
+  signing = newSigner();
+  trust = { ...newServerTrust(signing), signer: () => signing };
   world = await fixture(new ManualClock(), trust);
   await world.register('apps');
   apps = world.store.repository('apps');
@@ -34,14 +43,36 @@ const git = (...words: string[]) => gitCli(apps.git.path, words);
 const oid = (ref: string) => git('rev-parse', ref);
 const has = (ref: string) => git('for-each-ref', ref) !== '';
 
+/** The keys as "key show --allowed-signers" writes them to the file of the hook, revoked ones in their lines. */
+function keysOfFile(): TrustedKey[] {
+  const { ledger } = trust;
+  return ledger.keys().flatMap((key) => {
+    const { revocation } = key;
+    return revocation === undefined
+      ? [key]
+      : takeRevokedKeys(formatRevokedKey(key, ledger.statementsUpTo(revocation.order))).revoked;
+  });
+}
+
+/** Gives the repository another id that follows the present one. */
+async function rewriteId({ git, layout }: PackageRepository, server: ServerTrust): Promise<void> {
+  const identity = { name: 'eve', email: 'eve@example.com' };
+  await openRepositoryTrust({
+    ...{ git, layout, identity, server, remote: undefined, address: git.path, clock: new ManualClock(), newId: true },
+    trustedKeys: () => new Map(server.ledger.keys().map((key) => [key.fingerprint, key])),
+    refetch: async () => {},
+  });
+}
+
 /** What the hook says to a push of these refs, to where they shall be; null removes one. It knows the keys and no ledger. */
-async function hook(refs: Record<string, string | null>): Promise<string[]> {
-  const ledger = LookLedger.ofKeys(trust.ledger.keys());
-  const pushed = Object.entries(refs).map(
+async function hook(updates: Record<string, string | null>): Promise<string[]> {
+  const ledger = LookLedger.ofKeys(keysOfFile());
+  const pushed = Object.entries(updates).map(
     ([ref, to]): PushedRef => ({ ref, old: has(ref) ? oid(ref) : ZERO_OID, new: to ?? ZERO_OID }),
   );
-  const { git, layout } = apps;
-  const refusals = await judgePush({ git, layout, refs: await git.listRefs(), ledger, pushed });
+  const { git } = apps;
+  const refs = await git.listRefs();
+  const refusals = await judgePush({ git, layout: layoutOf(refs, 'main', ''), refs, ledger, pushed });
   return refusals.map(({ ref, message }) => `${ref}: ${message}`);
 }
 
@@ -128,6 +159,87 @@ describe('the hook on deletions', () => {
     );
     expect(Object.keys(approval)).toEqual(expect.arrayContaining([MAIN, 'refs/tags/web/v2', TOMBSTONE]));
     expect(await hook(approval)).toEqual([]);
+  });
+});
+
+describe('the hook on a repository whose records are branches', () => {
+  const branches = (ref: string) =>
+    ref.replace('refs/sluice/records/', RECORD_BRANCHES).replace('refs/sluice/deleted/', 'refs/heads/sluice-deleted/');
+
+  test('deletions are let in, and the other place stays empty, also where the id was written there', async () => {
+    await publishNext(world, source, 'w2', '2');
+    await world.store.create('apps', { package: 'web', workspace: 'w3', source: { type: 'copy', source } }, ANNA);
+    const deletion = await pushOf(() => remove(world, 'apps.web.w2'));
+    const record = 'refs/sluice/records/web/w3';
+    git('update-ref', branches(record), record);
+    for (const ref of git('for-each-ref', '--format=%(refname)', 'refs/sluice/records/').split('\n'))
+      git('update-ref', '-d', ref);
+    const moved = Object.fromEntries(Object.entries(deletion).map(([ref, to]) => [branches(ref), to]));
+    expect(Object.keys(moved)).toEqual(
+      expect.arrayContaining(['refs/heads/sluice-deleted/web%2Fv2', 'refs/tags/web/v2']),
+    );
+    expect(await hook(moved)).toEqual([]);
+    expect(await hook({ [record]: oid(branches(record)), 'refs/sluice/repository': null })).toEqual([
+      `${record}: records of this repository are below ${RECORD_BRANCHES}`,
+      'refs/sluice/repository: the id of the repository must stay',
+    ]);
+  });
+
+  test('the probe for the place of records is let in', async () => {
+    const probe = probeRef('refs/sluice/records/', randomUUID());
+    expect(await hook({ [probe]: oid(MAIN) })).toEqual([]);
+    expect(await hook({ [`${probe}x`]: oid(MAIN) })).toHaveLength(1);
+  });
+});
+
+describe('the hook after a key was revoked', () => {
+  /** A key in the place of the one that signed until now, which is revoked; returns that one. */
+  function revoke(): StatementSigner {
+    const old = signing;
+    signing = newSigner();
+    const { fingerprint, publicKey } = signing;
+    trust.ledger.addKey({ fingerprint, publicKey, comment: 'next', origin: 'own', addedAt: '2026-01-01T00:00:00Z' });
+    trust.ledger.revokeKey(old.fingerprint, '2026-01-02T00:00:00Z');
+    return old;
+  }
+
+  async function findings(): Promise<string[]> {
+    const { layout } = apps;
+    const ledger = LookLedger.ofKeys(keysOfFile());
+    const { verified } = await verifyRepository({ git: apps.git, layout, refs: await apps.git.listRefs(), ledger });
+    return verified.flatMap(({ ref, finding }) => (finding === undefined ? [] : `${ref}: ${finding.reason}`));
+  }
+
+  test('what it signed before stays in band offline, and publications with the next key are let in', async () => {
+    await publishNext(world, source, 'w2', '2');
+    await remove(world, 'apps.web.w2');
+    const draft = { package: 'web', workspace: 'w3', source: { type: 'copy', source } } as const;
+    await world.store.create('apps', draft, ANNA);
+    // Of what a deletion leaves on the main branch only a ledger knows.
+    const before = ['refs/heads/main:web: MainDiffers'];
+    expect(await findings()).toEqual(before);
+    revoke();
+    expect(await findings()).toEqual(before);
+    expect(await hook(await pushOf(() => publish(world, 'fresh', '1')))).toEqual([]);
+  });
+
+  test('what it signs later does not count: publications, records, and another id', async () => {
+    const old = revoke();
+    const next = signing;
+    signing = old;
+    // The server of the thief has not learned of the revocation.
+    const thief = { ...newServerTrust(old), verify: trust.verify };
+    await using other = await fixture(new ManualClock(), thief);
+    await other.register('apps', { repo: apps.git.path });
+    const forged = await pushOf(() => publish(other, 'forged', '1'));
+    signing = next;
+    const said = await hook(forged);
+    expect(said.map((line) => line.split(': ')[0])).toEqual(expect.arrayContaining([MAIN, 'refs/tags/forged/v1']));
+    expect(said.join('\n')).toContain('which was revoked at 2026-01-02T00:00:00Z');
+    const id = await pushOf(() => rewriteId(apps, thief));
+    expect(await hook(id)).toEqual([
+      expect.stringMatching(/^refs\/sluice\/repository: it is no id that counts: .*revoked/),
+    ]);
   });
 });
 

@@ -12,6 +12,7 @@ import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { openStore } from '../support/open-store.ts';
 import { anna, commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 import { outcomeOf } from '../support/shop.ts';
+import { trustOf } from '../support/trust.ts';
 
 const NAME = 'packages.shop.v1';
 const credentials = { username: 'robot', password: 'a-secret-word' };
@@ -118,6 +119,12 @@ test('one PATCH of a draft on a protected branch costs one push, and what the ho
   });
   expect(pushes() - before).toBe(1);
   expect(store.repository('packages').refusedPushes()).toMatchObject([{ revision: NAME }]);
+  // A command such as "sluice why" is a process of its own.
+  const beside = await connect(scratch, server);
+  expect(beside.repository('packages').refusedPushes()).toMatchObject([
+    { revision: NAME, message: expect.stringContaining('protected branch') },
+  ]);
+  await beside.close();
   await rm(closed);
   expect(await patch()).toMatchObject({ status: 200 });
   expect(store.repository('packages').refusedPushes()).toEqual([]);
@@ -172,6 +179,25 @@ test('a hook that refuses everything for a while does not put the records into b
   expect(refs).toContain('refs/sluice/records/');
   expect(refs).not.toContain('sluice-records');
   expect(refs).not.toContain('probe');
+  await store.close();
+  await server.close();
+});
+
+test('records stay beside the id, although a host refuses the probe for their place', async () => {
+  await using scratch = await scratchRepository();
+  const server = await startGitServer({
+    root: scratch.folder,
+    hooks: { update: '#!/bin/sh\ncase "$1" in refs/sluice/records/probe-*) exit 1;; esac\n' },
+  });
+  const { path } = scratch;
+  const opened = await openRepository(path);
+  await trustOf(opened, path);
+  await opened.close();
+  const store = await connect(scratch, server);
+  await proposed(store);
+  const refs = await scratch.git('for-each-ref', '--format=%(refname)');
+  expect(refs).toContain('refs/sluice/records/');
+  expect(refs).not.toContain('sluice-records');
   await store.close();
   await server.close();
 });

@@ -1,6 +1,6 @@
 import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
 import type { IndexChange } from '../../package/index/revision-index.ts';
-import { authorOf, lastRequestOf } from '../../package/model/attribution.ts';
+import { authorOf, lastRequestOf, moveOf } from '../../package/model/attribution.ts';
 import { publishedRecordOf } from '../../package/model/commit-message.ts';
 import { isPlaceholder, type PackageRevision, repositoryIdOf } from '../../package/model/package-revision.ts';
 import { verdictOf } from '../../package/model/record.ts';
@@ -147,14 +147,14 @@ function found(row: PackageRevision): string {
 }
 
 function moved(before: PackageRevision, after: PackageRevision): string {
-  const { by, reason } = lastRequestOf(after);
+  const { by, reason } = moveOf(before, after);
   const number = after.revision > 0 && after.lifecycle === 'Published' ? ` v${after.revision}` : '';
   const why = reason === undefined ? '' : ` (${reason})`;
   return `${before.lifecycle} → ${after.lifecycle}${number}, by ${by}${why}`;
 }
 
 function movedFields(before: PackageRevision, after: PackageRevision): Record<string, unknown> {
-  const { by, reason } = lastRequestOf(after);
+  const { by, reason } = moveOf(before, after);
   return { from: before.lifecycle, to: after.lifecycle, by, ...(reason === undefined ? {} : { reason }) };
 }
 

@@ -1,6 +1,7 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { formatRevokedKey } from '../../package/trust/revoked-key-line.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
-import type { TrustedKey } from '../../package/trust/trust-ledger.ts';
+import type { TrustedKey, TrustLedger } from '../../package/trust/trust-ledger.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import type { Invocation, Outcome } from '../program/invocation.ts';
@@ -21,7 +22,7 @@ export function keyShow(options: ShowOptions, invocation: Invocation): Promise<O
     const own = ownOf(ring, invocation);
     const keys = ring.ledger.keys();
     if (options.allowedSigners === true) {
-      terminal.out.write(keys.map(allowedSigner).join(''));
+      terminal.out.write(keys.map((key) => allowedSigner(key, ring.ledger)).join(''));
       return own === undefined ? 1 : 0;
     }
     const described = own === undefined ? null : { fingerprint: own.fingerprint, publicKey: own.publicKey };
@@ -58,8 +59,11 @@ function stateOf(key: TrustedKey, own: TrustedKey | undefined): string {
   return own === undefined ? 'unknown' : 'retired';
 }
 
-/** A line of an allowed-signers file. OpenSSH knows revocation by dates only, so a revoked key is a comment. */
-function allowedSigner({ publicKey, comment, revocation }: TrustedKey): string {
+/** A line of an allowed-signers file. OpenSSH supports revocation by dates only, so a revoked key is a comment for it. */
+function allowedSigner(key: TrustedKey, ledger: TrustLedger): string {
+  const { publicKey, comment, revocation } = key;
   const line = `${PRINCIPAL} namespaces="${STATEMENT_NAMESPACE}" ${publicKey} ${printable(comment)}`.trimEnd();
-  return revocation === undefined ? `${line}\n` : `# revoked at ${printable(revocation.at)}: ${line}\n`;
+  if (revocation === undefined) return `${line}\n`;
+  const known = formatRevokedKey(key, ledger.statementsUpTo(revocation.order));
+  return `# revoked at ${printable(revocation.at)}: ${line}\n${known}`;
 }

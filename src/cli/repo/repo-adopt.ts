@@ -90,6 +90,12 @@ function print(
       `${label} ${suspicious.length} of these tags carry a statement that does not fit; find out why first`,
     );
   }
+  for (const { ref, oid, movedFrom } of tags) {
+    if (movedFrom === undefined) continue;
+    const label = terminal.style('yellow', 'warning:', terminal.err);
+    const text = `${ref} was moved away from the publication at ${movedFrom}, which was approved; adopting ${oid} in its place replaces what was approved`;
+    terminal.note(`${label} ${printable(text)}`);
+  }
   const what = `${count(tags.length, 'tag')}, ${count(usable.length, 'record')}${main === undefined ? '' : ', the main branch'}`;
   terminal.line(adopted ? `adopted: ${what}` : `would adopt: ${what}; nothing was changed, --yes does it`);
 }

@@ -1,5 +1,6 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
+import { approverText } from '../../package/api/warn-of-closed-gates.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
@@ -138,7 +139,7 @@ async function breakGlass(access: Access, wanted: PackageRevision, reason: strin
 /** By whom it was published, if it was. */
 function publication({ spec, status }: Revision): string {
   if (spec.lifecycle !== 'Published' && spec.lifecycle !== 'DeletionProposed') return '';
-  const by = status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;
+  const by = approverText(status);
   return `; it is published as v${spec.revision}${by}`;
 }
 

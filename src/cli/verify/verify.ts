@@ -8,6 +8,8 @@ import type { GitRepository } from '../../git/git-repository.ts';
 import { openRepository } from '../../git/open/open-repository.ts';
 import type { Quarantine } from '../../git/process/git-process.ts';
 import { allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
+import { recordPrefixIn } from '../../package/model/layout.ts';
+import { takeRevokedKeys } from '../../package/trust/revoked-key-line.ts';
 import { SqliteTrustLedger } from '../../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { layoutOf, refsOfRepository } from '../../package/verify/clone-refs.ts';
@@ -63,11 +65,10 @@ async function asHook(
 ): Promise<Outcome> {
   const pushed = parsePush(await readAll(process.stdin));
   const refs = await git.listRefs();
-  const layout = layoutOf(
-    [...refs, ...pushed.map(({ ref, new: oid }) => ({ name: ref, oid }))],
-    options.branch,
-    directoryOf(options),
-  );
+  // A push must not choose where the records of a repository are that has some.
+  const isUsed = recordPrefixIn(refs.map(({ name }) => name)) !== undefined;
+  const arriving = pushed.map(({ ref, new: oid }) => ({ name: ref, oid }));
+  const layout = layoutOf(isUsed ? refs : arriving, options.branch, directoryOf(options));
   const refusals = await judgePush({ git, layout, refs, ledger, pushed });
   for (const { ref, message } of refusals) terminal.note(`sluice: ${printable(ref)} is refused: ${printable(message)}`);
   if (refusals.length === 0) return 0;
@@ -122,11 +123,16 @@ async function readSigners(file: string) {
       cause: error,
     });
   }
-  const lines = parseAllowedSigners(content).filter((line) => allowsSigning(line, STATEMENT_NAMESPACE, Date.now()));
-  return lines.map(({ publicKey, principals }) => ({
+  const { revoked, rest } = takeRevokedKeys(content);
+  const isRevoked = new Set(revoked.map(({ fingerprint }) => fingerprint));
+  const lines = parseAllowedSigners(rest).filter(
+    (line) => allowsSigning(line, STATEMENT_NAMESPACE, Date.now()) && !isRevoked.has(line.publicKey.fingerprint),
+  );
+  const trusted = lines.map(({ publicKey, principals }) => ({
     ...{ fingerprint: publicKey.fingerprint, publicKey: publicKey.line, comment: principals },
     ...{ origin: 'added' as const, addedAt: '1970-01-01T00:00:00Z' },
   }));
+  return [...revoked, ...trusted];
 }
 
 async function open(path: string, { preReceive }: VerifyOptions, { environment }: Invocation): Promise<GitRepository> {

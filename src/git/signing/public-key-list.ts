@@ -15,6 +15,8 @@ export interface PublicKeyList {
 /** Reads public keys in the form of OpenSSH, one a line. Empty lines and lines that start with `#` are left out. */
 export function parsePublicKeyList(text: string): PublicKeyList {
   if (text.length > MAX_TEXT_CHARACTERS) return { keys: [], problems: ['it is too long: it may have 256 KiB'] };
+  if (/^-----BEGIN [A-Z ]*PRIVATE KEY-----/m.test(text))
+    return { keys: [], problems: ['it is a private key, which must not be shared; name its public key (.pub)'] };
   const keys: (SshPublicKey & { readonly comment: string })[] = [];
   const problems: string[] = [];
   for (const [index, raw] of text.split('\n').entries()) {

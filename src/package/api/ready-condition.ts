@@ -58,7 +58,11 @@ function publishedCondition({ kptfile, outOfBand, tip }: PackageRevision): Condi
       ...{ type: READY_TYPE, status: 'False', reason: 'OutOfBand' },
       message: `published without the gates ${named(types)}: ${outOfBand.message}`,
     };
-  return fromGates((stated ?? []).map(({ type, state }) => ({ type, open: state === 'Open', explanation: state })));
+  // What an operator adopted has no statement: its conditions are all that is known of its gates.
+  const conditions = kptfile === undefined ? undefined : conditionsOf(kptfile);
+  const stateOf = (type: string) => (conditions?.get(type)?.status === 'True' ? 'Open' : 'NotGiven');
+  const gates = stated ?? types.map((type) => ({ type, state: stateOf(type) }));
+  return fromGates(gates.map(({ type, state }) => ({ type, open: state === 'Open', explanation: state })));
 }
 
 function fromGates(

@@ -22,6 +22,11 @@ export function warnOfClosedGates(
 
 /** Who approves what is published already is told by whom it was. */
 export function warnOfPublication(context: RequestContext, { metadata, spec, status }: Stored<RevisionObject>): void {
-  const by = status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;
-  context.warn?.(`${metadata.name} is published already as v${spec.revision}${by}`);
+  context.warn?.(`${metadata.name} is published already as v${spec.revision}${approverText(status)}`);
+}
+
+/** Who approved a publication, at the end of a sentence about it. A tag that is out of band names only who made its commit. */
+export function approverText(status: RevisionObject['status']): string {
+  if (status?.outOfBand !== undefined) return `, without an approval that counts (${status.outOfBand.reason})`;
+  return status?.publishedBy === undefined ? '' : `, approved by ${status.publishedBy}`;
 }

@@ -110,6 +110,20 @@ test('records that no trusted key signed are claims', async () => {
   expect(entries.filter((entry) => entry.includes('sec') && !entry.includes('says: sec'))).toEqual([]);
 });
 
+test('up narrates a push that proposes, publishes or takes back as one, not as the last request about the content', async () => {
+  await world.draft('apps/web/w1', { 'x.yaml': 'a: 1\n' });
+  const robot = { actor: { name: 'controller:robot' }, face: 'controller' } as const;
+  await world.store.change('apps.web.w1', { files: new Map([['x.yaml', Buffer.from('a: 2\n')]]) }, robot);
+  const told = async () => narrateChanges(await refresh(), 0).map(({ message }) => message);
+  const draft = gitCli(path, ['rev-parse', 'drafts/web/w1']);
+  gitCli(path, ['update-ref', '-d', 'refs/heads/drafts/web/w1']);
+  gitCli(path, ['update-ref', 'refs/heads/proposed/web/w1', draft]);
+  expect(await told()).toEqual(['Draft → Proposed, by push']);
+  gitCli(path, ['update-ref', '-d', 'refs/heads/proposed/web/w1']);
+  gitCli(path, ['update-ref', 'refs/heads/drafts/web/w1', draft]);
+  expect(await told()).toEqual(['Proposed → Draft, by push']);
+});
+
 test('up narrates claims as claims', async () => {
   const { name } = await world.draft('apps/web/w1', { 'x.yaml': 'a: 1\n' });
   const before = world.store.get(name);

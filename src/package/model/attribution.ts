@@ -54,6 +54,25 @@ export function lastRequestOf(revision: PackageRevision): {
   return reason === undefined ? common : { ...common, reason };
 }
 
+/** Who brought a revision from one lifecycle to another: a request about the move, or a push where no request was about it. */
+export function moveOf(
+  before: PackageRevision,
+  after: PackageRevision,
+): { readonly by: string; readonly reason?: string } {
+  return isMovedByPush(before, after) ? { by: PUSH_ACTOR } : lastRequestOf(after);
+}
+
+/** A push that moves a branch or a tag leaves the record as it is, whose last request was about something else. */
+function isMovedByPush(before: PackageRevision, after: PackageRevision): boolean {
+  const { lifecycle, record } = after;
+  // Of a publication that is proposed for deletion, or is not any more, `lastRequestOf` decides.
+  if (isPublished(before) && isPublished(after)) return false;
+  if (isPublished(before)) return true;
+  if (isPublished(after)) return approvalOf(after) === undefined;
+  const last = record?.steps.findLast(({ action }) => action === 'propose' || action === 'reject');
+  return last?.action !== (lifecycle === 'Proposed' ? 'propose' : 'reject');
+}
+
 /** Whether a push proposed a deletion, or took that back: the last request about it asked for something else. */
 function isMarkedByPush({ lifecycle, record }: PackageRevision): boolean {
   if (lifecycle !== 'Published' && lifecycle !== 'DeletionProposed') return false;

@@ -17,6 +17,31 @@ export const RECORD_REFS = 'refs/sluice/records/';
 /** Used where a host accepts only branches and tags. */
 export const RECORD_BRANCHES = 'refs/heads/sluice-records/';
 
+/**
+ * Where a repository keeps its records, as its refs show; undefined if it has none yet. Records count before the id, which may have been
+ * written under another name than records that came later.
+ */
+export function recordPrefixIn(refNames: readonly string[]): string | undefined {
+  const isThere = (prefix: string) => refNames.some((name) => name.startsWith(prefix));
+  const prefixes = [RECORD_REFS, RECORD_BRANCHES];
+  const ofOthers = (recordPrefix: string) => [
+    ...[identityRef({ recordPrefix }), adoptionRef({ recordPrefix }), tombstonePrefix({ recordPrefix })],
+  ];
+  return prefixes.find(isThere) ?? prefixes.find((prefix) => ofOthers(prefix).some(isThere));
+}
+
+/** The name of a ref that is created and removed to find out whether a host accepts it; see `isProbe`. */
+export function probeRef(recordPrefix: string, uuid: string): string {
+  return `${recordPrefix}probe-${uuid}`;
+}
+
+export function isProbe({ recordPrefix }: Pick<RepositoryLayout, 'recordPrefix'>, ref: string): boolean {
+  return (
+    ref.startsWith(recordPrefix) &&
+    /^probe-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(ref.slice(recordPrefix.length))
+  );
+}
+
 /** What a ref means. `package` is relative to the directory. */
 export type RefMeaning =
   | { readonly kind: 'main' }
@@ -78,6 +103,19 @@ export function identityRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): str
   return layout.recordPrefix.replace(/records\/$/, 'repository');
 }
 
+/** Where the id was written if records were expected at the other place then; it counts where `identityRef` is missing. */
+export function otherIdentityRef({ recordPrefix }: Pick<RepositoryLayout, 'recordPrefix'>): string {
+  return identityRef({ recordPrefix: recordPrefix === RECORD_REFS ? RECORD_BRANCHES : RECORD_REFS });
+}
+
+/** True for a ref at the place that this layout does not use for records, ids, adoptions and deletions. */
+export function isOtherLayout({ recordPrefix }: Pick<RepositoryLayout, 'recordPrefix'>, ref: string): boolean {
+  const other = { recordPrefix: recordPrefix === RECORD_REFS ? RECORD_BRANCHES : RECORD_REFS };
+  const names = [identityRef(other), adoptionRef(other)];
+  const folders = [other.recordPrefix, tombstonePrefix(other), ...names.map((name) => `${name}/`)];
+  return names.includes(ref) || folders.some((folder) => ref.startsWith(folder));
+}
+
 /** What an operator adopted: a chain of signed lists. */
 export function adoptionRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
   return layout.recordPrefix.replace(/records\/$/, 'adopted');
@@ -92,7 +130,7 @@ export function tombstoneRef(layout: RepositoryLayout, packageName: string, vers
 }
 
 /** In front of all tombstones: beside the records, wherever those are. */
-export function tombstonePrefix(layout: RepositoryLayout): string {
+export function tombstonePrefix(layout: Pick<RepositoryLayout, 'recordPrefix'>): string {
   return layout.recordPrefix.replace(/records\/$/, 'deleted/');
 }
 

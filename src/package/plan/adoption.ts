@@ -16,7 +16,7 @@ import {
   formatAdoptionList,
   listDigest,
 } from '../trust/adoption.ts';
-import { publicationDigest, publicationScope } from '../trust/publication-mark.ts';
+import { parsePublicationDigest, publicationDigest, publicationScope } from '../trust/publication-mark.ts';
 import { formatStatement, STATEMENT_VERSION } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import { markOf, signatures, type Workbench, writeRecord } from './workbench.ts';
@@ -30,6 +30,8 @@ export interface AdoptableTag {
   /** Why it does not count now. */
   readonly reason: string;
   readonly message: string;
+  /** Set where the number belongs to another publication that counted: a push moved the tag away from it. */
+  readonly movedFrom?: Oid;
 }
 
 /** An unsigned record of an earlier version, and what would be taken over of it. */
@@ -66,7 +68,8 @@ export async function findAdoptable(bench: Workbench, only?: string): Promise<Ad
     byUid.set(row.uid, row);
     const { ref, refOid: oid, name: revision, outOfBand } = row;
     if (outOfBand === undefined || !isPublished(row) || isPlaceholder(row)) continue;
-    if (isWanted(ref.slice('refs/tags/'.length))) tags.push({ ref, oid, revision, ...outOfBand });
+    if (isWanted(ref.slice('refs/tags/'.length)))
+      tags.push({ ref, oid, revision, ...outOfBand, ...movedFrom(bench, row) });
   }
   for (const { name: ref, oid } of await bench.git.listRefs([bench.layout.recordPrefix])) {
     const uid = unsignedRecordUid(bench.layout, ref);
@@ -120,6 +123,14 @@ export async function planAdoption(
     marks.push(mark, ...tags.flatMap((tag) => publicationMark(bench, tag) ?? []));
   }
   return { updates, marks };
+}
+
+/** The publication that the ledger knows under the number of a tag, if the tag points elsewhere now. */
+function movedFrom({ trust }: Workbench, { path, revision, tip }: PackageRevision): { readonly movedFrom?: Oid } {
+  const mark = trust.mark(publicationScope(path, `v${revision}`));
+  if (mark === undefined) return {};
+  const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+  return isDeleted || commit === tip.oid ? {} : { movedFrom: commit };
 }
 
 /** An operator can also adopt a publication that was deleted, or one that another publication replaced. */

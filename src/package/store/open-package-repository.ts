@@ -11,7 +11,7 @@ import type { RepositoryOptions } from '../../git/open/open-repository.ts';
 import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/object.ts';
 import { formatCommitMessage } from '../model/commit-message.ts';
-import { mainRef, RECORD_BRANCHES, RECORD_REFS } from '../model/layout.ts';
+import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/layout.ts';
 import { MIRROR_REFSPECS } from '../model/mirror-refspecs.ts';
 import { type TrustedKeys, trustedKeysOf, trusts } from '../trust/trusted-keys.ts';
 import { remoteSettings } from '../upstream/remote-settings.ts';
@@ -174,15 +174,15 @@ async function createBranch(
 
 /**
  * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that told nothing;
- * records that exist already answer for free.
+ * records and the id, where they exist already, answer for free.
  */
 async function recordPrefixFor(
   git: GitRepository,
   remote: GitRemote | undefined,
   signal?: AbortSignal,
 ): Promise<string> {
-  if ((await git.listRefs([RECORD_REFS])).length > 0) return RECORD_REFS;
-  if ((await git.listRefs([RECORD_BRANCHES])).length > 0) return RECORD_BRANCHES;
+  const written = recordPrefixIn((await git.listRefs(['refs/sluice/', 'refs/heads/sluice-'])).map(({ name }) => name));
+  if (written !== undefined) return written;
   const noteFile = join(git.path, 'sluice-record-refs');
   const noted = await readNote(noteFile);
   if (noted === RECORD_REFS || noted === RECORD_BRANCHES) return noted;
@@ -205,7 +205,7 @@ async function probe(
   signal?: AbortSignal,
 ): Promise<string | undefined> {
   for (const prefix of [RECORD_REFS, RECORD_BRANCHES]) {
-    const ref = `${prefix}probe-${randomUUID()}`;
+    const ref = probeRef(prefix, randomUUID());
     try {
       await git.push(remote, [{ type: 'create', ref, new: oid }], signal);
     } catch (error) {

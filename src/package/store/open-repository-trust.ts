@@ -3,7 +3,7 @@ import type { Clock } from '../../foundation/clock.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../../git/git-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
-import { identityRef, mainRef, type RepositoryLayout } from '../model/layout.ts';
+import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../model/layout.ts';
 import { headOf, withHead } from '../trust/main-heads.ts';
 import {
   newRepositoryId,
@@ -62,7 +62,8 @@ export async function openRepositoryTrust(options: OpenTrustOptions): Promise<Op
   const { ledger } = options.server;
   const address = canonicalAddressNow(options.address);
   const known = ledger.repositoryAt(address);
-  const written = await readId(options.git, identityRef(options.layout));
+  const { git, layout } = options;
+  const written = (await readId(git, identityRef(layout))) ?? (await readId(git, otherIdentityRef(layout)));
   const id = await acceptedId(options, written?.signed, known?.id);
   if (id !== undefined && options.newId !== true) {
     refuseCopy(options, id, address);

@@ -238,9 +238,7 @@ export class PackageRepository implements Workbench {
 
   /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
   refusedPushes(): RefusedPush[] {
-    return [...this.#refs.refusedPushes]
-      .filter(([revision]) => this.index.get(revision) !== undefined)
-      .map(([revision, message]) => ({ revision, message }));
+    return this.#refs.refusedPushes.map(({ revision, message }) => ({ revision, message }));
   }
 
   /** True if this is a copy of a repository elsewhere, so that nothing is lost with it. */

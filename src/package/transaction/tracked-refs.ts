@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Mutex } from '../../foundation/mutex.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome } from '../../git/errors.ts';
@@ -18,6 +19,7 @@ import { branchesFirst, MIRROR_REFSPECS } from '../model/mirror-refspecs.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
+import { type RefusalNote, RefusedPushes } from './refused-pushes.ts';
 import type { WriteTarget } from './write-queue.ts';
 
 export interface TrackedRefsOptions {
@@ -37,8 +39,6 @@ export type SyncScope = 'everything' | 'branches';
 
 /** A push whose answer was lost, and which was not carried out, is sent again this often. */
 const RESENDS = 1;
-/** Refusals that are kept for people to see. */
-const MAX_REFUSED_PUSHES = 100;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
@@ -56,14 +56,14 @@ export class TrackedRefs implements WriteTarget {
   readonly #doubtful = new Set<string>();
   /** What a listener threw when it was notified of a write; the next look throws it. */
   #listenerProblem: unknown;
-  /** Why a rule of the remote refused the last write of a revision, by its name. */
-  readonly #refusedPushes = new Map<string, string>();
+  readonly #refusedPushes: RefusedPushes;
   /** Marks of writes that were carried out. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
 
   constructor(options: TrackedRefsOptions) {
     this.#options = options;
+    this.#refusedPushes = new RefusedPushes(join(options.git.path, 'sluice-refused-pushes.json'));
     this.main = mainRef(options.layout);
   }
 
@@ -135,16 +135,18 @@ export class TrackedRefs implements WriteTarget {
     }
   }
 
-  /** Revisions whose last write a rule of the remote refused, with its reason. */
-  get refusedPushes(): ReadonlyMap<string, string> {
-    return this.#refusedPushes;
+  /** Revisions whose last write a rule of the remote refused, in whichever process, and which are as they were then. */
+  get refusedPushes(): readonly RefusalNote[] {
+    if (this.#options.remote === undefined) return [];
+    return this.#refusedPushes.list().filter(({ revision, commit }) => this.revision(revision)?.commit === commit);
   }
 
   notePush(revision: string, refusal: string | undefined): void {
-    this.#refusedPushes.delete(revision);
-    if (refusal !== undefined) this.#refusedPushes.set(revision, refusal);
-    const [oldest] = this.#refusedPushes.keys();
-    if (this.#refusedPushes.size > MAX_REFUSED_PUSHES && oldest !== undefined) this.#refusedPushes.delete(oldest);
+    if (this.#options.remote === undefined) return;
+    const commit = this.revision(revision)?.commit;
+    if (refusal === undefined) this.#refusedPushes.remove(revision);
+    // What could not be created is not there to be explained.
+    else if (commit !== undefined) this.#refusedPushes.add({ revision, commit, message: refusal });
   }
 
   raiseMarks(marks: readonly NewMark[], durable: boolean): void {

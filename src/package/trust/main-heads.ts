@@ -31,6 +31,11 @@ export function headAmong(all: Readonly<Record<string, string>>, id: string, bra
   return undefined;
 }
 
+/** True if the table of a revocation has the repository, with any branch. */
+export function knowsRepository(all: Readonly<Record<string, string>>, id: string): boolean {
+  return Object.keys(all).some((key) => key === id || key.startsWith(`${id} `));
+}
+
 function keyOf(id: string, branch: string): string {
   return branch === UNNAMED_BRANCH ? id : `${id} ${branch}`;
 }

@@ -15,3 +15,8 @@ export function raisedMark(present: Mark | undefined, entry: NewMark, order: num
 export function scopeText({ repository, package: path, workspace }: StatementScope): string {
   return JSON.stringify([repository, path, workspace]);
 }
+
+/** True for the digest of a statement: marks without one, such as those of publications and deleted drafts, have other texts. */
+export function isStatementDigest(digest: string): boolean {
+  return /^[0-9a-f]{64}$/.test(digest);
+}

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { headsOfAll, withHead } from './main-heads.ts';
-import { raisedMark, scopeText } from './marks.ts';
+import { isStatementDigest, raisedMark, scopeText } from './marks.ts';
 import { RaiseLog } from './raised-scopes.ts';
 import type {
   KnownRepository,
@@ -75,6 +75,11 @@ export class MemoryTrustLedger implements TrustLedger {
 
   mark(scope: StatementScope): Mark | undefined {
     return this.#marks.get(scopeText(scope));
+  }
+
+  statementsUpTo(order: number): readonly string[] {
+    const known = [...this.#marks.values()].filter((mark) => mark.order <= order && isStatementDigest(mark.digest));
+    return known.map(({ digest }) => digest);
   }
 
   raise(entries: readonly NewMark[]): void {

@@ -282,6 +282,7 @@ export class RepositoryTrust {
     if (key?.revocation === undefined) return undefined;
     // A revoked key can still sign: only what was known before counts.
     if (mark !== undefined && mark.digest === fact.digest && mark.order <= key.revocation.order) return undefined;
+    if (key.revocation.statements?.has(fact.digest) === true) return undefined;
     return revoked(key);
   }
 
@@ -338,6 +339,12 @@ export class RepositoryTrust {
     const key = signer == null ? undefined : this.#trustedKeys().get(signer);
     if (key?.revocation === undefined) return undefined;
     return { key, head: this.#headAt(key.revocation), order: key.revocation.order };
+  }
+
+  /** Why what a push brings does not count because a revoked key signed it: nothing of it was known before. */
+  revocationOfNew(signer: Signer): Distrust | undefined {
+    const revocation = this.revocationOf(signer);
+    return revocation === undefined ? undefined : revoked(revocation.key);
   }
 
   /** Where the main branch was when a key was revoked. */

@@ -105,6 +105,20 @@ export function describeTrustLedger(open: () => TrustLedger): void {
         expect(ledger.mark(scope('z'))?.order).toBeGreaterThan(order);
       }));
 
+    test('a revocation can name the statements that it covers, and names nothing that is no statement', () =>
+      withLedger((ledger) => {
+        const digests = ['a', 'b', 'c'].map((letter) => letter.repeat(64));
+        ledger.addKey(key('a'));
+        ledger.raise([raiseOf('x', 1, digests[0]), raiseOf('y', 1, ''), raiseOf('z', 1, 'c'.repeat(40))], {
+          durable: false,
+        });
+        ledger.raise([raiseOf('w', 1, digests[1])], { durable: true });
+        ledger.revokeKey('SHA256:a', AT);
+        ledger.raise([raiseOf('v', 1, digests[2])], { durable: true });
+        const order = ledger.keys()[0]?.revocation?.order ?? -1;
+        expect([...ledger.statementsUpTo(order)].sort()).toEqual(digests.slice(0, 2));
+      }));
+
     test('that are unknown cannot be revoked', () =>
       withLedger((ledger) => {
         const { keysVersion } = ledger;

@@ -37,6 +37,8 @@ export interface TrustLedger {
 
   /** How far the statements on a revision have come; undefined if none was seen. */
   mark(scope: StatementScope): Mark | undefined;
+  /** Digests of the last known statements whose marks have at most this order; for a file that replaces the ledger elsewhere. */
+  statementsUpTo(order: number): readonly string[];
   /**
    * Raises marks, all or none. A mark never goes down: an entry whose sequence is below the present one changes nothing, and so does
    * one with the present sequence, except that it may set `proven`. With `durable` it is on disk when this returns;
@@ -70,6 +72,8 @@ export interface Revocation {
   readonly order: number;
   /** Commits of main branches at the time, see `headAmong`: publications on these lines keep their validity. */
   readonly heads: Readonly<Record<string, string>>;
+  /** Digests of the statements that keep their validity, where there are no marks, as in an allowed-signers file. */
+  readonly statements?: ReadonlySet<string>;
 }
 
 export interface KnownRepository {

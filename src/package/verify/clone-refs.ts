@@ -1,5 +1,5 @@
 import type { Ref } from '../../git/git-repository.ts';
-import { RECORD_BRANCHES, RECORD_REFS, type RepositoryLayout } from '../model/layout.ts';
+import { RECORD_REFS, type RepositoryLayout, recordPrefixIn } from '../model/layout.ts';
 
 /** The refs of the repository as far as they are here, and what is missing. */
 export interface FoundRefs {
@@ -39,7 +39,6 @@ export function refsOfRepository(refs: readonly Ref[]): FoundRefs {
 
 /** Where records are: under `refs/sluice/`, or under branches where a host refuses other names. */
 export function layoutOf(refs: readonly Ref[], branch: string, directory: string): RepositoryLayout {
-  const isThere = (prefix: string) => refs.some(({ name }) => name.startsWith(prefix.replace(/records\/$/, '')));
-  const recordPrefix = !isThere(RECORD_REFS) && isThere(RECORD_BRANCHES) ? RECORD_BRANCHES : RECORD_REFS;
-  return { branch, directory, recordPrefix };
+  const recordPrefix = recordPrefixIn(refs.map(({ name }) => name));
+  return { branch, directory, recordPrefix: recordPrefix ?? RECORD_REFS };
 }

@@ -7,10 +7,14 @@ import {
   deletedIn,
   draftRef,
   identityRef,
+  isOtherLayout,
+  isProbe,
   mainRef,
+  otherIdentityRef,
   parseRef,
   proposedRef,
   type RepositoryLayout,
+  recordPrefixIn,
   tombstonePrefix,
   tombstoneRef,
   unsignedRecordUid,
@@ -70,6 +74,8 @@ class PushJudge {
   /** Refs as they are once the push is accepted. */
   readonly #after: ReadonlyMap<string, Oid>;
   readonly #trust: RepositoryTrust;
+  /** True where it is settled which of the two places records have. */
+  readonly #hasRecords: boolean;
   #rowsBefore: Promise<ShownRows> | undefined;
   #rowsAfter: Promise<ShownRows> | undefined;
   readonly #main: MainPush;
@@ -86,15 +92,17 @@ class PushJudge {
       else after.set(ref, oid);
     }
     this.#after = after;
+    this.#hasRecords = recordPrefixIn([...this.#before.keys()]) === layout.recordPrefix;
     this.#trust = trust;
     this.#main = new MainPush({ git, layout, trust, after });
   }
 
   static async open(options: Options): Promise<PushJudge> {
     const { git, layout, refs, ledger, pushed } = options;
-    const ref = identityRef(layout);
+    const oidOf = (ref: string) => refs.find(({ name }) => name === ref)?.oid;
+    const own = identityRef(layout);
     // A repository gets its id with the first push of a server.
-    const present = refs.find(({ name }) => name === ref)?.oid ?? pushed.find((update) => update.ref === ref)?.new;
+    const present = oidOf(own) ?? oidOf(otherIdentityRef(layout)) ?? pushed.find((update) => update.ref === own)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
     return new PushJudge(options, lookTrust(ledger, id, layout.branch));
@@ -105,12 +113,18 @@ class PushJudge {
     const { ref } = update;
     const layout = this.#layout;
     const isDeleted = update.new === ZERO_OID;
-    if (ref === identityRef(layout)) return isDeleted ? 'the id of the repository must stay' : this.#idRefusal(update);
+    const other = otherIdentityRef(layout);
+    if (ref === identityRef(layout) || (ref === other && this.#before.has(other)))
+      return isDeleted ? 'the id of the repository must stay' : this.#idRefusal(update);
+    if (!isDeleted && this.#hasRecords && isOtherLayout(layout, ref))
+      return `records of this repository are below ${layout.recordPrefix}`;
     if (ref === adoptionRef(layout))
       return isDeleted ? 'the list of adoptions must stay; "sluice repo adopt" changes it' : this.#adoption(update);
     if (ref.startsWith(tombstonePrefix(layout))) return this.#tombstone(update);
     if (unsignedRecordUid(layout, ref) !== undefined) return this.#unsignedRecord(update);
     const meaning = parseRef(layout, ref);
+    // Gone at once: Sluice finds out where it may keep records.
+    if (isProbe(layout, ref)) return undefined;
     if (!isDeleted && this.#isInTheWay(ref)) return 'it stands in the way of what Sluice keeps below this name';
     if (meaning.kind === 'main') return isDeleted ? 'the main branch must stay' : this.#main.refusalOf(update);
     if (meaning.kind === 'record') return isDeleted ? this.#recordDeletion(meaning) : this.#record(update, meaning);
@@ -130,8 +144,9 @@ class PushJudge {
   async #idRefusal({ old, new: oid }: PushedRef): Promise<string | undefined> {
     const { signed, problem } = await findId(this.#git, oid, this.#ledger);
     if (problem !== undefined) return `it is no id that counts: ${problem}`;
-    if (old === ZERO_OID) return undefined;
-    const before = (await findId(this.#git, old, this.#ledger)).signed?.statement.repository;
+    const present = old === ZERO_OID ? this.#before.get(otherIdentityRef(this.#layout)) : old;
+    if (present === undefined) return undefined;
+    const before = (await findId(this.#git, present, this.#ledger)).signed?.statement.repository;
     if (before === undefined || signed?.statement.previous === before) return undefined;
     return `it does not follow the id ${before}, which the repository has`;
   }

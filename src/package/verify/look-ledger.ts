@@ -46,6 +46,10 @@ export class LookLedger implements TrustLedger {
     return this.#known.mark(scope);
   }
 
+  statementsUpTo(): readonly string[] {
+    return [];
+  }
+
   addKey(): void {
     // Nothing is changed.
   }

@@ -1,5 +1,6 @@
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { knowsRepository } from '../trust/main-heads.ts';
 import { parseRepositoryId, type RepositoryIdStatement } from '../trust/repository-id.ts';
 import { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { SignedStatement } from '../trust/statement.ts';
@@ -34,5 +35,11 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
   }
   // The branch says nothing about who signed it.
   const trust = lookTrust(ledger, signed.statement.repository, '');
-  return { signed, problem: trust.distrustOfSigner(await trust.signerOf(signed))?.message };
+  const signer = await trust.signerOf(signed);
+  const revocation = trust.revocationOf(signer);
+  // A revoked key can still sign: its ids count for repositories that were known before, whose heads the revocation lists.
+  const id = signed.statement.repository;
+  const isKnown = knowsRepository(revocation?.key.revocation?.heads ?? {}, id) || ledger.repository(id) !== undefined;
+  const distrust = trust.distrustOfSigner(signer) ?? (isKnown ? undefined : trust.revocationOfNew(signer));
+  return { signed, problem: distrust?.message };
 }

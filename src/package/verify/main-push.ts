@@ -84,7 +84,8 @@ export class MainPush {
     });
     if (!judgement.inBand) return judgement.message;
     if (facts.statement !== undefined) {
-      const distrust = this.#trust.distrustOfSigner(await this.#trust.signerOf(facts.statement));
+      const signer = await this.#trust.signerOf(facts.statement);
+      const distrust = this.#trust.distrustOfSigner(signer) ?? this.#trust.revocationOfNew(signer);
       if (distrust !== undefined) return distrust.message;
     }
     const other = await this.#otherChange(statement.package, { parent, tree });
@@ -103,7 +104,8 @@ export class MainPush {
   ): Promise<string | undefined> {
     const { package: path, workspace, record } = signed.statement;
     const fact = { head: signed.statement, digest: '', signer: await this.#trust.signerOf(signed) };
-    const distrust = this.#trust.distrustOf(fact, { package: path, workspace });
+    const distrust =
+      this.#trust.distrustOf(fact, { package: path, workspace }) ?? this.#trust.revocationOfNew(fact.signer);
     if (distrust !== undefined) return distrust.message;
     if (record.commit !== parent) return `its statement was made for a removal on top of ${record.commit}`;
     const [folder] = await this.#git.statObjects([`${tree}:${path}`]);

@@ -8,6 +8,7 @@ import {
   deletedIn,
   identityRef,
   mainRef,
+  otherIdentityRef,
   type RepositoryLayout,
   unsignedRecordUid,
 } from '../model/layout.ts';
@@ -54,7 +55,7 @@ export async function verifyRepository({
   const values = new Map(refs.map(({ name, oid }) => [name, oid]));
   const notes: string[] = [];
   const verified: Verified[] = [];
-  const idRef = identityRef(layout);
+  const idRef = [identityRef(layout), otherIdentityRef(layout)].find((ref) => values.has(ref)) ?? identityRef(layout);
   const idOid = values.get(idRef);
   const found = idOid === undefined ? undefined : await findId(git, idOid, ledger);
   if (idOid !== undefined) {

@@ -82,6 +82,12 @@ export class LedgerTables {
   }
 
   /** False if the key is revoked already, or unknown. */
+  /** Of marks, whatever they say. */
+  digestsUpTo(order: number): string[] {
+    const rows = this.#database.prepare('SELECT digest FROM marks WHERE position <= ?').all(order);
+    return rows.map(({ digest }) => String(digest));
+  }
+
   revokeKey(fingerprint: string, at: string): boolean {
     const update = this.#database.prepare(
       'UPDATE keys SET revokedAt = ?, revokedOrder = ?, revokedHeads = ? WHERE fingerprint = ? AND revokedAt IS NULL',

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { type Clock, systemClock } from '../../../foundation/clock.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { withHead } from '../main-heads.ts';
-import { raisedMark, scopeText } from '../marks.ts';
+import { isStatementDigest, raisedMark, scopeText } from '../marks.ts';
 import { unknownKey } from '../memory-trust-ledger.ts';
 import { RaiseLog } from '../raised-scopes.ts';
 import type {
@@ -149,6 +149,10 @@ export class SqliteTrustLedger implements TrustLedger {
       // Where other processes have written meanwhile, what waits comes after them.
       return raisedMark(stored, pending.entry, this.#tables.counter('order') + pending.index);
     });
+  }
+
+  statementsUpTo(order: number): readonly string[] {
+    return this.#read(() => this.#tables.digestsUpTo(order)).filter(isStatementDigest);
   }
 
   raise(entries: readonly NewMark[], { durable }: { readonly durable: boolean }): void {
