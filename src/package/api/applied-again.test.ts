@@ -60,7 +60,7 @@ describe('files that are applied again', () => {
     await store.transition(name, { action: 'propose' }, anna);
     for (const changed of [{ 'claim.yaml': 'kind: Other\n' }, { 'claim.yaml': null }, { 'new.yaml': 'a: 1\n' }])
       expect(await outcomeOf(apply({ ...files, ...changed }))).toMatch(
-        /^Refused: .*"Proposed"; package must be Draft$/,
+        /^Refused: .*"Proposed"; package must be Draft: "sluice rpkg reject /,
       );
     const closed = KPTFILE.replace('"True"', '"False"');
     expect(await outcomeOf(apply({ Kptfile: closed }))).toMatch(/^Refused/);
