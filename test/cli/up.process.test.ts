@@ -35,10 +35,49 @@ const repository = (name: string, path: string) =>
   `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {name: ${name}}\nspec: {git: {repo: ${path}}}\n---\n`;
 
 describe('up', () => {
+  test('a restart says what is as before in one line, and after a kill what was found and finished', async () => {
+    await cli.run('repo', 'reg', cli.bare('packages.git'));
+    const first = start('--no-listen');
+    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+    await cli.run('rpkg', 'init', 'db', '--repository', 'packages', '--workspace', 'v1');
+    for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v1');
+    await first.said(/packages\.web\.v1 .*Published v1/);
+    expect(await first.end('SIGINT')).toBe(0);
+
+    const second = start('--no-listen');
+    await second.said(/packages +2 package revisions as before \(/);
+    await cli.run('rpkg', 'init', 'new', '--repository', 'packages', '--workspace', 'v1');
+    await second.said(/packages\.new\.v1 +found as Draft/);
+    expect(second.output).not.toMatch(/packages\.(web|db)\.|Recovery|ended without/);
+    await second.end('SIGKILL');
+
+    const third = start('--no-listen');
+    await third.said(new RegExp(`process ${second.child.pid}, at work since .*, ended without stopping`));
+    await third.said(/recovery finished: 1 repository read; package revisions: \d as before, \d new or changed/);
+    expect(third.output).not.toMatch(/packages\.(web|db)\./);
+    expect(await third.end('SIGINT')).toBe(0);
+  });
+
+  test('a port that is in use is one line with the next step, before any work begins', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo;
+    try {
+      for (const option of ['--listen', '--webhook-listen'])
+        expect(await sluice(['up', '--data', cli.data, option, `127.0.0.1:${port}`])).toEqual({
+          code: 1,
+          stdout: '',
+          stderr: `error: cannot listen on 127.0.0.1:${port}: the port is in use; end the process that holds it, or choose another port (0 takes a free one)\n`,
+        });
+    } finally {
+      holder.close();
+    }
+  });
+
   test('after kill -9 the next one takes over', async () => {
     await cli.run('repo', 'reg', cli.bare('packages.git'));
     const killed = start();
-    await killed.said(/1 repositories/);
+    await killed.said(/1 repository/);
     await killed.end('SIGKILL');
     // As of a container that is made anew under another name.
     const said = JSON.parse(await readFile(join(cli.data, 'up-lock.json'), 'utf8')) as object;

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { access, mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type CliFixture, cliFixture } from '../../src/cli/testing.ts';
@@ -63,45 +61,6 @@ describe('up', () => {
     await up.said(/packages\.web\.main +did not come through the gates: the main branch holds another content/);
     expect(await up.end('SIGINT')).toBe(0);
     expect(await lockHolder(join(cli.data, 'up-lock'))).toBeUndefined();
-  });
-
-  test('a restart says what is as before in one line, and after a kill what was found and finished', async () => {
-    await cli.run('repo', 'reg', cli.bare('packages.git'));
-    const first = start('--no-listen');
-    await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
-    await cli.run('rpkg', 'init', 'db', '--repository', 'packages', '--workspace', 'v1');
-    for (const step of ['propose', 'approve']) await cli.run('rpkg', step, 'packages.web.v1');
-    await first.said(/packages\.web\.v1 .*Published v1/);
-    expect(await first.end('SIGINT')).toBe(0);
-
-    const second = start('--no-listen');
-    await second.said(/packages +2 package revisions as before \(/);
-    await cli.run('rpkg', 'init', 'new', '--repository', 'packages', '--workspace', 'v1');
-    await second.said(/packages\.new\.v1 +found as Draft/);
-    expect(second.output).not.toMatch(/packages\.(web|db)\.|Recovery|ended without/);
-    await second.end('SIGKILL');
-
-    const third = start('--no-listen');
-    await third.said(new RegExp(`process ${second.child.pid}, at work since .*, ended without stopping`));
-    await third.said(/recovery finished: 1 repository read; package revisions: \d as before, \d new or changed/);
-    expect(third.output).not.toMatch(/packages\.(web|db)\./);
-    expect(await third.end('SIGINT')).toBe(0);
-  });
-
-  test('a port that is in use is one line with the next step, before any work begins', async () => {
-    const holder = createServer().listen(0, '127.0.0.1');
-    await once(holder, 'listening');
-    const { port } = holder.address() as AddressInfo;
-    try {
-      for (const option of ['--listen', '--webhook-listen'])
-        expect(await sluice(['up', '--data', cli.data, option, `127.0.0.1:${port}`])).toEqual({
-          code: 1,
-          stdout: '',
-          stderr: `error: cannot listen on 127.0.0.1:${port}: the port is in use; end the process that holds it, or choose another port (0 takes a free one)\n`,
-        });
-    } finally {
-      holder.close();
-    }
   });
 
   test('--until-idle tells what waits; a repository that cannot be read makes it fail, and does not hold it up', async () => {
