@@ -86,8 +86,8 @@ describe('kubectl and an up with the quick start', skipFor(!hasKubectl() && 'kub
   });
 
   test('says clearly what is not served', async () => {
-    expect(await kubectl.fails('get pods')).toBe(`error: the server doesn't have a resource type "pods"`);
-    expect(await kubectl.fails('logs web')).toContain(`the server doesn't have a resource type "pods"`);
+    expect(await kubectl.fails('get nodes')).toBe(`error: the server doesn't have a resource type "nodes"`);
+    expect(await kubectl.fails('logs web')).toContain('pods "web" not found');
     expect(await kubectl.fails('rollout status deploy/web')).toContain(
       `the server doesn't have a resource type "deploy"`,
     );
