@@ -70,6 +70,13 @@ describe('real packages', skipFor(corpusMissing), () => {
         environment,
       });
       expect(up.code, up.stderr + up.stdout).toBe(0);
+      const runAgain = async () => {
+        const again = await sluice(['up', '--data', data, '--config', config, '--until-idle'], {
+          timeout: 120_000,
+          environment,
+        });
+        expect(again.code, again.stderr).toBe(0);
+      };
       const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
       for (const pack of packages) {
         const published = refs.includes(`refs/tags/${pack.name}/v1`);
@@ -87,14 +94,12 @@ describe('real packages', skipFor(corpusMissing), () => {
       }
       expect(await scratch.git('fsck', '--strict', '--no-dangling')).toBe('');
       expect(await scratch.git('-C', '../edge.git', 'fsck', '--strict', '--no-dangling')).toBe('');
-      // A second run finds everything done: not one ref changes.
+      // Whether a draft can be delivered depends on what the first run delivered, maybe after it had looked at the draft.
+      await runAgain();
+      // One more run finds everything done: not one ref changes.
       const before = await scratch.git('for-each-ref');
       const edgeBefore = await scratch.git('-C', '../edge.git', 'for-each-ref');
-      const again = await sluice(['up', '--data', data, '--config', config, '--until-idle'], {
-        timeout: 120_000,
-        environment,
-      });
-      expect(again.code, again.stderr).toBe(0);
+      await runAgain();
       expect(await scratch.git('for-each-ref')).toBe(before);
       expect(await scratch.git('-C', '../edge.git', 'for-each-ref')).toBe(edgeBefore);
     } finally {
