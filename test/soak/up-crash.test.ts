@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { initRepository, openRepository } from '../../src/git/open/open-repository.ts';
-import { generateSshKey } from '../../src/git/signing/generate-ssh-key.ts';
 import { sluice } from '../support/cli.ts';
+import { newKey } from '../support/git/ssh-server.ts';
 import { commitFiles, type Scratch, scratchRepository } from '../support/scratch-repository.ts';
 
 const ROUNDS = process.env.SLUICE_SOAK === 'short' ? 4 : 25;
@@ -111,22 +111,30 @@ test('sluice up, killed again and again, ends where it would have ended, with ev
   }
 });
 
-test('two sluice up on one repository, each with its own data folder and one key, do not undo each other', async () => {
+test('two sluice up on one repository, each with a data folder and a key of its own, do not undo each other', async () => {
   await using scratch = await scratchRepository();
   await prepare(scratch);
   const config = join(scratch.folder, 'conf');
-  // What one of them signed counts for the others.
-  const key = join(scratch.folder, 'statement-key');
-  await writeFile(key, generateSshKey('test'), { mode: 0o600 });
+  // What one of them signed counts for the other.
+  const keys = ['one', 'two'].map((name) => newKey(scratch.folder, `${name}.key`));
+  const list = keys.map(({ publicKey }) => `      ${publicKey}\n`).join('');
+  await writeFile(
+    join(config, 'all.yaml'),
+    CONFIG(scratch.folder).replace(
+      'metadata: { name: packages }',
+      `metadata:\n  name: packages\n  annotations:\n    sluice.dev/trusted-keys: |\n${list.trimEnd()}`,
+    ),
+  );
   const up = (data: string) =>
     sluice(['up', '--data', join(scratch.folder, data), '--config', config, '--until-idle'], {
       timeout: 60_000,
-      environment: { SLUICE_SIGNING_KEY: key },
+      environment: { SLUICE_SIGNING_KEY: join(scratch.folder, `${data}.key`) },
     });
   const both = await Promise.all([up('one'), up('two')]);
-  // Either may end while the other still has a step to do; a last look finishes what is left.
-  const last = await up('three');
-  expect(last.code, [...both, last].map(({ stdout, stderr }) => stdout + stderr).join('\n---\n')).toBe(0);
+  // Either may end while the other still has a step to do; a last look of each finishes what is left.
+  const ended = [...both, await up('one'), await up('two')];
+  const last = ended.at(-1);
+  expect(last?.code, ended.map(({ stdout, stderr }) => stdout + stderr).join('\n---\n')).toBe(0);
   const refs = (await scratch.git('for-each-ref', '--format=%(refname)')).split('\n');
   expect(refs).toEqual([...REFS, ...PACKAGES.map((name) => `refs/tags/${name}/v1`)]);
   const commits = (await scratch.git('log', '--first-parent', '--format=%s', 'main')).split('\n');
