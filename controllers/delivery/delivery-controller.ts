@@ -48,7 +48,7 @@ export interface DeliveryOptions {
   readonly resync?: number;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;
-  /** Is told which packages ship which objects. */
+  /** Receives which packages ship which objects. */
   readonly targetObjects?: TargetObjects;
   /** Where manifests are kept between two looks. Default: one of its own. */
   readonly built?: BuiltFolders;
@@ -180,7 +180,7 @@ export function deliveryController(options: DeliveryOptions): ControllerOptions 
     return reportOf(target.status, { result, wanted, folders, unreadable, commit, head: head.oid });
   }
 
-  /** Every delivery leaves loose objects behind, which nobody else packs. */
+  /** Every delivery leaves loose objects behind; no other part packs them. */
   async function maintain(target: Stored<DeliveryTarget>, branch: TargetBranch, signal: AbortSignal): Promise<void> {
     const key = keyText(keyOf(target));
     maintainer.consider(key, {

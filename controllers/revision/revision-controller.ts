@@ -217,7 +217,7 @@ class RevisionReconciler {
     return this.#resting.rest(after, asked, 'a resolver asked for it');
   }
 
-  /** A push that nobody could warn brings such a Kptfile too. */
+  /** A plain push, whose client gets no warning, can bring such a Kptfile too. */
   #tellInvalidKptfile({ revision, content }: Judgement): void {
     const problems = describeKptfileProblems(kptfileProblems(content.files));
     if (problems === undefined) this.#events.forgetTopic(keyOf(this.#objectOf(revision)), INVALID_KPTFILE);

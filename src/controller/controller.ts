@@ -34,7 +34,7 @@ const ABORT_PATIENCE = 3000;
 /** Milliseconds after which work that was told to end counts as stuck. */
 const STUCK_AFTER = 60_000;
 
-/** A rule of a Git host that refuses a push refuses it again until somebody changes the rule. */
+/** A rule of a Git host that refuses a push refuses it again until the rule changes. */
 const REFUSED_DELAY_MS = 60_000;
 
 /** Reconciliations of one worker after which the event loop gets a turn. */

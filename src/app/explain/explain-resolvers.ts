@@ -20,7 +20,7 @@ export function explainResolvers(
   const pipeline: ResolverExplanation[] =
     namesFunctions(content.files) === false ? [] : [{ name: RENDERER, claims: [RENDERED.type], waitsFor: [] }];
   const { conditions = [] } = revision.kptfile?.status ?? {};
-  // What the revision controller wrote down is told with its condition.
+  // What the revision controller recorded is reported with its condition.
   const reasons: Reason[] = problems
     .filter(({ message }) => !conditions.some((condition) => condition.message === message))
     .map(({ reason, message }) => ({ reason, message }));

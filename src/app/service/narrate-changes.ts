@@ -13,7 +13,7 @@ const NAMED = 3;
 
 /**
  * What changes of the index mean for people: lifecycles, gates, edits. `now` in milliseconds since the epoch. Of revisions that an
- * earlier process knew as they are now (`wasKnown`) only the number is told.
+ * earlier process knew as they are now (`wasKnown`) only the number is printed.
  */
 export function narrateChanges(
   changes: readonly IndexChange[],

@@ -117,7 +117,7 @@ export class Service {
         for (const { git } of session.store.repositories()) session.note(git.engineNote);
       }),
       this.manager.informer(eventKind).addHandler((event) => {
-        // What an earlier process recorded was told then.
+        // What an earlier process recorded was printed by that process.
         if (event.type === 'delete' || session.isFromBefore(event.object)) return;
         const entry = narrateEvent(event.object, now());
         if (entry !== undefined) log(entry);

@@ -15,9 +15,9 @@ import { localFolderOf, placeOf } from './place.ts';
 /** A data folder that is only looked at, beside an `up` or without one. */
 export interface Look {
   readonly session: Session;
-  /** As findRevision, with all that Git tells. */
+  /** As findRevision, with all that Git has of the revision. */
   find(name: string): Promise<PackageRevision>;
-  /** Opens every repository; those that cannot be opened are told. */
+  /** Opens every repository; those that cannot be opened are reported. */
   openAll(): Promise<void>;
 }
 

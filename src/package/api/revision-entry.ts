@@ -48,7 +48,7 @@ interface EntryParts {
   readonly replaces?: string | undefined;
 }
 
-/** A revision at one version, and its object once somebody asks for it: most of tens of thousands are never looked at. */
+/** A revision at one version, and its object once a caller requests it: most of tens of thousands are never read. */
 export class RevisionEntry {
   readonly revision: PackageRevision;
   readonly repository: PackageRepository;
@@ -130,7 +130,7 @@ export class RevisionEntry {
     return this.#object;
   }
 
-  /** What it is found by, told without making the object. */
+  /** The keys that it is found by, without building the object. */
   indexKeys(): IndexKey[] {
     return indexKeysOf(this.#indexed(), packageRevisionKind);
   }

@@ -35,7 +35,7 @@ export interface VerdictOptions {
 
 /** Gives the conditions that come out of rendering. */
 export const RENDER_ACTOR = 'controller:render';
-/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and nobody's opinion. */
+/** What kpt writes into the Kptfile of a package whose pipeline came through: a fact, and no actor's verdict. */
 export const RENDERED_TYPE = 'Rendered';
 
 /** The condition as a Kptfile holds it. */

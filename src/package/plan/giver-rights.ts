@@ -29,7 +29,7 @@ export function checkTypes(policy: EffectivePolicy, kptfile: Kptfile | undefined
   }
 }
 
-/** Tells the caller that conditions in a Kptfile were kept and count for nothing. */
+/** Warns the caller that conditions in a Kptfile were kept and do not count. */
 export function warnOfUnproven({ actor, warn }: RequestContext, types: readonly string[]): void {
   const named = types.length <= 5 ? types.join(', ') : `${types.slice(0, 5).join(', ')} and ${types.length - 5} more`;
   warn?.(

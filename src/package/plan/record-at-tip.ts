@@ -133,7 +133,7 @@ interface Pushes {
 async function pushesOf(bench: Bench, revision: PackageRevision): Promise<Pushes> {
   const { record } = revision;
   const siblings = bench.index.ofPackage(revision.key.package).filter(
-    // What others published is content of whoever pushed it.
+    // What others published counts as content of its pusher.
     ({ revision: number, outOfBand }) => number > 0 && outOfBand === undefined,
   );
   const pushed: Point[] = [];

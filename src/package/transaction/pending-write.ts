@@ -14,7 +14,7 @@ export interface PendingWrite {
    * have brought the branch.
    */
   readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan>);
-  /** Aborts when nobody waits for the write any more; then it is not sent again after a lost race. */
+  /** Aborts when no caller waits for the write any more; then it is not sent again after a lost race. */
   readonly signal?: AbortSignal | undefined;
   /** Looks, when its turn has come, whether there still is a place for it, and throws if not. */
   readonly check?: () => void;

@@ -30,7 +30,7 @@ export function parseRepositoryId(message: string): SignedStatement<RepositoryId
   return parseStatement(message, schema, 'the id of the repository');
 }
 
-/** The id that a commit names, whoever wrote it; undefined for something that is no id. */
+/** The id that a commit names, signed or not; undefined for something that is no id. */
 export async function readRepositoryId(git: GitRepository, oid: Oid): Promise<string | undefined> {
   try {
     return parseRepositoryId((await git.readCommit(oid)).message).statement.repository;

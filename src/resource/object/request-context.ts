@@ -18,9 +18,9 @@ export interface RequestContext {
   readonly dryRun?: boolean;
   /** Whether who asks may read a Secret, where that is known; whoever may read one may also have it used. */
   readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => boolean;
-  /** Whether the caller may write the status of the object at hand; undefined where nobody is kept from it. */
+  /** Whether the caller may write the status of the object at hand; undefined where every caller may. */
   readonly mayWriteStatus?: () => boolean;
-  /** Whether the caller may approve the object at hand; undefined where nobody is kept from it. */
+  /** Whether the caller may approve the object at hand; undefined where every caller may. */
   readonly mayApprove?: () => boolean;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;

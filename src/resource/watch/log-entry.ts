@@ -5,7 +5,7 @@ import type { IndexKey } from './index-key.ts';
 export interface LoggedChange<T extends KubernetesObject = KubernetesObject> {
   readonly before: Stored<T> | undefined;
   readonly after: Stored<T> | undefined;
-  /** What watchers of few objects find it by: the index keys of both states. Told only if somebody asks. */
+  /** What watchers of few objects find it by: the index keys of both states. Computed only on request. */
   indexKeys?(): Iterable<IndexKey>;
 }
 

@@ -170,7 +170,7 @@ function unpacked(body: Readable, encoding: string | string[] | undefined): Read
   if (name === 'identity' || name === '') return body;
   if (name !== 'gzip' && name !== 'x-gzip')
     throw new ProtocolError(`it is compressed as ${JSON.stringify(name.slice(0, 40))}, which was not asked for`);
-  // Whoever reads hears of an error of either.
+  // The reader gets an error of either.
   return pipeline(body, createGunzip(), () => {});
 }
 
