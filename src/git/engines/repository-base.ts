@@ -6,15 +6,19 @@ import { DamageError, RefConflictError } from '../errors.ts';
 import type {
   Commit,
   DiskUse,
+  FetchOptions,
   FileEntry,
   GitObject,
+  GitRemote,
   NewCommit,
   NewTag,
   ObjectSigner,
   ObjectStat,
   ObjectType,
   Oid,
+  PushOutcome,
   Ref,
+  RefChange,
   RefUpdate,
   TreeChange,
   TreeEdit,
@@ -36,9 +40,11 @@ import { checkRefName, checkRefPrefix } from '../ref-name.ts';
 import { RefFiles } from '../refs/ref-files.ts';
 import { checkRefUpdates } from '../refs/ref-updates.ts';
 import { StaleLocks } from '../refs/stale-locks.ts';
+import type { Remotes } from '../remote/remotes.ts';
 
 /** What both engines do alike: reading through an ObjectSource, writing loose objects, reading ref files, checking updates. */
 export abstract class RepositoryBase {
+  protected abstract readonly remotes: Remotes;
   readonly path: string;
   protected readonly refFiles: RefFiles;
   readonly #source: ObjectSource;
@@ -160,6 +166,26 @@ export abstract class RepositoryBase {
       const refs = updates.map(({ ref }) => ref);
       await timed(gitOperations, 'transaction', () => this.despiteStaleLocks(refs, () => this.applyUpdates(updates)));
     });
+  }
+
+  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
+    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.remotes.fetch(remote, options)));
+  }
+
+  listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
+    return timed(gitOperations, 'list', () => this.remotes.list(remote, prefixes, signal));
+  }
+
+  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'push', () => this.remotes.push(remote, updates, signal));
+  }
+
+  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
+    return timed(gitOperations, 'list', () => this.remotes.pushOutcome(remote, updates, signal));
+  }
+
+  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
+    return timed(gitOperations, 'list', () => this.remotes.probe(remote, signal));
   }
 
   diskUse(): Promise<DiskUse> {

@@ -1,20 +1,6 @@
-import { timed } from '../../../foundation/measurement.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
-import type {
-  FetchOptions,
-  GitCapabilities,
-  GitRemote,
-  GitRepository,
-  MirrorRepair,
-  Oid,
-  PushOutcome,
-  Ref,
-  RefChange,
-  RefUpdate,
-  RemoteNote,
-} from '../../git-repository.ts';
+import type { GitCapabilities, GitRepository, MirrorRepair, Oid, RefUpdate, RemoteNote } from '../../git-repository.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
-import { gitOperations } from '../../process/git-operations.ts';
 import { RefTransaction } from '../../refs/ref-transaction.ts';
 import { Remotes } from '../../remote/remotes.ts';
 import { writePackFile } from '../native/pack-file.ts';
@@ -34,7 +20,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   readonly engineNote: string;
   readonly #packed: PackedObjects;
   readonly #transactions: RefTransaction;
-  readonly #remotes: Remotes;
+  protected readonly remotes: Remotes;
 
   constructor(path: string, options: EngineOptions, engineNote: string) {
     const packed = new PackedObjects(path);
@@ -58,35 +44,15 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
         throw needsGit('make a large pack');
       },
     };
-    this.#remotes = new Remotes(options, local, undefined);
+    this.remotes = new Remotes(options, local, undefined);
   }
 
   protected applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
     return this.#transactions.run(updates);
   }
 
-  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options)));
-  }
-
-  listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
-    return timed(gitOperations, 'list', () => this.#remotes.list(remote, prefixes, signal));
-  }
-
-  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
-  }
-
-  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
-    return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
-  }
-
-  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
-  }
-
   get remoteNote(): RemoteNote | undefined {
-    const { note } = this.#remotes;
+    const { note } = this.remotes;
     return note === undefined ? undefined : { ...note, message: `${note.message}\n${this.engineNote}` };
   }
 
@@ -101,7 +67,7 @@ export class IsomorphicRepository extends RepositoryBase implements GitRepositor
   async close(): Promise<void> {
     await this.endWrites();
     this.#packed.clear();
-    await this.#remotes.close();
+    await this.remotes.close();
   }
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { timed } from '../../../foundation/measurement.ts';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { MetFiles } from '../../disk/met-files.ts';
 import type {
@@ -11,9 +10,6 @@ import type {
   MaintainOptions,
   MirrorRepair,
   Oid,
-  PushOutcome,
-  Ref,
-  RefChange,
   RefUpdate,
   RemoteNote,
 } from '../../git-repository.ts';
@@ -24,7 +20,6 @@ import { packRefs } from '../../maintenance/pack-refs.ts';
 import { repairMirror } from '../../maintenance/repair-mirror.ts';
 import type { ObjectSource } from '../../objects/object-source.ts';
 import type { EngineOptions } from '../../process/engine-options.ts';
-import { gitOperations } from '../../process/git-operations.ts';
 import { RefFolders } from '../../refs/ref-folders.ts';
 import { RefTransaction } from '../../refs/ref-transaction.ts';
 import { GitTransport } from '../../remote/git/git-transport.ts';
@@ -46,7 +41,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
   readonly #updateRef: UpdateRef;
   readonly #refFolders: RefFolders;
   readonly #refTransaction: RefTransaction;
-  readonly #remotes: Remotes;
+  protected readonly remotes: Remotes;
   readonly #options: EngineOptions;
   readonly #met: MetFiles;
   readonly #ending = new AbortController();
@@ -82,7 +77,7 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
       indexPack: take,
       streamPack: (tips: readonly Oid[], known: readonly Oid[]) => streamPack(path, tips, known),
     };
-    this.#remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));
+    this.remotes = new Remotes(options, local, new GitTransport(path, options, listRefs));
   }
 
   protected async applyUpdates(updates: readonly RefUpdate[]): Promise<void> {
@@ -114,28 +109,8 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     }
   }
 
-  fetch(remote: GitRemote, options: FetchOptions): Promise<RefChange[]> {
-    return timed(gitOperations, 'fetch', () => this.despiteStaleLocks([], () => this.#remotes.fetch(remote, options)));
-  }
-
-  listRemoteRefs(remote: GitRemote, prefixes: readonly string[] = [], signal?: AbortSignal): Promise<Ref[]> {
-    return timed(gitOperations, 'list', () => this.#remotes.list(remote, prefixes, signal));
-  }
-
-  push(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'push', () => this.#remotes.push(remote, updates, signal));
-  }
-
-  pushOutcome(remote: GitRemote, updates: readonly RefUpdate[], signal?: AbortSignal): Promise<PushOutcome> {
-    return timed(gitOperations, 'list', () => this.#remotes.pushOutcome(remote, updates, signal));
-  }
-
-  probeRemote(remote: GitRemote, signal?: AbortSignal): Promise<void> {
-    return timed(gitOperations, 'list', () => this.#remotes.probe(remote, signal));
-  }
-
   get remoteNote(): RemoteNote | undefined {
-    return this.#remotes.note;
+    return this.remotes.note;
   }
 
   async maintain(options: MaintainOptions = {}): Promise<void> {
@@ -183,6 +158,6 @@ export class NativeRepository extends RepositoryBase implements GitRepository {
     await this.endWrites();
     this.#catFile.close();
     this.#updateRef.close();
-    await this.#remotes.close();
+    await this.remotes.close();
   }
 }
