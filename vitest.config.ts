@@ -12,17 +12,10 @@ const isolatedGit = {
 };
 
 const BESIDE_CODE = '{kptfile-schema,src,controllers,examples,scripts}/**';
-/** Code without processes: its tests leave nothing behind in the process that they run in, so that they can share one. */
-const SHARED = [
-  'kptfile-schema',
-  'src/{allocation,delivery,expression,resource,server,starlark}',
-  'src/function/{built-in,resource,resource-list,starlark,yaml}',
-  'src/package/kernel',
-].map((folder) => `${folder}/**/*.test.ts`);
 /** Kills, competing processes, large repositories, whole corpora: more than some seconds each. */
 const PROCESS = '**/*.process.test.ts';
 /** Suites of their own, with what they need. */
-const APART = ['test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'];
+const APART = ['test/attack/**', 'test/soak/**', 'test/conformance/**', 'test/go/**', 'test/forge/**'];
 
 // A loaded machine takes several times as long as an idle one.
 const QUICK = { testTimeout: 60_000, hookTimeout: 60_000 };
@@ -41,12 +34,8 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'unit', include: [`${BESIDE_CODE}/*.test.ts`], exclude: [PROCESS, ...SHARED], ...QUICK },
-      },
-      {
-        extends: true,
-        // A process for each file would cost half of their time, for the modules that all of them load.
-        test: { name: 'unit-shared', include: SHARED, exclude: [PROCESS], isolate: false, ...QUICK },
+        // A process for each file would cost half of their time, for the modules that all of them load. A test leaves nothing behind in it.
+        test: { name: 'unit', include: [`${BESIDE_CODE}/*.test.ts`], exclude: [PROCESS], isolate: false, ...QUICK },
       },
       {
         extends: true,
@@ -81,7 +70,6 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          // Those that are quick are part of `integration` too.
           name: 'attack',
           include: ['test/attack/**/*.test.ts'],
           ...SLOW,
