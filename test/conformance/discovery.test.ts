@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { KubeList } from '../support/api/kube-api.ts';
-import { failure, made, usePlace } from './support/place.ts';
+import { expectNotModified, failure, made, usePlace } from './support/place.ts';
 
 interface Resource {
   readonly name: string;
@@ -97,9 +97,7 @@ describe('discovery', () => {
           ]),
         }),
       ]);
-      const { etag = '' } = answer.headers;
-      expect(etag).not.toBe('');
-      expect((await place.api.get(path, { accept: AGGREGATED, 'if-none-match': etag })).status).toBe(304);
+      await expectNotModified(place.api, path, answer, { accept: AGGREGATED });
     }
   });
 

@@ -60,6 +60,27 @@ export function failure(code: number, reason: string, more: object = {}) {
   return expect.objectContaining({ status: code, body: expect.objectContaining(status) });
 }
 
+/**
+ * The server answers 304 to a client that has the current document. Other test files define resources on the same server meanwhile, each of
+ * which changes the document: the client then asks again with the tag that it got.
+ */
+export async function expectNotModified(
+  api: KubeApi,
+  path: string,
+  answer: Answer<unknown>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  let { etag } = answer.headers;
+  await expect
+    .poll(async () => {
+      expect(etag).toMatch(/./);
+      const next = await api.get(path, { ...headers, 'if-none-match': etag ?? '' });
+      etag = next.headers.etag ?? etag;
+      return next.status;
+    })
+    .toBe(304);
+}
+
 /** Waits until an object is gone. */
 export async function gone(api: KubeApi, path: string): Promise<void> {
   await eventually(
