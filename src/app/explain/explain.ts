@@ -19,6 +19,7 @@ import { explainGates, type Surroundings } from './explain-gates.ts';
 import { explainLifecycle } from './explain-lifecycle.ts';
 import { explainResolvers } from './explain-resolvers.ts';
 import type { Explanation } from './explanation.ts';
+import { lostPublication } from './lost-tag.ts';
 
 /** Everything that keeps a revision where it is. Its repository is open; for dependents all should be. */
 export async function explain(
@@ -43,6 +44,8 @@ export async function explain(
   const working = explainResolvers(judgement, around);
   const last = lastAction(judgement);
   const recordFlaw = recordFlawOf(session, revision);
+  const refused = refusedPushOf(session, revision);
+  const lost = await lostPublication(session, revision);
   return {
     name: revision.name,
     repository,
@@ -58,23 +61,32 @@ export async function explain(
     contributors: contributorsOf(judgement),
     ...(revision.lifecycle === 'Proposed' ? { approvals: explainApprovals(judgement) } : {}),
     reasons: [
-      ...refusedPushOf(session, revision),
+      ...(lost === undefined ? [] : [lost.reason]),
+      ...refused.map(({ message }) => ({ reason: 'PushRefused', message: `the last write was refused: ${message}` })),
       ...(recordFlaw === undefined ? [] : [recordFlaw]),
       ...account.reasons,
       ...working.reasons,
     ],
     resolvers: working.order,
     delivery: await explainDelivery(session, revision),
-    next: account.next,
+    next: [
+      ...(lost === undefined ? [] : [lost.command]),
+      ...(refused.length === 0 ? account.next : afterRefusedPush(session, revision, account.next)),
+    ],
   };
 }
 
 /** A rule of the Git host that keeps the revision as it is. */
 function refusedPushOf(session: Session, revision: PackageRevision) {
   const refused = session.store.repositoryOf(revision).refusedPushes();
-  return refused
-    .filter((push) => push.revision === revision.name)
-    .map(({ message }) => ({ reason: 'PushRefused', message: `the last write was refused: ${message}` }));
+  return refused.filter((push) => push.revision === revision.name);
+}
+
+/** The host refuses the same command again until its rule is changed, which no command of Sluice does. */
+function afterRefusedPush(session: Session, revision: PackageRevision, [first, ...others]: readonly string[]) {
+  const { url } = session.store.repositoryOf(revision);
+  const permit = `permit Sluice's account what the Git host refused, at ${url} (branch protection, hooks, rights)`;
+  return [first === undefined ? permit : `${permit}, then: ${first}`, ...others];
 }
 
 /** Why verdicts and approvals of a revision that is not published do not count, if they do not. */

@@ -25,7 +25,7 @@ export interface Explanation {
   /** Who works on a draft, in the order in which they run; the pipeline first. Empty for what is no draft. */
   readonly resolvers: readonly ResolverExplanation[];
   readonly delivery: readonly DeliveryExplanation[];
-  /** Commands that would move it on, the most likely first. */
+  /** Commands that would move it on, the most likely first; words where a rule of the Git host has to be changed before. */
   readonly next: readonly string[];
 }
 

@@ -3,10 +3,16 @@ import { localPath } from '../../git/open/open-location.ts';
 import { parseCommitMessage } from '../../package/model/commit-message.ts';
 import { packageName, revisionName } from '../../package/model/identity.ts';
 import { packagePath } from '../../package/model/layout.ts';
+import type { PackageRevision } from '../../package/model/package-revision.ts';
 import { hostedFolder } from '../../package/store/open-package-repository.ts';
 import type { PackageRepository } from '../../package/store/package-repository.ts';
+import { parsePublicationDigest, publicationScope } from '../../package/trust/publication-mark.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { Session } from '../session.ts';
+import type { Reason } from './explanation.ts';
+
+/** Numbers of publications that are looked through in the ledger. */
+const MAX_NUMBERS = 1000;
 
 interface Publication {
   /** Folder of the package in the repository. */
@@ -16,16 +22,46 @@ interface Publication {
 }
 
 /** How the tag of a published revision is brought back to its commit. */
-export function repushText(
-  { url }: Pick<PackageRepository, 'url'>,
-  { path, revision, commit }: Publication,
-  dataFolder: string,
-): string {
+export function repushText(repository: Pick<PackageRepository, 'url'>, publication: Publication, data: string): string {
+  const { command, isLocal } = repush(repository, publication, data);
+  return `its commit is ${publication.commit}; ${isLocal ? 'bring it back with' : 'in a clone that has it'}: ${command}`;
+}
+
+function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commit }: Publication, dataFolder: string) {
   const tag = `${path}/v${revision}`;
   const local = localPath(url, hostedFolder(dataFolder));
   return local === undefined
-    ? `its commit is ${commit}; in a clone that has it: git push ${url} ${commit}:refs/tags/${tag}`
-    : `its commit is ${commit}; bring it back with: git --git-dir ${local} tag ${tag} ${commit}`;
+    ? { command: `git push ${url} ${commit}:refs/tags/${tag}`, isLocal: false }
+    : { command: `git --git-dir ${local} tag ${tag} ${commit}`, isLocal: true };
+}
+
+/**
+ * Finds the publication whose tag is gone while a draft or proposed branch of its workspace is left, which then has its name. The ledger
+ * knows which publication of a number counted.
+ */
+export async function lostPublication(
+  { store, folder }: Session,
+  revision: PackageRevision,
+): Promise<{ readonly reason: Reason; readonly command: string } | undefined> {
+  if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return undefined;
+  const repository = store.repositoryOf(revision);
+  const { path, key, ref } = revision;
+  // Numbers are given in order.
+  const highest = Math.max(0, ...[...repository.index.ofPackage(key.package)].map((row) => row.revision));
+  for (let number = 1; number <= MAX_NUMBERS; number++) {
+    const mark = repository.trust.mark(publicationScope(path, `v${number}`));
+    if (mark === undefined && number > highest) return undefined;
+    if (mark === undefined || hasRevision(repository, key.package, number)) continue;
+    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+    if (isDeleted || (await workspaceOf(repository.git, commit)) !== key.workspace) continue;
+    const publication = { path, revision: number, commit };
+    const message = `it was published as v${number}, and its tag is gone from the repository while ${ref} is left; ${repushText(repository, publication, folder.path)}`;
+    return {
+      reason: { reason: 'TagMissing', message },
+      command: repush(repository, publication, folder.path).command,
+    };
+  }
+  return undefined;
 }
 
 /** What a target knows of a published revision whose tag is gone, by the name of the revision; undefined if none does. */
