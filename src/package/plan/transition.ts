@@ -36,6 +36,7 @@ import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
 import { describeKptfileProblems, kptfileProblems } from './kptfile-problems.ts';
 import { currentRecord } from './record-at-tip.ts';
+import { commitsMade } from './record-chain.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 export interface Transition {
@@ -329,6 +330,7 @@ async function commitFor(
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
   const at = timestamp(bench.clock.now());
+  const commits = await commitsMade(bench, revision, record.contributors);
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
     ...bench.trust.next(scope, revision.statement),
@@ -340,6 +342,7 @@ async function commitFor(
       gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({ type, requiredBy, state })),
       contributors: record.contributors ?? [],
       approvals: record.approvals ?? [],
+      ...(commits.length === 0 ? {} : { commits }),
       ...(record.task === undefined ? {} : { task: record.task }),
       ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
       ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),
