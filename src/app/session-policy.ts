@@ -1,10 +1,13 @@
 import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
+import type { HostUsers } from '../package/model/host-users.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
 import type { EffectivePolicy } from '../package/model/policy.ts';
 import {
   allowedSignersOf,
   combinePolicies,
   effectivePolicy,
+  hostUsersIn,
+  hostUsersNameOf,
   peopleIn,
   type SelectedRevision,
 } from '../package/store/policy-objects.ts';
@@ -32,15 +35,27 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
   const name = repository === undefined ? undefined : allowedSignersOf(repository);
   const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
   const people = listed === undefined ? undefined : peopleIn(listed);
-  const own = effectivePolicy(revision, repository, policiesOf(namespace), people);
+  const hostUsers = repository === undefined ? undefined : hostUsersFor(objects, repository);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
   const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
   return others.reduce((policy, other) => {
     const there = seenFrom(other, revision);
     const { namespace: where } = other.metadata;
     return there === undefined
       ? policy
-      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where)), `${where}/`);
+      : combinePolicies(
+          policy,
+          effectivePolicy(there, other, policiesOf(where), undefined, hostUsersFor(objects, other)),
+          `${where}/`,
+        );
   }, own);
+}
+
+/** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */
+function hostUsersFor(objects: ObjectSet, repository: Stored<Repository>): HostUsers | undefined {
+  const name = hostUsersNameOf(repository);
+  const { namespace } = repository.metadata;
+  return name === undefined ? undefined : hostUsersIn(objects.find(configMapKind, { namespace, name }));
 }
 
 /**

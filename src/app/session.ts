@@ -312,6 +312,7 @@ export class Session {
         await this.store.close();
       } finally {
         try {
+          this.trust.pushes?.close();
           this.trust.ledger.close();
         } finally {
           await this.objects.close();

@@ -44,13 +44,19 @@ export function peopleOf(text: string): People {
   for (const line of lines) {
     const { principals: name, publicKey } = line;
     const known = signers.find(({ publicKey: other }) => other.blob.equals(publicKey.blob));
-    if (/[,*?!\s\p{C}]/u.test(name)) problems.push(`line ${line.line} does not name exactly one user`);
-    else if (RESERVED.test(name)) problems.push(`line ${line.line}: ${name} cannot be the name of a person`);
+    const problem = personNameProblem(name);
+    if (problem !== undefined) problems.push(`line ${line.line}${problem}`);
     else if (known !== undefined && known.name !== name)
       problems.push(`line ${line.line}: the key belongs to ${known.name} already (line ${known.line})`);
     else signers.push({ ...line, name });
   }
   return { signers, problems };
+}
+
+/** Why a text cannot be the name of one person, as it follows `line 3`; undefined if it can. */
+export function personNameProblem(name: string): string | undefined {
+  if (/[,*?!\s\p{C}]/u.test(name)) return ' does not name exactly one user';
+  return RESERVED.test(name) ? `: ${name} cannot be the name of a person` : undefined;
 }
 
 /** Who signed which commit, by the list that says so: a commit is looked at again and again until its record is written. */

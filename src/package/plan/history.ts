@@ -5,6 +5,7 @@ import { parseCommitMessage, publishedRecordOf } from '../model/commit-message.t
 import { isPublished, type PackageRevision } from '../model/package-revision.ts';
 import type { LifecycleStep } from '../model/record.ts';
 import { ACTIONS } from '../model/types.ts';
+import { reportedPushers } from './host-pushers.ts';
 import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
 import type { Workbench } from './workbench.ts';
 
@@ -40,7 +41,10 @@ export async function historyOf(bench: Workbench, revision: PackageRevision, lim
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
     const walk = { tip, main: published ? main : undefined, limit };
-    entries.push(...(await commitsOf(bench, revision, walk, writerOf(revision, records))));
+    const commits = await commitsOf(bench, revision, walk, writerOf(revision, records));
+    const pushed = commits.filter(({ face }) => face === 'git').map(({ commit }) => commit);
+    const reported = await reportedPushers(bench, revision, pushed, bench.policyFor(revision).hostUsers);
+    entries.push(...commits.map((entry) => ({ ...entry, by: reported.get(entry.commit) ?? entry.by })));
   }
   entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
   return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);

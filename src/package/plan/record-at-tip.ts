@@ -12,9 +12,13 @@ import { signerOf } from '../model/people.ts';
 import { bindsContent } from '../model/policy.ts';
 import { emptyRecord, type RevisionRecord, withContributor, withStep } from '../model/record.ts';
 import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/verdict.ts';
+import { withHostPushers, withUnknownPusher } from './host-pushers.ts';
 import type { Workbench } from './workbench.ts';
 
-type Bench = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
+type Bench = Pick<
+  Workbench,
+  'git' | 'index' | 'content' | 'policyFor' | 'clock' | 'layout' | 'trust' | 'namespace' | 'repository'
+>;
 
 /** Commits that are looked through for the one that brought a condition. More arrive at once only where history is rewritten. */
 const MAX_WALK = 100;
@@ -30,17 +34,18 @@ export async function currentRecord(
 ): Promise<RevisionRecord> {
   const { record } = revision;
   if (isPublished(revision)) return publishedRecord(revision, content ?? UNKNOWN_INPUTS);
-  if (record?.commit === revision.commit) return record;
+  const policy = bench.policyFor(revision);
+  const { people, hostUsers } = policy;
+  // The host may report on pushes that were recorded before.
+  if (record?.commit === revision.commit) return withHostPushers(bench, revision, record, hostUsers);
   const { start, before, pushed, isWhole } = await pushesOf(bench, revision);
   let next = start;
   let known = before;
   let pusher = PUSH_ACTOR;
   // Who changed a draft before its record was lost is not known any more, and anyone can write that Sluice made a commit.
   if (revision.recordDistrust !== undefined || !isWhole)
-    next = contributed(next, contextOf(PUSH_ACTOR), revision.tip.time, revision.commit);
+    next = pushedByUnknown(next, { time: revision.tip.time, oid: revision.commit }, false);
   // A signature says who made a commit. Who takes a branch back to a commit that somebody signed long ago is not known.
-  const policy = bench.policyFor(revision);
-  const { people } = policy;
   const binds = (type: string) => bindsContent(policy, type);
   const isAttributable = isWhole && revision.recordDistrust === undefined;
   for (const point of pushed) {
@@ -51,7 +56,10 @@ export async function currentRecord(
     // A commit that is older than what is known of this draft was signed for another one.
     const isForThis = start.recordedAt !== undefined && point.time >= Date.parse(start.recordedAt);
     const giver = isForThis ? context : contextOf(PUSH_ACTOR);
-    next = contributed(next, context, point.time, point.commit);
+    next =
+      signer === undefined
+        ? pushedByUnknown(next, commit, isAttributable)
+        : contributed(next, context, point.time, point.commit);
     if (point.kptfile === undefined) continue;
     const conditions = conditionsOf(point.kptfile);
     const inputs = point.commit === revision.commit ? content : await inputsAt(bench, earlier(revision, point));
@@ -73,7 +81,7 @@ export async function currentRecord(
   // The gates that the proposal required went with the record.
   if (revision.recordDistrust !== undefined && revision.lifecycle === 'Proposed')
     next = { ...next, proposal: { gates: [], lost: true } };
-  return { ...next, commit: revision.commit };
+  return withHostPushers(bench, revision, { ...next, commit: revision.commit }, hostUsers);
 }
 
 function contextOf(name: string): RequestContext {
@@ -84,6 +92,18 @@ function contributed(record: RevisionRecord, context: RequestContext, time: numb
   const known = record.contributors ?? [];
   const contributors = withContributor(known, context, timestamp(time), commit);
   return contributors.length === known.length ? record : { ...record, contributors };
+}
+
+/** `isListed`: the commit is known to be what an unknown person added, so that the Git host can still report who it was. */
+function pushedByUnknown(
+  record: RevisionRecord,
+  { time, oid }: { readonly time: number; readonly oid: Oid },
+  isListed: boolean,
+): RevisionRecord {
+  const known = record.contributors ?? [];
+  const push = { since: timestamp(time), tip: oid, commit: isListed ? oid : undefined };
+  const contributors = withUnknownPusher(known, push);
+  return contributors === known ? record : { ...record, contributors: [...contributors] };
 }
 
 function publishedRecord(revision: PackageRevision, inputs: PackageInputs): RevisionRecord {
