@@ -5,12 +5,30 @@ import type { Access } from '../access/access.ts';
 import { findRevision, repositoryOf, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
 import { printable, printableLines } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 import { unifiedDiff } from '../output/unified-diff.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface DiffOptions extends PlaceOptions {
+  readonly output: 'patch' | 'json' | 'yaml';
   readonly nameOnly?: boolean;
+}
+
+/** What `-o json` prints. */
+interface StructuredDiff {
+  /** The revision that is compared with; absent for a package that has nothing before it. */
+  readonly from?: string;
+  readonly to: string;
+  /** By path. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly change: 'Added' | 'Removed' | 'Modified';
+    /** True for a file that is not text. */
+    readonly binary?: true;
+    /** As `git apply` reads it; absent with --name-only. */
+    readonly patch?: string;
+  }[];
 }
 
 type Revision = Stored<PackageRevision>;
@@ -26,6 +44,15 @@ export function rpkgDiff(name: string, other: string, options: DiffOptions, invo
     const after: Files = (await access.contents.read(revision)).files;
     const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
     const changed = paths.filter((path) => !same(before.get(path), after.get(path)));
+    if (options.output !== 'patch') {
+      const names = { ...(base === undefined ? {} : { from: base.metadata.name }), to: revision.metadata.name };
+      const files = changed.map((path) =>
+        structured(path, before.get(path), after.get(path), options.nameOnly === true),
+      );
+      const document: StructuredDiff = { ...names, files };
+      terminal.out.write(options.output === 'json' ? toJson(document) : toYaml(document));
+      return changed.length === 0 ? 0 : 1;
+    }
     for (const path of changed) {
       if (options.nameOnly === true) terminal.line(printable(path));
       else write(terminal, fileDiff(path, before.get(path), after.get(path)));
@@ -73,6 +100,21 @@ function numberOf({ revision = 0 }: PackageRevision['spec']): number {
 
 function same(before: Buffer | undefined, after: Buffer | undefined): boolean {
   return before === undefined || after === undefined ? before === after : before.equals(after);
+}
+
+function structured(
+  path: string,
+  before: Buffer | undefined,
+  after: Buffer | undefined,
+  nameOnly: boolean,
+): StructuredDiff['files'][number] {
+  const isBinary = before?.includes(0) === true || after?.includes(0) === true;
+  return {
+    path,
+    change: before === undefined ? 'Added' : after === undefined ? 'Removed' : 'Modified',
+    ...(isBinary ? { binary: true } : {}),
+    ...(nameOnly ? {} : { patch: fileDiff(path, before, after) }),
+  };
 }
 
 /** The difference of one file in the form that `git apply` takes. */

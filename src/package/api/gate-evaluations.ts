@@ -98,11 +98,15 @@ export class GateEvaluations {
     const generation = this.#generation;
     let ready: Readiness;
     try {
-      const { gates, revision } = await store.judge(id);
+      const { gates, revision, content } = await store.judge(id);
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const until = nextExpiry(gates);
-      ready = { condition: judgedCondition(gates), isCurrent: true, ...(until === undefined ? {} : { until }) };
+      ready = {
+        condition: judgedCondition(gates, content.files),
+        isCurrent: true,
+        ...(until === undefined ? {} : { until }),
+      };
     } catch (error) {
       // In the background no caller hears of it; the condition says it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
