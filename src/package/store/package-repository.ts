@@ -1,5 +1,5 @@
 import type { Clock } from '../../foundation/clock.ts';
-import { Slots } from '../../foundation/slots.ts';
+import { Limiter } from '../../foundation/limiter.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
@@ -94,8 +94,8 @@ export class PackageRepository implements Workbench {
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
   readonly #queue: WriteQueue;
-  readonly #plans: Slots;
-  readonly #underWay: Slots;
+  readonly #plans: Limiter;
+  readonly #underWay: Limiter;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
@@ -143,8 +143,9 @@ export class PackageRepository implements Workbench {
     });
     const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
     this.#queue = new WriteQueue(this.#refs, { most });
-    this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
-    this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
+    const { clock } = options;
+    this.#plans = new Limiter({ maxRunning: MOST_PLANS, slowAfterMs: PLAN_PATIENCE, clock });
+    this.#underWay = new Limiter({ maxRunning: REQUESTS_UNDER_WAY * most, slowAfterMs: WAY_PATIENCE, clock });
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
