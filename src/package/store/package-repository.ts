@@ -1,5 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { Limiter } from '../../foundation/limiter.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
@@ -105,7 +106,8 @@ export class PackageRepository implements Workbench {
   #closed = false;
   /** Version of the trusted keys that the index shows. */
   #trustVersion: number;
-  /** Checks the signatures of what was there at the start. */
+  /** One check of signatures at a time, of what was there at the start; `#checking` is the last one. */
+  readonly #checks = new Mutex();
   #checking: Promise<void> = Promise.resolve();
   /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
   #checkProblem: unknown;
@@ -225,8 +227,8 @@ export class PackageRepository implements Workbench {
     this.#checkProblem = undefined;
     if (problem !== undefined) throw problem;
     if (!this.index.hasBacklog) return;
-    this.#checking = this.#checking
-      .then(() => this.#checkSignatures())
+    this.#checking = this.#checks
+      .run(() => this.#checkSignatures())
       .catch((error: unknown) => {
         this.#checkProblem = error;
       });
