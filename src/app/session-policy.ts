@@ -1,3 +1,4 @@
+import { LruCache } from '../foundation/lru-cache.ts';
 import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
 import type { HostUsers } from '../package/model/host-users.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
@@ -17,11 +18,13 @@ import { type Repository, repositoryKind } from '../resource/kinds/repository.ts
 import type { Stored } from '../resource/object/object.ts';
 import type { ObjectSet } from './object-set.ts';
 
-/** Milliseconds that the file behind an address is remembered. */
-const REMEMBER_MS = 5000;
-const MAX_REMEMBERED = 10_000;
+/** How long the canonical form of an address is cached. */
+const CACHED_MS = 5000;
+const MAX_CACHED = 10_000;
 
-const remembered = new Map<string, { readonly canonical: string; readonly until: number }>();
+const addresses = new LruCache<string, { readonly canonical: string; readonly until: number }>({
+  maxEntries: MAX_CACHED,
+});
 
 /**
  * What the policies say at this moment about a revision of a repository in this namespace. Rights are given by namespace, so neither
@@ -92,10 +95,9 @@ function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevis
 
 function addressOf(address: string): string {
   const now = performance.now();
-  const known = remembered.get(address);
+  const known = addresses.get(address);
   if (known !== undefined && known.until > now) return known.canonical;
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
   const canonical = canonicalAddressNow(address);
-  remembered.set(address, { canonical, until: now + REMEMBER_MS });
+  addresses.set(address, { canonical, until: now + CACHED_MS });
   return canonical;
 }

@@ -1,3 +1,4 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
@@ -60,7 +61,10 @@ export function personNameProblem(name: string): string | undefined {
 }
 
 /** Who signed which commit, by the list that says so: a commit is looked at again and again until its record is written. */
-const known = new WeakMap<People, Map<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>>();
+const known = new WeakMap<
+  People,
+  LruCache<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>
+>();
 
 /**
  * The person whose listed key signed a commit; undefined for everybody else, and for OpenPGP signatures. The key must be valid both
@@ -73,16 +77,13 @@ export async function signerOf(
   now: number,
 ): Promise<string | undefined> {
   if (people.signers.length === 0) return undefined;
-  const memo = known.get(people) ?? new Map();
+  const memo = known.get(people) ?? new LruCache({ maxEntries: MAX_KNOWN_COMMITS });
   known.set(people, memo);
+  let found = memo.get(commit.oid);
   if (!memo.has(commit.oid)) {
-    for (const oldest of memo.keys()) {
-      if (memo.size < MAX_KNOWN_COMMITS) break;
-      memo.delete(oldest);
-    }
-    memo.set(commit.oid, await findSigner(git, commit.oid, people));
+    found = await findSigner(git, commit.oid, people);
+    memo.set(commit.oid, found);
   }
-  const found = memo.get(commit.oid);
   if (found === undefined) return undefined;
   const valid = [commit.time, now].every((at) => allowsSigning(found.signer, GIT_NAMESPACE, at));
   return valid ? found.name : undefined;

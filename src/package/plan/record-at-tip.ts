@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { type Condition, conditionsOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
 import { timestamp } from '../../foundation/clock.ts';
+import { yieldToEventLoop } from '../../foundation/in-slices.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
@@ -231,7 +231,7 @@ async function kptfileOf(bench: Bench, revision: PackageRevision, blob: Oid | un
   try {
     const [object] = await bench.git.readObjects([blob]);
     // One that a push brought may take tens of milliseconds, and there may be one for each commit.
-    await setImmediate();
+    await yieldToEventLoop();
     const result = object?.type === 'blob' ? readKptfile(object.data) : undefined;
     return result?.ok === true ? result.kptfile : undefined;
   } catch (error) {

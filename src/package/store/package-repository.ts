@@ -1,5 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
-import { Slots } from '../../foundation/slots.ts';
+import { Limiter } from '../../foundation/limiter.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
@@ -94,8 +95,8 @@ export class PackageRepository implements Workbench {
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
   readonly #queue: WriteQueue;
-  readonly #plans: Slots;
-  readonly #underWay: Slots;
+  readonly #plans: Limiter;
+  readonly #underWay: Limiter;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
@@ -105,7 +106,8 @@ export class PackageRepository implements Workbench {
   #closed = false;
   /** Version of the trusted keys that the index shows. */
   #trustVersion: number;
-  /** Checks the signatures of what was there at the start. */
+  /** One check of signatures at a time, of what was there at the start; `#checking` is the last one. */
+  readonly #checks = new Mutex();
   #checking: Promise<void> = Promise.resolve();
   /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
   #checkProblem: unknown;
@@ -143,8 +145,9 @@ export class PackageRepository implements Workbench {
     });
     const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
     this.#queue = new WriteQueue(this.#refs, { most });
-    this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
-    this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
+    const { clock } = options;
+    this.#plans = new Limiter({ maxRunning: MOST_PLANS, slowAfterMs: PLAN_PATIENCE, clock });
+    this.#underWay = new Limiter({ maxRunning: REQUESTS_UNDER_WAY * most, slowAfterMs: WAY_PATIENCE, clock });
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -224,8 +227,8 @@ export class PackageRepository implements Workbench {
     this.#checkProblem = undefined;
     if (problem !== undefined) throw problem;
     if (!this.index.hasBacklog) return;
-    this.#checking = this.#checking
-      .then(() => this.#checkSignatures())
+    this.#checking = this.#checks
+      .run(() => this.#checkSignatures())
       .catch((error: unknown) => {
         this.#checkProblem = error;
       });

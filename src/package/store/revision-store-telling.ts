@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../foundation/in-slices.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 
 /** So many revisions are told at a time, before others get their turn: a few milliseconds of work for those who listen. */
@@ -29,7 +29,7 @@ export async function inParts(
 ): Promise<void> {
   const errors: unknown[] = [];
   for (let start = 0; start < revisions.length; ) {
-    if (start > 0) await setImmediate();
+    if (start > 0) await yieldToEventLoop();
     const end = endOfPart(revisions, start);
     try {
       if (!tell(revisions.slice(start, end))) break;
