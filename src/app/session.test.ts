@@ -8,7 +8,6 @@ import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
 import { repositoryKind } from '../resource/kinds/repository.ts';
 import { dataFolder } from './data-folder.ts';
-import { explainDelivery } from './explain/explain-delivery.ts';
 import { Session } from './session.ts';
 
 let cli: CliFixture;
@@ -48,7 +47,8 @@ test('a remote that does not answer keeps nobody waiting: neither the list of pa
     const failures = await open.openAll();
     expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
     expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
-    expect(await explainDelivery(open, open.store.get('packages.web.v1'))).toEqual([
+    const { delivery } = await open.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
+    expect(delivery).toEqual([
       { target: 'far', state: 'Unknown', message: 'the target cannot be read: no answer within 0.3 s' },
     ]);
   } finally {

@@ -193,16 +193,26 @@ describe('a server is asked by its kubeconfig', () => {
     expect(binary).toMatchObject({ code: 1, stderr: expect.stringContaining('image is a binary file') });
   });
 
-  test('what a server does not show is asked of a data folder', async () => {
+  test('explanation, history and differences are those of the data folder, as are the raw sub-resources', async () => {
     const copy = join(cli.folder, 'elsewhere.kubeconfig');
     await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
+    const name = 'shared.web.v1';
     for (const words of [
-      ['why', 'shared.web.v1'],
-      ['rpkg', 'history', 'shared.web.v1'],
-    ])
-      expect(await runCli([...words, '--kubeconfig', copy])).toMatchObject({
-        ...{ code: 1, stderr: expect.stringContaining('--data') },
+      ['why', name, '-o', 'json'],
+      ['rpkg', 'history', name, '-o', 'json'],
+      ['rpkg', 'diff', name, 'source'],
+    ]) {
+      const [here, there] = [await cli.run(...words), await runCli([...words, '--kubeconfig', copy])];
+      const placed = there.stdout.replaceAll(` --kubeconfig ${copy}`, '');
+      expect({ ...there, stdout: placed }).toEqual(here);
+      expect(there).toMatchObject({
+        stderr: '',
+        stdout: expect.stringContaining(words.includes('diff') ? '+++ ' : ':'),
       });
+    }
+    expect((await runCli(['why', name, '--kubeconfig', copy])).stdout).toContain(`--kubeconfig ${copy}\n`);
+    const missing = await runCli(['why', 'shared.web.v7', '--kubeconfig', copy]);
+    expect(missing.stderr).toContain('"shared.web.v7" not found; did you mean shared.web.v1?');
   });
 
   test('a kubeconfig that leads nowhere is told with what to do', async () => {

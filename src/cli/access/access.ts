@@ -15,9 +15,7 @@ export interface Access {
   readonly client: Client;
   readonly contents: PackageContents;
   readonly repositories: Repositories;
-  /** True if `sluice why` can look at the same packages. */
-  readonly explains: boolean;
-  /** False on a server that leaves it to its clients to respect gates. */
-  readonly judgesGates: boolean;
+  /** False for other servers of package revisions: they explain nothing, and leave it to their clients to respect gates. */
+  readonly isSluice: boolean;
   close(): Promise<void>;
 }

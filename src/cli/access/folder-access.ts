@@ -14,8 +14,7 @@ export class FolderAccess implements Access {
   readonly client: Client;
   readonly contents: FolderContents;
   readonly repositories: FolderRepositories;
-  readonly explains = true;
-  readonly judgesGates = true;
+  readonly isSluice = true;
   readonly #session: Session;
 
   constructor(session: Session, namespace: string) {

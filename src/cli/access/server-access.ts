@@ -27,8 +27,7 @@ export class ServerAccess implements Access {
   readonly client: Client;
   readonly contents: ServerContents;
   readonly repositories: ServerRepositories;
-  readonly explains: boolean;
-  readonly judgesGates: boolean;
+  readonly isSluice: boolean;
   readonly #connection: Connection;
 
   private constructor({ connection, namespace, actor, folder }: ServerAccessOptions, isSluice: boolean) {
@@ -40,8 +39,7 @@ export class ServerAccess implements Access {
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
     this.contents = new ServerContents(this.client, isSluice);
     this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
-    this.explains = folder !== undefined;
-    this.judgesGates = isSluice;
+    this.isSluice = isSluice;
     this.#connection = connection;
   }
 

@@ -48,7 +48,7 @@ export function rpkgStep(
         try {
           return await step(access, verb, await findRevision(access, name), options);
         } catch (error) {
-          if (isSluiceError(error, 'Refused') && access.explains && GATE_REFUSAL.test(error.message)) {
+          if (isSluiceError(error, 'Refused') && access.isSluice && GATE_REFUSAL.test(error.message)) {
             const see = commandFor(options, invocation)('why', name);
             throw new SluiceError(error.code, `${error.message}; see: ${see}`, { cause: error });
           }
@@ -75,7 +75,7 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
   const approved = {
     ...to('Published'),
     metadata:
-      options.commit === undefined && access.judgesGates
+      options.commit === undefined && access.isSluice
         ? { ...revision.metadata, resourceVersion: undefined }
         : revision.metadata,
   };
@@ -126,9 +126,8 @@ function approval({ spec, status }: Revision): string {
 
 /** Publishes with closed gates, which a policy lets some people do. */
 async function breakGlass(access: Access, wanted: PackageRevision, reason: string): Promise<string> {
-  const { client, server, judgesGates } = access;
-  if (!judgesGates)
-    throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
+  const { client, server, isSluice } = access;
+  if (!isSluice) throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
   const annotations = { ...wanted.metadata.annotations, [BREAK_GLASS_ANNOTATION]: reason };
   const request = { ...wanted, metadata: { ...wanted.metadata, annotations } };
   const made = await client.subResource('approval').update(packageRevisionKind, request, { reason });
@@ -157,8 +156,8 @@ function expectCommit(revision: Revision, wanted: string): void {
 }
 
 /** Where the server lets closed gates pass, its clients are asked not to. */
-function expectGates({ judgesGates }: Access, { metadata, spec, status }: Revision): void {
-  if (judgesGates) return;
+function expectGates({ isSluice }: Access, { metadata, spec, status }: Revision): void {
+  if (isSluice) return;
   const open = new Set((status?.conditions ?? []).filter((one) => one.status === 'True').map(({ type }) => type));
   const closed = (spec.readinessGates ?? []).map((gate) => gate.conditionType).filter((type) => !open.has(type));
   if (closed.length > 0) {

@@ -15,7 +15,7 @@ import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';
-import { commandFor } from '../program/command-for.ts';
+import { placedCommand } from '../program/command-for.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from './first-rest.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
@@ -139,7 +139,7 @@ function tellStart(session: Session, log: LogSink, controllers: readonly string[
 async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await firstRest(running, commandFor(options, invocation));
+  const report = await firstRest(running, placedCommand(options, invocation));
   if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();

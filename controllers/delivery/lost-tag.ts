@@ -1,18 +1,25 @@
-import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { localPath } from '../../git/open/open-location.ts';
-import { parseCommitMessage } from '../../package/model/commit-message.ts';
-import { packageName, revisionName } from '../../package/model/identity.ts';
-import { packagePath } from '../../package/model/layout.ts';
-import type { PackageRevision } from '../../package/model/package-revision.ts';
-import { hostedFolder } from '../../package/store/open-package-repository.ts';
-import type { PackageRepository } from '../../package/store/package-repository.ts';
-import { parsePublicationDigest, publicationScope } from '../../package/trust/publication-mark.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
-import type { Session } from '../session.ts';
-import type { Reason } from './explanation.ts';
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { localPath } from '../../src/git/open/open-location.ts';
+import type { Explainer } from '../../src/package/api/explainer.ts';
+import { parseCommitMessage } from '../../src/package/model/commit-message.ts';
+import type { Reason } from '../../src/package/model/explanation.ts';
+import { packageName, revisionName } from '../../src/package/model/identity.ts';
+import { packagePath } from '../../src/package/model/layout.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { parsePublicationDigest, publicationScope } from '../../src/package/trust/publication-mark.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
 
 /** Numbers of publications that are looked through in the ledger. */
 const MAX_NUMBERS = 1000;
+
+export interface LostTagOptions {
+  readonly store: Pick<RevisionStore, 'repositories' | 'repositoryOf'>;
+  readonly targets: () => readonly DeliveryTarget[];
+  readonly dataFolder: string;
+}
 
 interface Publication {
   /** Folder of the package in the repository. */
@@ -35,12 +42,22 @@ function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commi
     : { command: `git --git-dir ${local} tag ${tag} ${commit}`, isLocal: true };
 }
 
+/** The publication whose tag is gone while a branch has the name of its revision. */
+export function lostTagExplainer(options: LostTagOptions): Explainer {
+  return {
+    async explain({ judgement: { revision } }) {
+      const lost = await lostPublication(options, revision);
+      return lost === undefined ? {} : { reasons: [lost.reason], next: [lost.command] };
+    },
+  };
+}
+
 /**
  * Finds the publication whose tag is gone while a draft or proposed branch of its workspace is left, which then has its name. The ledger
  * knows which publication of a number counted.
  */
-export async function lostPublication(
-  { store, folder }: Session,
+async function lostPublication(
+  { store, dataFolder }: LostTagOptions,
   revision: PackageRevision,
 ): Promise<{ readonly reason: Reason; readonly command: string } | undefined> {
   if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return undefined;
@@ -55,21 +72,24 @@ export async function lostPublication(
     const { commit, isDeleted } = parsePublicationDigest(mark.digest);
     if (isDeleted || (await workspaceOf(repository.git, commit)) !== key.workspace) continue;
     const publication = { path, revision: number, commit };
-    const message = `it was published as v${number}, and its tag is gone from the repository while ${ref} is left; ${repushText(repository, publication, folder.path)}`;
+    const message = `it was published as v${number}, and its tag is gone from the repository while ${ref} is left; ${repushText(repository, publication, dataFolder)}`;
     return {
       reason: { reason: 'TagMissing', message },
-      command: repush(repository, publication, folder.path).command,
+      command: repush(repository, publication, dataFolder).command,
     };
   }
   return undefined;
 }
 
-/** What a target knows of a published revision whose tag is gone, by the name of the revision; undefined if none does. */
-export async function lostTag(session: Session, name: string): Promise<string | undefined> {
-  const targets = session.objects.of(deliveryTargetKind);
-  for (const repository of session.store.repositories()) {
-    const { git, layout, namespace } = repository;
-    for (const { metadata, status } of targets) {
+/** What a target knows of a published revision of a namespace whose tag is gone; undefined if none does. */
+export async function lostTag(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { store, targets, dataFolder }: LostTagOptions,
+): Promise<string | undefined> {
+  for (const repository of store.repositories()) {
+    if (repository.namespace !== namespace) continue;
+    const { git, layout } = repository;
+    for (const { metadata, status } of targets()) {
       if (metadata.namespace !== namespace) continue;
       for (const one of status?.packages ?? []) {
         const isOfName = one.repository === repository.repository && name.startsWith(`${packageName(one)}.`);
@@ -77,7 +97,7 @@ export async function lostTag(session: Session, name: string): Promise<string | 
         const workspace = await workspaceOf(git, one.commit);
         if (workspace === undefined || revisionName({ ...one, workspace }) !== name) continue;
         const publication = { ...one, path: packagePath(layout, one.package) };
-        return `it was published as v${one.revision} and delivered to ${metadata.name}, and its tag is gone from the repository; ${repushText(repository, publication, session.folder.path)}`;
+        return `it was published as v${one.revision} and delivered to ${metadata.name}, and its tag is gone from the repository; ${repushText(repository, publication, dataFolder)}`;
       }
     }
   }
