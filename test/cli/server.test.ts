@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture, runCli } from '../../src/cli/testing.ts';
+import { KubeApi } from '../support/api/kube-api.ts';
 import { Up } from '../support/up.ts';
+
+interface OpenApi {
+  readonly paths: Record<string, { get?: { parameters?: { name: string }[] } }>;
+  readonly components: { readonly schemas: object };
+}
 
 let cli: CliFixture;
 let up: Up;
@@ -213,6 +219,28 @@ describe('a server is asked by its kubeconfig', () => {
     expect((await runCli(['why', name, '--kubeconfig', copy])).stdout).toContain(`--kubeconfig ${copy}\n`);
     const missing = await runCli(['why', 'shared.web.v7', '--kubeconfig', copy]);
     expect(missing.stderr).toContain('"shared.web.v7" not found; did you mean shared.web.v1?');
+  });
+
+  test('sub-resources that are only read are documented, authorised by their own names, and take no writes', async () => {
+    const api = await KubeApi.of(kubeconfig());
+    onTestFinished(() => api.close());
+    const group = '/apis/porch.kpt.dev/v1alpha1';
+    const path = `${group}/namespaces/default/packagerevisions/shared.web.v1`;
+    const { resources } = (await api.get(group)).body as unknown as { resources: { name: string }[] };
+    expect(resources.find((one) => one.name === 'packagerevisions/explain')).toMatchObject({
+      ...{ group: 'sluice.dev', version: 'v1alpha1', kind: 'PackageRevisionExplanation', verbs: ['get'] },
+    });
+    const { paths, components } = (await api.get(`/openapi/v3${group}`)).body as unknown as OpenApi;
+    const diff = paths[`${group}/namespaces/{namespace}/packagerevisions/{name}/diff`]?.get;
+    expect(diff?.parameters?.map(({ name }) => name)).toContain('with');
+    expect(JSON.stringify(components.schemas)).toContain('The difference in the form that git apply reads.');
+    for (const name of ['explain', 'history', 'diff']) {
+      expect((await api.get(`${path}/${name}`)).body).toMatchObject({ metadata: { name: 'shared.web.v1' } });
+      expect((await api.put(`${path}/${name}`, {})).status).toBe(405);
+      expect((await api.get(path.replace('web', 'gone').concat(`/${name}`))).status).toBe(404);
+      const stranger = await api.get(`${path}/${name}`, { 'impersonate-user': 'stranger' });
+      expect(stranger.text).toContain(`cannot get resource \\"packagerevisions/${name}\\"`);
+    }
   });
 
   test('a kubeconfig that leads nowhere is told with what to do', async () => {
