@@ -28,6 +28,7 @@ import { keyOf, keyText, type ObjectKey, type Stored } from '../resource/object/
 import type { Actor, RequestContext } from '../resource/object/request-context.ts';
 import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts';
 import { Registry } from '../resource/storage/registry.ts';
+import type { Storage } from '../resource/storage/storage.ts';
 import { TranslatedStorage } from '../resource/storage/translated-storage.ts';
 import type { EventLog } from '../resource/watch/event-log.ts';
 import { BUILT_IN_RESOLVERS } from './built-in-resolvers.ts';
@@ -35,6 +36,7 @@ import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder, ta
 import type { RevisionExplanations } from './explain-revision.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
 import { ObjectSet } from './object-set.ts';
+import { OnDemandStorage, type RepositoriesOnDemand } from './on-demand-storage.ts';
 import type { OpenFailure } from './open-failure.ts';
 import { openTrust } from './open-trust.ts';
 import { PackageMemory } from './package-memory.ts';
@@ -99,6 +101,7 @@ export class Session {
   readonly #onOpenFailure: SessionOptions['onOpenFailure'];
   readonly #about: UpAbout | undefined;
   #explanations: RevisionExplanations | undefined;
+  #allReached: Promise<void> | undefined;
   readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
@@ -149,9 +152,8 @@ export class Session {
       ...this.#memory,
     });
     this.#revisions = revisions.table;
-    this.registry.register(revisions);
-    this.registry.register(resources);
-    this.registry.register(packages);
+    for (const storage of [revisions, resources, packages] as unknown as Storage[])
+      this.registry.register(options.opens === true ? storage : new OnDemandStorage(storage, this.#onDemand()));
     const events = this.registry.storage(eventKind);
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
@@ -327,9 +329,26 @@ export class Session {
     }
   }
 
-  /** Opens all repositories for a request; those that cannot be opened are reported. */
-  async #reachAll(): Promise<void> {
-    for (const failure of await this.openAll()) this.#onOpenFailure?.(failure);
+  /** Opens all repositories for a request, once; those that cannot be opened are reported. */
+  #reachAll(): Promise<void> {
+    this.#allReached ??= this.openAll().then((failures) => {
+      for (const failure of failures) this.#onOpenFailure?.(failure);
+    });
+    return this.#allReached;
+  }
+
+  #onDemand(): RepositoriesOnDemand {
+    return {
+      open: (id) => this.store.reach(id),
+      openAll: () => this.store.reachAll(),
+      refresh: async (id) => {
+        await this.store.repository(id).sync();
+      },
+      named: (name) =>
+        this.repositories()
+          .filter(({ metadata }) => metadata.name === name)
+          .map((object) => keyText(keyOf(object))),
+    };
   }
 
   /** From now on others may look at lists: a revision that arrives later is news to them. */

@@ -15,6 +15,8 @@ export interface Access {
   readonly client: Client;
   readonly contents: PackageContents;
   readonly repositories: Repositories;
+  /** How many repositories a list left out since they could not be opened; each was reported. */
+  readonly unreadRepositories: () => number;
   /** False for other servers of package revisions: they explain nothing, and leave it to their clients to respect gates. */
   readonly isSluice: boolean;
   close(): Promise<void>;

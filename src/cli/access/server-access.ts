@@ -28,6 +28,7 @@ export class ServerAccess implements Access {
   readonly contents: ServerContents;
   readonly repositories: ServerRepositories;
   readonly isSluice: boolean;
+  readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
 
   private constructor({ connection, namespace, actor, folder }: ServerAccessOptions, isSluice: boolean) {
@@ -37,7 +38,7 @@ export class ServerAccess implements Access {
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
-    this.contents = new ServerContents(this.client, isSluice);
+    this.contents = new ServerContents(this.client);
     this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
     this.isSluice = isSluice;
     this.#connection = connection;

@@ -1,12 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
 import { approverText } from '../../package/api/warn-of-closed-gates.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { findRevision, repositoryOf } from '../access/find-revision.ts';
+import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess, openAll } from '../access/in-access.ts';
+import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
 import { commandFor } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -24,6 +25,7 @@ type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
 
 /** A controller may change a revision at the same moment; the step is then judged anew. */
 const ATTEMPTS = 4;
+const RETRY_INTERVAL_MS = 100;
 /** What a refusal says of a gate. */
 const GATE_REFUSAL = /\bgate \S+ is closed\b/;
 
@@ -42,8 +44,6 @@ export function rpkgStep(
   }
   const work = (access: Access) =>
     forEachName(names, invocation, access, async (name) => {
-      // Other repositories may hold packages that come from this one.
-      if (verb === 'del') await openAll(access, invocation);
       for (let attempt = 1; ; attempt++) {
         try {
           return await step(access, verb, await findRevision(access, name), options);
@@ -54,7 +54,7 @@ export function rpkgStep(
           }
           const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
           if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
-          await access.repositories.refresh(repositoryOf(name), attempt);
+          await pause(RETRY_INTERVAL_MS * attempt);
         }
       }
     });
