@@ -35,6 +35,16 @@ apiVersion: v1
 kind: Secret
 metadata: {name: other-hook, namespace: default}
 stringData: {token: ${OTHER_SECRET}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: tenant-hook, namespace: tenant}
+stringData: {token: ${OTHER_SECRET}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: people, namespace: tenant}
+data: {host_users: anna-h=anna}
 `;
 
 const configuration = mkdtempSync(join(tmpdir(), 'sluice-attack-configuration-'));
@@ -42,14 +52,15 @@ const hosted = join(configuration, 'team');
 let world: TrustWorld;
 let hooks: string;
 beforeAll(async () => {
-  const repository = (name: string, annotations: string) => {
+  const repository = (name: string, annotations: string, namespace = 'default') => {
     execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', join(hosted, `${name}.git`)]);
     const git = `{repo: ${join(hosted, `${name}.git`)}, createBranch: true}`;
-    return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: default\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
+    return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
   };
   const repositories = [
     repository('apps', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
     repository('other', 'sluice.dev/webhook-secret: other-hook, sluice.dev/host-users: people'),
+    repository('apps', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
     repository('silent', 'sluice.dev/webhook-secret: apps-hook'),
   ];
   writeFileSync(join(configuration, 'more.yaml'), [CONFIGURATION, ...repositories].join('---\n'));
@@ -81,12 +92,12 @@ interface Report {
 /** What Gitea sends after a push. */
 function report(
   { ref, after, before = '0'.repeat(40), user = 'eve-h', named = 'apps' }: Report,
-  { secret = SECRET, to = 'apps' } = {},
+  { secret = SECRET, to = 'apps', namespace = 'default' } = {},
 ): Promise<Response> {
   const pusher = { login: user, username: user };
   const repository = { full_name: `team/${named}` };
   const body = JSON.stringify({ ref: `refs/heads/${ref}`, before, after, pusher, sender: pusher, repository });
-  return fetch(`${hooks}/webhooks/git/default/${to}`, {
+  return fetch(`${hooks}/webhooks/git/${namespace}/${to}`, {
     method: 'POST',
     headers: {
       ...{ 'X-Gitea-Event': 'push', 'X-GitHub-Event': 'push', 'X-Gitea-Delivery': randomUUID() },
@@ -146,6 +157,30 @@ test('a report that comes after the push was recorded counts too, also in the ob
   await world.ok('rpkg', 'condition', 'set', 'apps.late.v1', 'reviewed', 'True', '--as', 'anna');
   expect(await world.refused('rpkg', 'approve', 'apps.late.v1', '--as', 'eve')).toContain('must not approve it');
   expect(await world.ok('rpkg', 'approve', 'apps.late.v1', '--as', 'bob')).toBe('apps.late.v1 approved\n');
+});
+
+test('an approval that a pusher gave before the report came does not hold', async () => {
+  const pushed = await drafted('first');
+  const name = 'apps.first.v1';
+  await expectUnknown(name);
+  expect((await report(pushed)).status).toBe(202);
+  expect(await world.why(name)).toContain('Approvals: 0 of 1');
+  const status = async () => JSON.parse(await world.ok('rpkg', 'get', name, '-o', 'json')).status;
+  await expect.poll(async () => (await status()).approvals).toBeUndefined();
+  expect(await world.refused('rpkg', 'approve', name, '--as', 'eve')).toContain('must not approve it');
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'bob')).toBe(`${name} approved\n`);
+  world.fetch('apps');
+  const statement = /^Sluice-Statement: (.*)$/m.exec(world.message('apps', 'refs/all/tags/first/v1'))?.[1] ?? '{}';
+  const { approvals, contributors } = JSON.parse(statement).record;
+  expect(approvals.map((one: { subject: string }) => one.subject)).toEqual(['bob']);
+  expect(contributors).toMatchObject([{ name: 'eve', attributedBy: 'gitea:eve-h' }]);
+});
+
+test('a report through a registration of the same repository in another namespace attributes nothing here', async () => {
+  const pushed = await drafted('tenant');
+  const answer = await report({ ...pushed, user: 'anna-h' }, { secret: OTHER_SECRET, to: 'apps', namespace: 'tenant' });
+  expect(answer.status).toBe(202);
+  await expectUnknown('apps.tenant.v1');
 });
 
 test('a report by a person without the secret attributes nothing', async () => {

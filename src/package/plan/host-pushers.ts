@@ -76,7 +76,20 @@ export async function withHostPushers(
     if (contributors.some((one) => one.name === name)) continue;
     contributors.push({ name, face: 'git', since: unknown.since, commit, attributedBy: `${provider}:${user}` });
   }
-  return { ...record, contributors, steps: knownSteps(record, pushesOf, hostUsers) };
+  const known = { ...record, contributors, steps: knownSteps(record, pushesOf, hostUsers) };
+  return withApprovals(known, new Set(people.keys()), rest.length === 0);
+}
+
+/** Approvals that were recorded while it was not known that their givers had pushed do not hold; fewer may be needed now. */
+function withApprovals(record: RevisionRecord, pushers: ReadonlySet<string>, areAllKnown: boolean): RevisionRecord {
+  const { approvals, proposal, ...rest } = record;
+  const { approvalsNeeded, ...kept } = proposal ?? { gates: [] };
+  const needed = approvalsNeeded === undefined || areAllKnown ? {} : { approvalsNeeded };
+  return {
+    ...rest,
+    ...(approvals === undefined ? {} : { approvals: approvals.filter(({ subject }) => !pushers.has(subject)) }),
+    ...(proposal === undefined ? {} : { proposal: { ...kept, ...needed } }),
+  };
 }
 
 /** What a known person pushed stands for their proposal. */

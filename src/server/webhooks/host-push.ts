@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 
-/** What a Git host reports about one push to a branch. */
+/** What a Git host reports about one push to a branch. Whether the report counts is for the operator of the Repository to say. */
 export interface HostPush {
   /** Kind of the host, such as `github`. */
   readonly provider: string;

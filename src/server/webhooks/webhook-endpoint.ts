@@ -51,8 +51,8 @@ const ID_HEADERS = [
 
 /**
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a forge tells that something was pushed. Whoever asks needs no account but the
- * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository and nothing more: what
- * is there is read from the repository itself. A repository that is not there, one without a webhook and a wrong signature are
+ * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository: what
+ * is there is read from the repository itself. Only who pushed cannot be read there, see `HostPush`. A repository that is not there, one without a webhook and a wrong signature are
  * answered alike, with Unauthenticated, and only once the whole body was there.
  */
 export class WebhookEndpoint {
