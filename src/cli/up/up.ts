@@ -34,6 +34,7 @@ export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions 
   readonly functionPrograms?: string;
   readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
+  readonly defaultImagePrefix?: string;
   readonly renderStatus?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
@@ -81,13 +82,23 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   );
 }
 
-function functionsOf({ functionPrograms, containers, requireImageDigest, renderStatus }: UpOptions): FunctionSettings {
+function functionsOf(options: UpOptions): FunctionSettings {
+  const { functionPrograms, containers, requireImageDigest, defaultImagePrefix, renderStatus } = options;
   return {
     containers: containers === true,
     requireDigest: requireImageDigest === true,
     renderStatus: renderStatus === true,
+    ...(defaultImagePrefix === undefined ? {} : { registry: registryOf(defaultImagePrefix) }),
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
+}
+
+/** Porch's option of this name ends with a slash. */
+function registryOf(prefix: string): string {
+  const registry = prefix.replace(/\/+$/, '');
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d+)?(\/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$/.test(registry)) return registry;
+  const example = 'such as registry.example.com/functions';
+  throw new SluiceError('InvalidInput', `--default-image-prefix ${JSON.stringify(prefix)} is no registry, ${example}`);
 }
 
 /** In bytes. */

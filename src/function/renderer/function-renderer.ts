@@ -21,6 +21,8 @@ export interface FunctionRendererOptions {
   rules(namespace: string): FunctionRules;
   /** The functions that the runner has. */
   readonly catalog: Catalog;
+  /** See `PipelineInput`. */
+  readonly registry?: string;
   /** Writes `status.renderStatus` into every Kptfile, and not only where it is already. */
   readonly keepsRenderStatus?: boolean;
 }
@@ -45,9 +47,15 @@ export class FunctionRenderer implements Renderer {
     signal,
   }: RenderRequest): Promise<Rendering | undefined> {
     if (namesFunctions(files) === false) return undefined;
-    const { runner } = this.#options;
+    const { runner, registry } = this.#options;
     const rules = this.#options.rules(namespace);
-    const input: PipelineInput = { files: textsOf(files), rules, validatorConditions, pinnedValidators };
+    const input: PipelineInput = {
+      files: textsOf(files),
+      rules,
+      validatorConditions,
+      pinnedValidators,
+      ...(registry === undefined ? {} : { registry }),
+    };
     const key = this.#keyOf(input);
     let found = this.#cache.get(key);
     if (found === undefined) {
@@ -58,14 +66,15 @@ export class FunctionRenderer implements Renderer {
     return withRenderStatus(found, input.files.get('Kptfile') ?? '', { isKept });
   }
 
-  #keyOf({ files, rules, validatorConditions, pinnedValidators }: PipelineInput): string {
+  #keyOf(input: PipelineInput): string {
+    const { files, rules, validatorConditions, pinnedValidators } = input;
     const { catalog } = this.#options;
     const hash = createHash('sha256');
     const add = (...texts: string[]) => {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
     add(catalog.functionsDigest(rules), canonicalJson([[...validatorConditions].sort(), pinnedValidators]));
-    const withStatus = readsStatus(files, catalog, rules);
+    const withStatus = readsStatus(input, catalog);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';
       add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
