@@ -2,6 +2,7 @@ import { LruCache } from '../foundation/lru-cache.ts';
 import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
 import type { HostUsers } from '../package/model/host-users.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
+import type { People } from '../package/model/people.ts';
 import type { EffectivePolicy } from '../package/model/policy.ts';
 import {
   allowedSignersOf,
@@ -35,9 +36,7 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
   const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
   const policiesOf = (where: string | undefined) =>
     objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === where);
-  const name = repository === undefined ? undefined : allowedSignersOf(repository);
-  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
-  const people = listed === undefined ? undefined : peopleIn(listed);
+  const people = repository === undefined ? undefined : peopleFor(objects, repository);
   const hostUsers = repository === undefined ? undefined : hostUsersFor(objects, repository);
   const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
   const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
@@ -48,10 +47,18 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
       ? policy
       : combinePolicies(
           policy,
-          effectivePolicy(there, other, policiesOf(where), undefined, hostUsersFor(objects, other)),
+          effectivePolicy(there, other, policiesOf(where), peopleFor(objects, other)),
           `${where}/`,
         );
   }, own);
+}
+
+/** The people whose keys a repository lists; undefined if it lists none. */
+function peopleFor(objects: ObjectSet, repository: Stored<Repository>): People | undefined {
+  const name = allowedSignersOf(repository);
+  const { namespace } = repository.metadata;
+  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
+  return listed === undefined ? undefined : peopleIn(listed);
 }
 
 /** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */

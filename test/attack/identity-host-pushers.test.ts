@@ -53,21 +53,22 @@ let world: TrustWorld;
 let hooks: string;
 beforeAll(async () => {
   const repository = (name: string, annotations: string, namespace = 'default') => {
-    execFileSync('git', ['init', '--quiet', '--bare', '--initial-branch=main', join(hosted, `${name}.git`)]);
+    execFileSync('git', ['init', '--quiet', '--bare', '-b', 'main', join(hosted, `${name}.git`)], { stdio: 'ignore' });
     const git = `{repo: ${join(hosted, `${name}.git`)}, createBranch: true}`;
     return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
   };
   const repositories = [
     repository('apps', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
     repository('other', 'sluice.dev/webhook-secret: other-hook, sluice.dev/host-users: people'),
-    repository('apps', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
+    repository('shared', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
+    repository('shared', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
     repository('silent', 'sluice.dev/webhook-secret: apps-hook'),
   ];
   writeFileSync(join(configuration, 'more.yaml'), [CONFIGURATION, ...repositories].join('---\n'));
   world = await TrustWorld.start('--config', join(configuration, 'more.yaml'), '--webhook-listen', '127.0.0.1:0');
   await world.said(/POST \/webhooks\/git/);
   hooks = hooksOf(world);
-  for (const name of ['apps', 'other', 'silent']) {
+  for (const name of ['apps', 'other', 'shared', 'silent']) {
     await world.ok('repo', 'sync', name);
     execFileSync('git', ['clone', '--quiet', join(hosted, `${name}.git`), world.clone(name)]);
   }
@@ -176,11 +177,17 @@ test('an approval that a pusher gave before the report came does not hold', asyn
   expect(contributors).toMatchObject([{ name: 'eve', attributedBy: 'gitea:eve-h' }]);
 });
 
-test('a report through a registration of the same repository in another namespace attributes nothing here', async () => {
-  const pushed = await drafted('tenant');
-  const answer = await report({ ...pushed, user: 'anna-h' }, { secret: OTHER_SECRET, to: 'apps', namespace: 'tenant' });
-  expect(answer.status).toBe(202);
-  await expectUnknown('apps.tenant.v1');
+test('where another namespace has registered the same repository, its reports attribute nothing, here or there', async () => {
+  const pushed = await drafted('tenant', 1, 'shared');
+  const there = { secret: OTHER_SECRET, to: 'shared', namespace: 'tenant' };
+  expect((await report({ ...pushed, user: 'anna-h', named: 'shared' }, there)).status).toBe(202);
+  // Records are shared too.
+  for (const step of [
+    ['propose', 'shared.tenant.v1'],
+    ['reject', 'shared.tenant.v1', '--reason', 'x'],
+  ])
+    await world.ok('rpkg', ...step, '--namespace', 'tenant');
+  await expectUnknown('shared.tenant.v1');
 });
 
 test('a report by a person without the secret attributes nothing', async () => {

@@ -158,11 +158,7 @@ test('for what functions of a package say, a person whom only the host names is 
   ]);
 });
 
-test('where another namespace forbids self-approval for the same packages, a user has to be the same person there', () => {
-  const own = { ...DEFAULT_POLICY, hostUsers: hostUsersOf('a=anna\nb=berta\nc=carl\n') };
-  const other = { ...DEFAULT_POLICY, forbidSelfApproval: true, hostUsers: hostUsersOf('a=anna\nb=mallory\n') };
-  const persons = (with_: EffectivePolicy) => combinePolicies(own, with_, 'other/').hostUsers?.persons;
-  expect([...(persons(other) ?? [])]).toEqual([['a', 'anna']]);
-  expect(persons({ ...DEFAULT_POLICY, forbidSelfApproval: true })).toBeUndefined();
-  expect(persons(DEFAULT_POLICY)?.size).toBe(3);
+test('where another namespace has registered the same packages, no report counts', () => {
+  const own = { ...DEFAULT_POLICY, hostUsers: hostUsersOf('a=anna\n') };
+  expect(combinePolicies(own, own, 'other/').hostUsers).toBeUndefined();
 });

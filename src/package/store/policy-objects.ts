@@ -100,17 +100,30 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
-    people: own.people,
-    hostUsers: other.forbidSelfApproval ? commonHostUsers(own.hostUsers, other.hostUsers) : own.hostUsers,
+    // Who pushed is written into records, which both read: neither may say alone whose key is whose where the other one relies on it.
+    people: other.forbidSelfApproval || other.givers.length > 0 ? commonPeople(own.people, other.people) : own.people,
+    // The secret of a webhook is known in one of them alone.
+    hostUsers: undefined,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
     gateDeadlines,
   };
 }
 
-/** The users who are the same person in both. */
-function commonHostUsers(own: HostUsers | undefined, other: HostUsers | undefined): HostUsers | undefined {
-  if (own === undefined || other === undefined) return undefined;
-  return { ...own, persons: new Map([...own.persons].filter(([user, person]) => other.persons.get(user) === person)) };
+const combinedPeople = new WeakMap<People, WeakMap<People, People>>();
+
+/** The people whose keys both list alike; the same object for the same two lists, since signatures are remembered by it. */
+function commonPeople(own: People, other: People): People {
+  const known = combinedPeople.get(own) ?? new WeakMap<People, People>();
+  combinedPeople.set(own, known);
+  const before = known.get(other);
+  if (before !== undefined) return before;
+  const isAlike = (one: People['signers'][number], two: People['signers'][number]) =>
+    one.publicKey.blob.equals(two.publicKey.blob) &&
+    (['name', 'namespaces', 'validAfter', 'validBefore'] as const).every((field) => one[field] === two[field]);
+  const signers = own.signers.filter((one) => other.signers.some((two) => isAlike(one, two)));
+  const common = { ...own, signers };
+  known.set(other, common);
+  return common;
 }
 
 /** The strictest first. */
