@@ -210,7 +210,7 @@ describe('patches', () => {
   test('who may patch but not create creates nothing by applying', async () => {
     await api.stop();
     api = await startTestServer({
-      authorizer: { authorize: ({ verb }) => ({ allowed: verb === 'patch', reason: '' }) },
+      authorizer: { authorize: async ({ verb }) => ({ allowed: verb === 'patch', reason: '' }) },
     });
     const answer = await patch(`${WIDGETS}/a?fieldManager=x`, widgetBody('a'), 'application/apply-patch+yaml');
     expect(await json(answer)).toMatchObject({ code: 403, message: expect.stringContaining('cannot create resource') });
@@ -320,7 +320,7 @@ describe('methods and places', () => {
 test('admission sees every write before the storage does, and can refuse it', async () => {
   await api.stop();
   const seen: string[] = [];
-  const admit = ({ operation, object, old, subResource, user }: PlannedWrite) => {
+  const admit = async ({ operation, object, old, subResource, user }: PlannedWrite) => {
     seen.push(`${user.name} ${operation} ${object.metadata.name} ${subResource} ${old === undefined ? 'new' : 'old'}`);
     if (object.metadata.name === 'forbidden') throw new Error('not this one');
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { isSluiceError, SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import type { User } from './authentication/user.ts';
 import { effectiveUser } from './authorization/impersonation.ts';
@@ -39,7 +39,7 @@ export class ApiServer {
   readonly #services: Omit<Services, 'failure'>;
 
   constructor(options: ApiServerOptions) {
-    const { clock, registry, random = Math.random, admit = () => undefined } = options;
+    const { clock, registry, random = Math.random, admit = async () => undefined } = options;
     this.#options = options;
     const { inFlight, openRequests } = DEFAULT_LIMITS;
     this.#limits = {
@@ -106,8 +106,8 @@ export class ApiServer {
     const user = await this.#identify(exchange);
     const openRequest = this.#openRequests.open(user.name);
     try {
-      const serve = this.#chooseHandler(exchange, user);
-      // Whoever sends slowly must not keep others from a place meanwhile.
+      const serve = await this.#chooseHandler(exchange, user);
+      // A client that sends slowly must not keep others from a slot.
       const body = MAY_HAVE_BODY.has(method) ? await this.#readBody(exchange, openRequest) : EMPTY_BODY;
       const lane = laneOf(info.verb, this.#hasPriority(exchange));
       const leave = await this.#inFlight.enter(lane, user.name, exchange.aborted.signal);
@@ -126,7 +126,7 @@ export class ApiServer {
     const sender = await authenticator.authenticate(exchange.request);
     if (sender === undefined) throw new SluiceError('Unauthenticated', 'Unauthorized');
     exchange.user = sender;
-    const user = effectiveUser(exchange.request, sender, authorizer);
+    const user = await effectiveUser(exchange.request, sender, authorizer);
     exchange.user = user;
     if (user !== sender) exchange.impersonator = sender;
     return user;
@@ -138,10 +138,13 @@ export class ApiServer {
   }
 
   /** What answers a request, if its user may make it at all. */
-  #chooseHandler(exchange: Exchange, user: User): (body: RequestBody) => Promise<Answer | StreamedAnswer> {
+  async #chooseHandler(
+    exchange: Exchange,
+    user: User,
+  ): Promise<(body: RequestBody) => Promise<Answer | StreamedAnswer>> {
     const { info } = exchange;
     if (info === undefined) throw new Error('the request was not read yet');
-    requireAllowed(this.#options.authorizer, { ...info, user });
+    await requireAllowed(this.#options.authorizer, { ...info, user });
     if (!info.isResource) {
       return async () => {
         const found = await this.#atPath(exchange, this.#options.paths);
@@ -230,7 +233,7 @@ export class ApiServer {
     const gone = aborted.signal.aborted && response.destroyed;
     // A package that cannot be rendered has a status of Porch's, and is no failure of the server.
     const isOwn = status.code === 500 && !isSluiceError(error, 'RenderFailed');
-    if (isOwn && !gone) this.#options.onError(error, `request ${id}`);
+    if (isOwn && !gone) this.#options.onError(withCause(error), `request ${id}`);
     return status;
   }
 
@@ -264,6 +267,12 @@ export class ApiServer {
       await sendAnswer(request, response, isOn(query, 'pretty') ? prettyAnswer(answer) : answer, { discardTimeoutMs });
     }
   }
+}
+
+/** What the log shows of an error. The message of an internal error is for the client; the cause is what an operator needs. */
+function withCause(error: unknown): unknown {
+  if (!isSluiceError(error, 'Internal') || error.cause === undefined) return error;
+  return new Error(`${error.message}: ${messageOf(error.cause)}`, { cause: error });
 }
 
 function isServiceAccount(user: User): boolean {

@@ -1,5 +1,5 @@
 import type { Authorizer } from './authorization/authorizer.ts';
-import { requireAllowed } from './authorization/require-allowed.ts';
+import { isAllowed, requireAllowed } from './authorization/require-allowed.ts';
 import type { Exchange } from './exchange/exchange.ts';
 import { dryRunOf } from './handlers/query-options.ts';
 import type { ResourceCall } from './handlers/resource-call.ts';
@@ -52,12 +52,12 @@ export function resourceCall(
     if (exchange.warnings.length < MAX_WARNINGS) exchange.warnings.push(warningHeader(text));
   };
   // Of package revisions, also where their files are what is written.
-  const mayUpdate = (subResource: string) =>
-    ['update', 'patch'].some(
-      (verb) =>
-        authorizer.authorize({ ...REVISION, verb, subResource, user, namespace: info.namespace, name: info.name })
-          .allowed,
-    );
+  const mayUpdate = async (subResource: string) => {
+    const place = { namespace: info.namespace, name: info.name };
+    for (const verb of ['update', 'patch'])
+      if (await isAllowed(authorizer, { ...REVISION, verb, subResource, user, ...place })) return true;
+    return false;
+  };
   const { deprecation } = resource.kind;
   if (deprecation !== undefined) warn(deprecation);
   return {
@@ -66,10 +66,10 @@ export function resourceCall(
     context: {
       ...{ actor: { name, groups }, face: 'api', dryRun: exchange.dryRun, signal: aborted.signal, warn },
       ...reasonOf(request.headers[REASON_HEADER]),
-      mayWriteStatus: () => mayUpdate('status'),
-      mayApprove: () => mayUpdate('approval'),
-      mayReadOther: (other) => authorizer.authorize({ ...info, user, name: other }).allowed,
-      mayReadSecret: (secret) => authorizer.authorize({ ...GET_SECRET, ...secret, user }).allowed,
+      mayWriteStatus: once(() => mayUpdate('status')),
+      mayApprove: once(() => mayUpdate('approval')),
+      mayReadOther: (other) => isAllowed(authorizer, { ...info, user, name: other }),
+      mayReadSecret: (secret) => isAllowed(authorizer, { ...GET_SECRET, ...secret, user }),
     },
     representation: negotiate(request.headers.accept),
     requireVerb: (verb) => requireAllowed(authorizer, { ...info, verb, user }),
@@ -79,6 +79,15 @@ export function resourceCall(
       if (found !== undefined) exchange.name = found;
       if (dryRun !== undefined) exchange.dryRun = dryRun;
     },
+  };
+}
+
+/** A decision that holds for the whole request, however often its write is tried. */
+function once(decide: () => Promise<boolean>): () => Promise<boolean> {
+  let decision: Promise<boolean> | undefined;
+  return () => {
+    decision ??= decide();
+    return decision;
   };
 }
 

@@ -43,7 +43,7 @@ export async function startTestServer(
         return name === undefined ? undefined : { name, groups };
       },
     },
-    authorizer: { authorize: ({ user }) => ({ allowed: user.groups.includes(MASTERS_GROUP), reason: '' }) },
+    authorizer: { authorize: async ({ user }) => ({ allowed: user.groups.includes(MASTERS_GROUP), reason: '' }) },
     onError: (error) => errors.push(error),
     ...options,
   });

@@ -204,14 +204,14 @@ async function lastPort(kubeconfig: string): Promise<number> {
   }
 }
 
-/** Nobody gives away by roles what he does not hold, or has the server reach what he may not. */
+/** No user gives away by roles what they do not hold, or has the server reach what they may not. */
 function ownRightsOnly(authorizer: RbacAuthorizer, hosts: HostRules): Admission {
-  return (planned) => {
+  return async (planned) => {
     const { user, operation, kind, object, old } = planned;
-    checkPeopleKeys(planned, authorizer);
-    checkDeliveryTarget(planned, authorizer);
+    await checkPeopleKeys(planned, authorizer);
+    await checkDeliveryTarget(planned, authorizer);
     if (operation === 'delete') return;
-    checkGitLocation(planned, authorizer, hosts);
+    await checkGitLocation(planned, authorizer, hosts);
     if (!isRbacKind(kind)) return;
     const write = { user, kind: kind.kind, object, old } as unknown as RbacWrite;
     checkEscalation(write, authorizer);

@@ -24,7 +24,7 @@ export function serveWebhooks({ address, clock, handle, onRequest, warn }: Serve
     registry: new Registry(),
     clock,
     authenticator: { authenticate: () => undefined },
-    authorizer: { authorize: () => ({ allowed: false, reason: 'only webhooks are served here' }) },
+    authorizer: { authorize: async () => ({ allowed: false, reason: 'only webhooks are served here' }) },
     webhooks: handle,
     onRequest,
     onError: (error, where) => warn(where, messageOf(error)),

@@ -93,7 +93,7 @@ function confirm(write: RbacWrite, wanted: readonly PolicyRule[], authorizer: Rb
 
 function mayDo(write: RbacWrite, verb: string, resource: string, name: string, authorizer: RbacAuthorizer): boolean {
   const about = { group: RBAC_GROUP, resource, namespace: namespaceOf(write), name };
-  return authorizer.authorize(permission(write.user, verb, about)).allowed;
+  return authorizer.decide(permission(write.user, verb, about)).allowed;
 }
 
 function namespaceOf({ kind, object }: RbacWrite): string {

@@ -8,7 +8,7 @@ import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { permission } from '../authorization/require-allowed.ts';
+import { isAllowed, permission } from '../authorization/require-allowed.ts';
 import type { PlannedWrite } from '../handlers/resource-call.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../webhooks/webhook-secrets.ts';
 
@@ -35,26 +35,26 @@ const LOCAL_REPOSITORIES = { group: 'sluice.dev', resource: 'localrepositories' 
  * single addresses. A Secret is sent to the address, and one that an annotation names is used for whoever writes there, so each takes
  * the right to read it. What stays as it was is not judged again. A host that `hosts` refuses is refused whatever the caller may do.
  */
-export function checkGitLocation(
+export async function checkGitLocation(
   { user, kind, object, old }: PlannedWrite,
   authorizer: Authorizer,
   hosts: HostRules,
-): void {
+): Promise<void> {
   if (![repositoryKind, deliveryTargetKind].some((one) => one.group === kind.group && one.kind === kind.kind)) return;
   const { name, namespace = '', annotations } = object.metadata;
-  const check = (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
-    if (authorizer.authorize(permission(user, verb, { ...about, namespace, name: what })).allowed) return;
+  const check = async (verb: string, about: { group: string; resource: string }, what: string, why: string) => {
+    if (await isAllowed(authorizer, permission(user, verb, { ...about, namespace, name: what }))) return;
     const message = `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`;
     throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
   };
-  const expectReadable = (secret: string, use: string) => {
+  const requireReadable = async (secret: string, use: string) => {
     const why = `the Secret ${namespace}/${secret} ${use}, and User ${JSON.stringify(user.name)} cannot read it`;
     const way = 'name one that you may read, or ask somebody who may read it to write this';
-    check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
+    await check('get', { group: '', resource: 'secrets' }, secret, `${why}; ${way}`);
   };
   for (const [annotation, use] of Object.entries(USES)) {
     const secret = annotations?.[annotation];
-    if (secret && secret !== old?.metadata.annotations?.[annotation]) expectReadable(secret, use);
+    if (secret && secret !== old?.metadata.annotations?.[annotation]) await requireReadable(secret, use);
   }
   const git = (object as GitObject)?.spec?.git;
   if (git === undefined || sameValue(git, (old as GitObject)?.spec?.git)) return;
@@ -63,7 +63,7 @@ export function checkGitLocation(
   if (isOnThisMachine(git.repo)) {
     const right = `the verb "use" on localrepositories.sluice.dev ${JSON.stringify(git.repo)}`;
     const way = 'use the https:// or ssh:// address of another host, or ask for a role with that right';
-    check(
+    await check(
       'use',
       LOCAL_REPOSITORIES,
       git.repo,
@@ -71,7 +71,7 @@ export function checkGitLocation(
     );
   }
   const secret = git.secretRef?.name ?? '';
-  if (secret !== '') expectReadable(secret, 'is sent to spec.git.repo');
+  if (secret !== '') await requireReadable(secret, 'is sent to spec.git.repo');
 }
 
 /** Refuses early what would be refused when it is opened. A name that leads to a local address is found out only then. */

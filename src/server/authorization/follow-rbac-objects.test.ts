@@ -54,10 +54,10 @@ async function setUp() {
   const authorizer = new RbacAuthorizer(index);
   const may = (who: User, verb: string, what: string, namespace = 'a', group = 'porch.kpt.dev') => {
     const [resource = '', subResource = ''] = what.split('/');
-    return authorizer.authorize(permission(who, verb, { group, resource, subResource, namespace })).allowed;
+    return authorizer.decide(permission(who, verb, { group, resource, subResource, namespace })).allowed;
   };
   const reads = (who: User, path: string) =>
-    authorizer.authorize({ ...permission(who, 'get', {}), isResource: false, path }).allowed;
+    authorizer.decide({ ...permission(who, 'get', {}), isResource: false, path }).allowed;
   const bind = async (name: string, role: string, namespace = 'a') => {
     const kind = namespace === '' ? kinds.ClusterRoleBinding : kinds.RoleBinding;
     await client.create(kind, binding(namespace, `${role}-${name}`, `ClusterRole/${role}`, { kind: 'User', name }));

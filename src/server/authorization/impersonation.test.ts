@@ -16,7 +16,7 @@ beforeEach(async () => {
   refused = () => false;
   api = await startTestServer({
     authorizer: {
-      authorize: (attributes) => {
+      authorize: async (attributes) => {
         asked.push(attributes);
         return { allowed: !refused(attributes), reason: '' };
       },

@@ -119,12 +119,12 @@ test('the index decides as a scan over all objects does, whatever was put and re
             present.set(id, each);
           }
           const [first] = questions;
-          if (first !== undefined) authorizer.authorize(first);
+          if (first !== undefined) authorizer.decide(first);
         }
         for (const asked of questions) {
           const wanted = naive([...present.values()], asked);
           if (wanted) allowed += 1;
-          expect(authorizer.authorize(asked).allowed).toBe(wanted);
+          expect(authorizer.decide(asked).allowed).toBe(wanted);
         }
       },
     ),

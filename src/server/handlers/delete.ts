@@ -1,8 +1,10 @@
-import { unlessMissing } from '../../foundation/sluice-error.ts';
+import { retryConflicts } from '../../foundation/retry-conflicts.ts';
+import { isSluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
-import { isHeld } from '../../resource/storage/memory/object-rules.ts';
+import { checkPreconditions, isHeld } from '../../resource/storage/memory/object-rules.ts';
 import { jsonAnswer } from '../http/answer.ts';
 import { SUCCESS_CODE, successStatus } from '../http/status.ts';
+import { admitWrite } from './admit-write.ts';
 import { type AskedDeletion, askedDeletion } from './delete-options.ts';
 import { asBadRequest, selectionOf } from './query-options.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
@@ -50,14 +52,28 @@ export const deleteCollection: Handler = async (call, services) => {
   return services.presenter.list(view, { items: removed, resourceVersion: version });
 };
 
-async function remove(
-  { user, context, resource }: ResourceCall,
-  services: Services,
-  asked: AskedDeletion,
-  object: Stored,
-): Promise<Stored> {
+/**
+ * Deletes the very state of the object that was admitted, and tries again with the next one if another writer was faster, unless the
+ * request names the version to delete. Kube-apiserver does the same.
+ */
+async function remove(call: ResourceCall, services: Services, asked: AskedDeletion, found: Stored): Promise<Stored> {
+  const { user, context, resource } = call;
   const { kind, storage } = resource;
   const { dryRun, ...options } = asked;
-  await services.admit({ user, operation: 'delete', kind, subResource: '', object, old: object });
-  return storage.delete({ ...context, dryRun }, keyOf(object), options);
+  let known: Stored | undefined = found;
+  let isOvertaken = false;
+  const attempt = async () => {
+    isOvertaken = false;
+    const object = known ?? (await storage.get(context, keyOf(found)));
+    known = undefined;
+    checkPreconditions(kind, object, options);
+    await admitWrite(call, services, { user, operation: 'delete', kind, subResource: '', object, old: object });
+    isOvertaken = true;
+    const { resourceVersion } = object.metadata;
+    return storage.delete({ ...context, dryRun }, keyOf(object), { ...options, resourceVersion });
+  };
+  return retryConflicts(attempt, {
+    signal: context.signal,
+    isConflict: (error) => isOvertaken && options.resourceVersion === undefined && isSluiceError(error, 'Conflict'),
+  });
 }

@@ -12,7 +12,7 @@ export function checkVersion(
 ): void {
   const asked = query.get('resourceVersion') ?? '';
   if (asked === '' || asked === '0' || asked === current || (query.get('continue') ?? '') !== '') return;
-  if (isLater(asked, current))
+  if (isLaterVersion(asked, current))
     throw new SluiceError('Timeout', `Too large resource version: ${asked.slice(0, 40)}, current: ${current}`, {
       details: {
         causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
@@ -23,8 +23,8 @@ export function checkVersion(
     throw new SluiceError('Expired', 'the state of that resourceVersion is not kept; list without "Exact"');
 }
 
-/** Versions are compared where both are numbers; others have no order. */
-function isLater(asked: string, current: string): boolean {
-  if (!/^\d{1,19}$/.test(asked) || !/^\d{1,19}$/.test(current)) return false;
-  return BigInt(asked) > BigInt(current);
+/** True if one version is later than another. Versions are compared where both are numbers; others have no order. */
+export function isLaterVersion(given: string, current: string): boolean {
+  if (!/^\d{1,19}$/.test(given) || !/^\d{1,19}$/.test(current)) return false;
+  return BigInt(given) > BigInt(current);
 }

@@ -25,7 +25,7 @@ export interface ResourceCall {
   readonly context: RequestContext;
   readonly representation: Representation;
   /** Refuses the request if its user may not do this, too, at the same place. */
-  readonly requireVerb: (verb: string) => void;
+  readonly requireVerb: (verb: string) => Promise<void>;
   /** The body, which was read before the request got its place; empty for what only reads. */
   readonly body: RequestBody;
   readonly decode: (body: RequestBody) => DecodedText;
@@ -46,8 +46,11 @@ export interface PlannedWrite {
   readonly old: Stored | undefined;
 }
 
-/** Judges writes by rules that no schema and no storage knows. Throws what the client is told. */
-export type Admission = (write: PlannedWrite) => void | Promise<void>;
+/**
+ * Judges writes by rules that no schema and no storage knows; it may query a cluster or call webhooks. Rejects with the failure of the
+ * request: a write is stored only after its admission resolved.
+ */
+export type Admission = (write: PlannedWrite) => Promise<void>;
 
 /** What all handlers share. */
 export interface Services {

@@ -186,7 +186,7 @@ describe('how a watch ends', () => {
 
   test('the last places of all are for users who have few', async () => {
     await api.stop();
-    const authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
+    const authorizer = { authorize: async () => ({ allowed: true, reason: '' }) };
     api = await startTestServer({ authorizer, limits: { watches: 10, watchesOfUser: 10 } });
     const open = (user: string) => api.fetch(`${WIDGETS}?watch=true&resourceVersion=0`, {}, user);
     const statuses: number[] = [];

@@ -2,8 +2,11 @@ import { retryConflicts } from '../../foundation/retry-conflicts.ts';
 import { type ErrorCode, isSluiceError, SluiceError, unlessMissing } from '../../foundation/sluice-error.ts';
 import { invalidObject, invalidValue } from '../../resource/object/invalid-object.ts';
 import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
+import { checkPreconditions } from '../../resource/storage/memory/object-rules.ts';
 import type { Answer } from '../http/answer.ts';
+import { admitWrite } from './admit-write.ts';
 import { withOwners } from './field-owners.ts';
+import { isLaterVersion } from './list-version.ts';
 import { requireNamespace } from './namespace-state.ts';
 import { acceptObject, prepareObject } from './object-input.ts';
 import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
@@ -54,17 +57,28 @@ export async function changeStored(
     overtakenBy = undefined;
     const live = await findStored(call, creates);
     const next = change(live);
+    if (live !== undefined) refuseFutureVersion(call, live, next);
     const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
     if (!pinned) overtakenBy = live === undefined ? 'AlreadyExists' : 'Conflict';
     if (live !== undefined)
       return shown(call, services, 200, await storeChanged(call, services, live, next, namesVersion));
-    call.requireVerb('create');
+    await call.requireVerb('create');
     return shown(call, services, 201, await storeNew(call, services, next));
   };
   return retryConflicts(attempt, {
     signal: call.context.signal,
     isConflict: (error) => overtakenBy !== undefined && isSluiceError(error, overtakenBy),
   });
+}
+
+/**
+ * Conflict for a version that the object does not have yet. A caller who guesses the next one would otherwise have the write judged against
+ * this state and stored over another one, which a writer in between leaves.
+ */
+function refuseFutureVersion({ resource: { kind } }: ResourceCall, live: Stored, { metadata }: KubernetesObject): void {
+  const { resourceVersion } = metadata;
+  if (resourceVersion !== undefined && isLaterVersion(resourceVersion, live.metadata.resourceVersion))
+    checkPreconditions(kind, live, { resourceVersion });
 }
 
 function findStored(call: ResourceCall, mayBeMissing: boolean): Promise<Stored | undefined> {
@@ -78,7 +92,7 @@ async function storeNew(call: ResourceCall, services: Services, object: Kubernet
     throw new SluiceError('BadRequest', 'resourceVersion should not be set on objects to be created');
   await requireNamespace(call, services, object);
   const { kind } = resource;
-  await services.admit({ user, operation: 'create', kind, subResource: '', object, old: undefined });
+  await admitWrite(call, services, { user, operation: 'create', kind, subResource: '', object, old: undefined });
   const created = await resource.storage.create(context, object);
   call.note({ name: created.metadata.name });
   return created;
@@ -96,7 +110,7 @@ async function storeChanged(
   const context = namesVersion ? call.context : { ...call.context, namesNoVersion: true };
   const { kind, storage } = resource;
   const { subResource } = info;
-  await services.admit({ user, operation: 'update', kind, subResource, object, old: live });
+  await admitWrite(call, services, { user, operation: 'update', kind, subResource, object, old: live });
   return subResource === '' ? storage.update(context, object) : storage.updateSubResource(context, subResource, object);
 }
 

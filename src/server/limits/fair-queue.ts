@@ -57,6 +57,7 @@ export class FairQueue {
    * the wait is too long, Timeout once `signal` aborts.
    */
   async enter(user: string, signal: AbortSignal): Promise<() => void> {
+    if (signal.aborted) throw ended();
     const flow = this.#flows.get(user) ?? { running: 0, waiting: new Set() };
     const { running, runningOfUser, waiting, waitingOfUser } = this.#limits;
     const mayRun = this.#running < running && flow.running < runningOfUser && flow.waiting.size === 0;
@@ -90,7 +91,7 @@ export class FairQueue {
         this.#forgetIdle(user, flow);
         reject(error);
       };
-      const abort = () => giveUp(new SluiceError('Timeout', 'the request ended while it waited for its turn'));
+      const abort = () => giveUp(ended());
       const waiter: Waiter = {
         start: () => {
           leave();
@@ -103,7 +104,6 @@ export class FairQueue {
       flow.waiting.add(waiter);
       this.#inTurn.add(user);
       this.#waiting += 1;
-      if (signal.aborted) abort();
     });
   }
 
@@ -131,6 +131,10 @@ export class FairQueue {
   #forgetIdle(user: string, flow: Flow): void {
     if (flow.running === 0 && flow.waiting.size === 0) this.#flows.delete(user);
   }
+}
+
+function ended(): SluiceError {
+  return new SluiceError('Timeout', 'the request ended while it waited for its turn');
 }
 
 function tooMany(): SluiceError {

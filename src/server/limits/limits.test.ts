@@ -114,7 +114,7 @@ describe('stopping', () => {
 });
 
 describe('bodies', () => {
-  const NO_RIGHTS = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
+  const NO_RIGHTS = { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) } };
 
   /** A connection of a user that sends what it is told to. */
   async function peer(user: string, path: string, length: number, start: string) {
@@ -210,7 +210,7 @@ describe('bodies', () => {
 });
 
 test('a user who has many requests under way does not keep those of others waiting behind them', async () => {
-  const allowed = { authorizer: { authorize: () => ({ allowed: true, reason: '' }) } };
+  const allowed = { authorizer: { authorize: async () => ({ allowed: true, reason: '' }) } };
   api = await startTestServer({ ...allowed, limits: { inFlight: { reading: 4, shareOfUser: 0.5 } } }, []);
   const storage = new SlowStorage();
   api.registry.register(storage);

@@ -1,0 +1,13 @@
+import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { PlannedWrite, ResourceCall, Services } from './resource-call.ts';
+
+/** Resolves if a write may be stored now. Rejects with what admission rejects with, or with Timeout if the request ended meanwhile. */
+export async function admitWrite(
+  { context: { signal } }: ResourceCall,
+  { admit }: Services,
+  write: PlannedWrite,
+): Promise<void> {
+  await admit(write);
+  // The client was answered with Timeout, or has left: a write now would surprise it.
+  if (signal?.aborted === true) throw new SluiceError('Timeout', 'the request ended before its write was admitted');
+}
