@@ -3,7 +3,7 @@ import { namespaceKind } from '../resource/kinds/namespace.ts';
 import { secretKind } from '../resource/kinds/secret.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
-import type { PlannedWrite } from './handlers/resource-call.ts';
+import type { PlannedWrite } from './handlers/handler.ts';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from './testing.ts';
 
 let api: TestServer;

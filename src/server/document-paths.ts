@@ -2,9 +2,9 @@ import type { Registry } from '../resource/storage/registry.ts';
 import { ALL_VERBS } from '../resource/storage/storage.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
 import type { ServedKind } from './documents/served.ts';
-import type { PathHandler } from './exchange/exchange.ts';
-import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
 import { takesGzip } from './http/answer.ts';
+import type { PathHandler } from './request/path-handler.ts';
+import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './request/served-resources.ts';
 
 /** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
 export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandler {

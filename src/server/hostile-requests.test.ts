@@ -7,7 +7,7 @@ import { createWidget, send, startTestServer, type TestServer, WIDGETS, widgetBo
 let api: TestServer;
 
 beforeEach(async () => {
-  api = await startTestServer({ limits: { bodyBytes: 64 * 1024, discardTimeoutMs: 50 } });
+  api = await startTestServer({ limits: { maxBodyBytes: 64 * 1024, discardTimeoutMs: 50 } });
 });
 afterEach(async () => {
   await api.stop();

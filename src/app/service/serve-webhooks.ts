@@ -2,9 +2,9 @@ import type { Clock } from '../../foundation/clock.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { Registry } from '../../resource/storage/registry.ts';
 import { ApiServer } from '../../server/api-server.ts';
-import type { PathHandler } from '../../server/exchange/exchange.ts';
-import type { RequestRecord } from '../../server/exchange/request-record.ts';
 import { type Listener, listen } from '../../server/listener.ts';
+import type { PathHandler } from '../../server/request/path-handler.ts';
+import type { RequestRecord } from '../../server/request/request-record.ts';
 import type { ListenAddress } from './listen-address.ts';
 
 export interface ServeWebhooksOptions {

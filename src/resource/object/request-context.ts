@@ -18,7 +18,8 @@ export interface RequestContext {
   readonly dryRun?: boolean;
   /**
    * Whether the caller may read a Secret, where that is known; a caller who may read it may also have it used. This and the following
-   * decisions may query a cluster. They reject, and the call must fail, where they cannot be made.
+   * decisions may query a cluster. They reject, and the call must fail, where they cannot be made; those without parameters are made once for
+   * a request.
    */
   readonly mayReadSecret?: (secret: { readonly namespace: string; readonly name: string }) => Promise<boolean>;
   /** Whether the caller may write the status of the object at hand; undefined where every caller may. */

@@ -4,7 +4,7 @@ import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Target = { readonly spec?: { readonly allowOutOfBand?: boolean; readonly git?: { readonly repo?: string } } };
 

@@ -9,7 +9,7 @@ import { sameValue } from '../../resource/object/same-value.ts';
 import { resourceName } from '../../resource/storage/memory/object-rules.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 import { WEBHOOK_SECRET_ANNOTATION } from '../webhooks/webhook-secrets.ts';
 
 /** What is done with the Secrets that annotations name. */

@@ -5,7 +5,7 @@ import { configMapKind } from '../../resource/kinds/config-map.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { isAllowed, permission } from '../authorization/require-allowed.ts';
-import type { PlannedWrite } from '../handlers/resource-call.ts';
+import type { PlannedWrite } from '../handlers/handler.ts';
 
 type Texts = { readonly data?: Readonly<Record<string, string>> } | undefined;
 

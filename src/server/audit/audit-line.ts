@@ -1,4 +1,4 @@
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 
 const WRITES: ReadonlySet<string> = new Set(['create', 'update', 'patch', 'delete', 'deletecollection']);
 

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 import { startTestServer, type TestServer, WIDGETS } from '../testing.ts';
 import type { RequestAttributes } from './authorizer.ts';
 

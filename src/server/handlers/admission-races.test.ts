@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { createWidget, MERGE_PATCH, send, startTestServer, type TestServer, WIDGETS, widgetBody } from '../testing.ts';
-import type { PlannedWrite } from './resource-call.ts';
+import type { PlannedWrite } from './handler.ts';
 
 let api: TestServer;
 
@@ -76,7 +76,7 @@ test('a write whose request ended while it was admitted is not stored', async ()
       reached.resolve();
       await admitted.promise;
     },
-    limits: { requestTimeout: 50 },
+    limits: { requestTimeoutMs: 50 },
     onRequest: ({ verb }) => verb === 'patch' && finished.resolve(),
   });
   await createWidget(api, 'w');

@@ -1,9 +1,10 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import type { PlannedWrite, ResourceCall, Services } from './resource-call.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { PlannedWrite, Services } from './handler.ts';
 
 /** Resolves if a write may be stored now. Rejects with what admission rejects with, or with Timeout if the request ended meanwhile. */
 export async function admitWrite(
-  { context: { signal } }: ResourceCall,
+  { context: { signal } }: ApiRequest,
   { admit }: Services,
   write: PlannedWrite,
 ): Promise<void> {

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { causesOf, invalidObject } from '../../resource/object/invalid-object.ts';
 import type { DeleteOptions, PropagationPolicy } from '../../resource/storage/storage.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { Services } from './handler.ts';
+import { decodeObject } from './object-input.ts';
 import { countOf, invalidOptions } from './query-options.ts';
-import type { ResourceCall } from './resource-call.ts';
 
 const deleteOptionsSchema = z.object({
   kind: z.literal('DeleteOptions').nullish(),
@@ -16,14 +18,14 @@ const deleteOptionsSchema = z.object({
 });
 
 /** How something is to be deleted. Nothing here runs that a grace period could be granted to, so that is only checked. */
-export interface AskedDeletion extends DeleteOptions {
+export interface RequestedDeletion extends DeleteOptions {
   readonly dryRun: boolean;
 }
 
 /** Reads the body of a delete, or its parameters where there is no body. */
-export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> {
-  const { value } = call.decode(call.body);
-  const given = value ?? fromQuery(call.query);
+export function readDeletion(request: ApiRequest, services: Services): RequestedDeletion {
+  const { value } = decodeObject(request, services);
+  const given = value ?? fromQuery(request.query);
   const result = deleteOptionsSchema.safeParse(given);
   if (!result.success) throw invalidObject('DeleteOptions.meta.k8s.io ""', causesOf(result.error.issues, given, false));
   const { orphanDependents, propagationPolicy, preconditions, dryRun } = result.data;
@@ -34,12 +36,12 @@ export async function askedDeletion(call: ResourceCall): Promise<AskedDeletion> 
       'Invalid value: orphanDependents and deletionPropagation cannot be both set',
     );
   const triesOnly = (dryRun ?? []).length > 0;
-  if (triesOnly) call.note({ dryRun: true });
+  if (triesOnly) request.isDryRun = true;
   return {
     propagationPolicy: propagationPolicy ?? policyOf(orphanDependents ?? undefined),
     uid: preconditions?.uid ?? undefined,
     resourceVersion: preconditions?.resourceVersion ?? undefined,
-    dryRun: triesOnly || call.context.dryRun === true,
+    dryRun: triesOnly || request.context.dryRun === true,
   };
 }
 

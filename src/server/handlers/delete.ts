@@ -4,10 +4,11 @@ import { keyOf, type Stored } from '../../resource/object/object.ts';
 import { checkPreconditions, isHeld } from '../../resource/storage/memory/object-rules.ts';
 import { jsonAnswer } from '../http/answer.ts';
 import { SUCCESS_CODE, successStatus } from '../http/status.ts';
+import type { ApiRequest } from '../request/api-request.ts';
 import { admitWrite } from './admit-write.ts';
-import { type AskedDeletion, askedDeletion } from './delete-options.ts';
+import { type RequestedDeletion, readDeletion } from './delete-options.ts';
+import { type Handler, keyOfRequest, type Services } from './handler.ts';
 import { asBadRequest, selectionOf } from './query-options.ts';
-import { type Handler, keyOfCall, type ResourceCall, type Services } from './resource-call.ts';
 import { shown } from './write.ts';
 
 const PAGE = 500;
@@ -15,21 +16,21 @@ const PAGE = 500;
 const AT_ONCE = 16;
 
 /** Answers with the object if something holds it still, and with a bare success if it is gone. */
-export const deleteObject: Handler = async (call, services) => {
-  const asked = await askedDeletion(call);
-  const { kind, storage } = call.resource;
-  const live = await storage.get(call.context, keyOfCall(call));
-  const last = await remove(call, services, asked, live);
-  if (isHeld(kind, last)) return shown(call, services, 200, last);
+export const deleteObject: Handler = async (request, services) => {
+  const asked = readDeletion(request, services);
+  const { kind, storage } = request.resource;
+  const live = await storage.get(request.context, keyOfRequest(request));
+  const last = await remove(request, services, asked, live);
+  if (isHeld(kind, last)) return shown(request, services, 200, last);
   const { name, uid } = last.metadata;
   const group = kind.group === '' ? {} : { group: kind.group };
   return jsonAnswer(SUCCESS_CODE, successStatus({ name, ...group, kind: kind.plural, uid }));
 };
 
 /** Deletes all that a list would show, and shows it. What others delete meanwhile is deleted too. */
-export const deleteCollection: Handler = async (call, services) => {
-  const { resource, context, info, query } = call;
-  const asked = await askedDeletion(call);
+export const deleteCollection: Handler = async (request, services) => {
+  const { resource, context, info, query } = request;
+  const asked = readDeletion(request, services);
   const selection = selectionOf(info, query);
   const removed: Stored[] = [];
   let version = '';
@@ -42,13 +43,13 @@ export const deleteCollection: Handler = async (call, services) => {
       });
     for (let start = 0; start < page.items.length; start += AT_ONCE) {
       const some = page.items.slice(start, start + AT_ONCE);
-      const gone = await Promise.all(some.map((object) => unlessMissing(remove(call, services, asked, object))));
+      const gone = await Promise.all(some.map((object) => unlessMissing(remove(request, services, asked, object))));
       removed.push(...gone.filter((object) => object !== undefined));
     }
     version = page.resourceVersion;
     token = page.continue;
   } while (token !== undefined);
-  const view = services.presenter.view(resource.kind, call.representation, query);
+  const view = services.presenter.view(resource.kind, request.representation, query);
   return services.presenter.list(view, { items: removed, resourceVersion: version });
 };
 
@@ -56,8 +57,13 @@ export const deleteCollection: Handler = async (call, services) => {
  * Deletes the very state of the object that was admitted, and tries again with the next one if another writer was faster, unless the
  * request names the version to delete. Kube-apiserver does the same.
  */
-async function remove(call: ResourceCall, services: Services, asked: AskedDeletion, found: Stored): Promise<Stored> {
-  const { user, context, resource } = call;
+async function remove(
+  request: ApiRequest,
+  services: Services,
+  asked: RequestedDeletion,
+  found: Stored,
+): Promise<Stored> {
+  const { user, context, resource } = request;
   const { kind, storage } = resource;
   const { dryRun, ...options } = asked;
   let known: Stored | undefined = found;
@@ -67,7 +73,7 @@ async function remove(call: ResourceCall, services: Services, asked: AskedDeleti
     const object = known ?? (await storage.get(context, keyOf(found)));
     known = undefined;
     checkPreconditions(kind, object, options);
-    await admitWrite(call, services, { user, operation: 'delete', kind, subResource: '', object, old: object });
+    await admitWrite(request, services, { user, operation: 'delete', kind, subResource: '', object, old: object });
     isOvertaken = true;
     const { resourceVersion } = object.metadata;
     return storage.delete({ ...context, dryRun }, keyOf(object), { ...options, resourceVersion });

@@ -4,8 +4,11 @@ import { fieldPath, invalidObject } from '../../resource/object/invalid-object.t
 import type { KubernetesObject, ObjectMeta } from '../../resource/object/object.ts';
 import type { Kind } from '../../resource/schema/kind.ts';
 import { compileRules } from '../../resource/schema/structural/validation-rules.ts';
+import type { DecodedText } from '../http/json-text.ts';
+import { decodeBody } from '../http/request-body.ts';
+import type { ApiRequest } from '../request/api-request.ts';
+import type { Services } from './handler.ts';
 import { fieldValidationOf } from './query-options.ts';
-import type { ResourceCall } from './resource-call.ts';
 
 const MAX_TOLD = 20;
 /** Values of an object, those inside of others included, unless its kind has more. */
@@ -17,28 +20,33 @@ const MAX_NAME_LENGTH = 253;
  * the URL names. Fields that nobody knows are left out, and told or refused as the client wishes; `refuse` makes the error.
  */
 export function acceptObject(
-  call: ResourceCall,
+  request: ApiRequest,
   value: unknown,
   duplicates: readonly string[],
-  refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(call, flaws),
+  refuse: (flaws: string) => SluiceError = (flaws) => refuseObject(request, flaws),
 ): KubernetesObject {
-  const { kind } = call.resource;
-  checkKind(call, value);
-  checkSize(call, value);
+  const { kind } = request.resource;
+  checkKind(request, value);
+  checkSize(request, value);
   const { object, unknownFields } = kind.parse(value);
   tellFlaws(
-    call,
+    request,
     [
       ...duplicates.map((field) => `duplicate field ${JSON.stringify(field)}`),
       ...unknownFields.slice(0, MAX_TOLD).map((path) => `unknown field ${JSON.stringify(fieldPath(path))}`),
     ],
     refuse,
   );
-  return inItsPlace(call, object);
+  return inItsPlace(request, object);
+}
+
+/** The body of a request as one value. */
+export function decodeObject({ body, resource }: ApiRequest, { decodeProtobuf }: Services): DecodedText {
+  return decodeBody(body, decodeProtobuf, maxBodyValues(resource.kind));
 }
 
 /** Does beforehand, with pauses, what would hold up the event loop while an object of a body is judged. */
-export async function prepareObject({ resource: { kind } }: ResourceCall, value: unknown): Promise<void> {
+export async function prepareObject({ resource: { kind } }: ApiRequest, value: unknown): Promise<void> {
   if (kind.compilesRules === true) await inSlices(compileRules(value), () => undefined);
 }
 
@@ -52,7 +60,7 @@ export function maxBodyValues({ maxValues }: Kind): number | undefined {
  * goes through its values one by one, and takes some five microseconds for each; and what a patch makes of an object could grow with
  * every patch. LimitExceeded.
  */
-export function checkSize({ resource: { kind } }: ResourceCall, value: unknown): void {
+export function checkSize({ resource: { kind } }: ApiRequest, value: unknown): void {
   const most = kind.maxValues ?? MAX_VALUES_OF_OBJECT;
   let left = most;
   const count = (part: unknown): void => {
@@ -68,12 +76,12 @@ export function checkSize({ resource: { kind } }: ResourceCall, value: unknown):
   count(value);
 }
 
-function checkKind(call: ResourceCall, value: unknown): void {
-  const { kind } = call.resource;
+function checkKind(request: ApiRequest, value: unknown): void {
+  const { kind } = request.resource;
   // Everything else that is wrong with it the schema says.
   if (typeof value !== 'object' || value === null) return;
   const { apiVersion = kind.apiVersion, kind: name = kind.kind } = value as { apiVersion?: unknown; kind?: unknown };
-  noteName(call, value);
+  noteName(request, value);
   if (apiVersion !== kind.apiVersion)
     throw new SluiceError(
       'BadRequest',
@@ -87,33 +95,33 @@ function checkKind(call: ResourceCall, value: unknown): void {
 }
 
 /** Failures are told about the object that was meant, also where it is not judged yet. */
-function noteName(call: ResourceCall, value: object): void {
+function noteName(request: ApiRequest, value: object): void {
   const { metadata } = value as { metadata?: { name?: unknown } | null };
-  if (typeof metadata?.name === 'string') call.note({ name: metadata.name.slice(0, MAX_NAME_LENGTH) });
+  if (typeof metadata?.name === 'string') request.objectName = metadata.name.slice(0, MAX_NAME_LENGTH);
 }
 
 function shown(value: unknown): string {
   return String(typeof value === 'string' ? value : typeof value).slice(0, 100);
 }
 
-function tellFlaws(call: ResourceCall, flaws: readonly string[], refuse: (flaws: string) => SluiceError): void {
-  const validation = fieldValidationOf(call.query);
+function tellFlaws(request: ApiRequest, flaws: readonly string[], refuse: (flaws: string) => SluiceError): void {
+  const validation = fieldValidationOf(request.query);
   if (flaws.length === 0 || validation === 'Ignore') return;
   if (validation === 'Warn') {
-    for (const flaw of flaws) call.warn(flaw);
+    for (const flaw of flaws) request.warn(flaw);
     return;
   }
   throw refuse(`strict decoding error: ${flaws.join(', ')}`);
 }
 
-function refuseObject({ resource }: ResourceCall, flaws: string): SluiceError {
+function refuseObject({ resource }: ApiRequest, flaws: string): SluiceError {
   const { kind, version } = resource.kind;
   const text = `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${flaws}`;
   return new SluiceError('BadRequest', text);
 }
 
 /** The object with the name and the namespace of the URL. */
-function inItsPlace({ info, resource: { kind } }: ResourceCall, object: KubernetesObject): KubernetesObject {
+function inItsPlace({ info, resource: { kind } }: ApiRequest, object: KubernetesObject): KubernetesObject {
   const { name, namespace = '', resourceVersion, uid } = object.metadata;
   if (info.name !== '' && name !== '' && name !== info.name)
     throw new SluiceError(

@@ -174,7 +174,7 @@ describe('how a watch ends', () => {
 
   test('a watch takes no place of a request, but there are only so many', async () => {
     await api.stop();
-    api = await startTestServer({ limits: { watches: 3, watchesOfUser: 2 } });
+    api = await startTestServer({ limits: { maxWatches: 3, maxWatchesOfUser: 2 } });
     const watches = [await openWatch(api), await openWatch(api)];
     expect(api.server.load).toEqual({ ...NO_LOAD, watches: 2 });
     const refused = await api.fetch(`${WIDGETS}?watch=true`);
@@ -187,7 +187,7 @@ describe('how a watch ends', () => {
   test('the last places of all are for users who have few', async () => {
     await api.stop();
     const authorizer = { authorize: async () => ({ allowed: true, reason: '' }) };
-    api = await startTestServer({ authorizer, limits: { watches: 10, watchesOfUser: 10 } });
+    api = await startTestServer({ authorizer, limits: { maxWatches: 10, maxWatchesOfUser: 10 } });
     const open = (user: string) => api.fetch(`${WIDGETS}?watch=true&resourceVersion=0`, {}, user);
     const statuses: number[] = [];
     for (let index = 0; index < 11; index += 1) statuses.push((await open('mallory')).status);

@@ -3,27 +3,28 @@ import type { KubernetesObject, Stored } from '../../resource/object/object.ts';
 import { compileSelection } from '../../resource/storage/selection.ts';
 import type { ListResult, Selection } from '../../resource/storage/storage.ts';
 import type { View } from '../presentation/presenter.ts';
+import type { ApiRequest } from '../request/api-request.ts';
 import type { WatchSink } from '../watch/watch-streams.ts';
+import type { Handler, Services } from './handler.ts';
 import { checkVersion } from './list-version.ts';
 import { badRequestIfInvalid, selectionOf } from './query-options.ts';
-import type { Handler, ResourceCall, Services } from './resource-call.ts';
 import { type AskedWatch, askedWatch } from './watch-options.ts';
 
 /** Tells changes as they come, one JSON object a line; if asked, or if no version is named, the present state first. */
-export const watchObjects: Handler = async (call, services) => {
-  const { info, query, resource, user } = call;
-  if (call.representation.encoding !== 'json')
+export const watchObjects: Handler = async (request, services) => {
+  const { info, query, resource, user } = request;
+  if (request.representation.encoding !== 'json')
     throw new SluiceError('NotAcceptable', 'only the following media types are accepted for watches: application/json');
   const asked = askedWatch(query);
   const selection = selectionOf(info, query);
   badRequestIfInvalid(() => compileSelection(selection, resource.kind));
-  const view = services.presenter.view(resource.kind, call.representation, query);
+  const view = services.presenter.view(resource.kind, request.representation, query);
   const needsState = asked.initialEvents || asked.resourceVersion === undefined;
-  const state = needsState ? await resource.storage.list(call.context, selection) : undefined;
+  const state = needsState ? await resource.storage.list(request.context, selection) : undefined;
   if (state !== undefined) checkVersion(state, query);
   const start = new WatchStart(asked, state);
   return services.watches.open(user.name, asked.timeoutSeconds, (sink) =>
-    feed(call, services, view, selection, asked, start, sink),
+    feed(request, services, view, selection, asked, start, sink),
   );
 };
 
@@ -65,7 +66,7 @@ async function sendStart(
 }
 
 async function feed(
-  call: ResourceCall,
+  request: ApiRequest,
   services: Services,
   view: View,
   selection: Selection,
@@ -83,8 +84,8 @@ async function feed(
       await write(frames.bookmark(view, resourceVersion, true, first));
       first = false;
     }
-    const { storage } = call.resource;
-    for await (const event of storage.watch(call.context, { ...selection, resourceVersion, signal })) {
+    const { storage } = request.resource;
+    for await (const event of storage.watch(request.context, { ...selection, resourceVersion, signal })) {
       if (event.type === 'BOOKMARK') {
         if (asked.bookmarks) await write(frames.bookmark(view, event.resourceVersion, false, first));
         else continue;
@@ -98,6 +99,6 @@ async function feed(
       first = false;
     }
   } catch (error) {
-    await write(frames.error(services.failure(error)));
+    await write(frames.error(services.reportFailure(request, error)));
   }
 }

@@ -1,7 +1,7 @@
 import { messageOf } from '../../foundation/sluice-error.ts';
-import type { PathHandler } from '../exchange/exchange.ts';
 import { textAnswer } from '../http/answer.ts';
 import { isOn } from '../http/request-path.ts';
+import type { PathHandler } from '../request/path-handler.ts';
 
 /** Throws, or rejects, with what is wrong. Quick, and without side effects: anybody may ask as often as he likes. */
 export type HealthCheck = () => void | Promise<void>;

@@ -66,7 +66,7 @@ describe('requests in flight', () => {
   });
 
   test('a request that takes too long is answered for, and asked to stop', async () => {
-    const storage = await startSlow({ requestTimeout: 50 });
+    const storage = await startSlow({ requestTimeoutMs: 50 });
     const response = await api.fetch(WIDGETS);
     expect(await response.json()).toMatchObject({ code: 504, reason: 'Timeout' });
     expect(storage.contexts[0]?.signal?.aborted).toBe(true);
@@ -135,7 +135,7 @@ describe('bodies', () => {
     api = await startTestServer({
       ...NO_RIGHTS,
       clock,
-      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeout: 300, discardTimeoutMs: 10 },
+      limits: { inFlight: { mutating: 2, shareOfUser: 1, waiting: 0 }, bodyTimeoutMs: 300, discardTimeoutMs: 10 },
     });
     await createWidget(api, 'a');
     const slow = await Promise.all(
@@ -182,7 +182,7 @@ describe('bodies', () => {
   test.each(['Content-Length', 'chunked'])(
     'that are too large get an answer which clients read that send all before they look: %s',
     async (form) => {
-      api = await startTestServer({ limits: { bodyBytes: 64 * 1024 } });
+      api = await startTestServer({ limits: { maxBodyBytes: 64 * 1024 } });
       const chunk = Buffer.alloc(256 * 1024, 0x20);
       const count = 32;
       const socket = connect({ port: api.listener.port, host: '127.0.0.1' });

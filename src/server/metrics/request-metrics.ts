@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { RequestRecord } from '../exchange/request-record.ts';
+import type { RequestRecord } from '../request/request-record.ts';
 
 interface LaneCounts {
   readonly mutating: number;

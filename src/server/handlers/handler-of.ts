@@ -1,13 +1,13 @@
-import { SluiceError } from '../foundation/sluice-error.ts';
-import { resourceName } from '../resource/storage/memory/object-rules.ts';
-import { READ_ONLY_VERBS, type ServedResource, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
-import { deleteCollection, deleteObject } from './handlers/delete.ts';
-import { patchObject } from './handlers/patch.ts';
-import { getObject, getSubResource, listObjects } from './handlers/read.ts';
-import type { Handler } from './handlers/resource-call.ts';
-import { watchObjects } from './handlers/watch-objects.ts';
-import { createObject, updateObject } from './handlers/write.ts';
-import type { RequestInfo } from './http/request-path.ts';
+import { resourceName } from '../../resource/storage/memory/object-rules.ts';
+import { methodNotAllowed, unknownResource } from '../http/request-errors.ts';
+import type { RequestInfo } from '../http/request-path.ts';
+import { READ_ONLY_VERBS, type ServedResource, SUBRESOURCE_VERBS } from '../request/served-resources.ts';
+import { deleteCollection, deleteObject } from './delete.ts';
+import type { Handler } from './handler.ts';
+import { patchObject } from './patch.ts';
+import { getObject, getSubResource, listObjects } from './read.ts';
+import { watchObjects } from './watch-objects.ts';
+import { createObject, updateObject } from './write.ts';
 
 const HANDLERS: Readonly<Record<string, Handler>> = {
   get: getObject,
@@ -53,15 +53,4 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
     allowed.map((known) => methods[known] ?? ''),
     message,
   );
-}
-
-export function unknownResource(): SluiceError {
-  return new SluiceError('NotFound', 'the server could not find the requested resource');
-}
-
-export function methodNotAllowed(
-  methods: readonly string[],
-  message = 'the server does not allow this method on the requested resource',
-): SluiceError<{ readonly allow: string }> {
-  return new SluiceError('Unsupported', message, { details: { allow: methods.join(', ') } });
 }
