@@ -142,7 +142,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   async create(context: RequestContext, asked: RevisionObject): Promise<Stored<RevisionObject>> {
     const object = withApprovalRights(context, undefined, asked, await mayApprove(context));
     // Decided here, so that the plan of the write does not wait for a query while it holds a slot of the repository.
-    await context.mayWriteStatus?.();
+    if (context.mayWriteStatus !== undefined) await context.mayWriteStatus();
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
       throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
