@@ -20,7 +20,7 @@ export interface ServerLimits {
   /** Milliseconds for which the rest of a body is still read after its request was refused. */
   readonly discardTimeoutMs: number;
   readonly openRequests: OpenRequestLimits;
-  /** Milliseconds until a request that is no watch must be answered. */
+  /** Milliseconds until the response to a request must begin. */
   readonly requestTimeoutMs: number;
   readonly inFlight: InFlightLimits;
   readonly maxWatches: number;
@@ -43,21 +43,21 @@ export interface ApiServerOptions {
   readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  /** Failures that are the server's own. */
+  /** Called with failures of the server itself. */
   readonly onError: (error: unknown, where: string) => void;
-  /** Default: every write is fine that storage and schema take. */
+  /** Default: admits every write that schema and storage accept. */
   readonly admit?: Admission;
   /** Questions in the form of objects. */
   readonly reviews?: readonly VirtualResource[];
-  /** Paths for those who are allowed, asked in order: documents, version, metrics. */
+  /** Paths for users who are allowed to read them: documents, version, metrics. The first that serves a path does. */
   readonly paths?: readonly PathHandler[];
-  /** Paths for everybody, without a proof of who asks: the plain health checks. */
+  /** Paths for every client, without authentication: the plain health checks. */
   readonly publicPaths?: readonly PathHandler[];
-  /** Asked first, with any method: what it takes proves itself by signatures, and needs no user. */
+  /** Called first, with any method: requests that it serves prove themselves by signatures, and need no user. */
   readonly webhooks?: PathHandler;
   /** Default: bodies in protobuf are refused. */
   readonly decodeProtobuf?: ProtobufDecoder;
-  /** Whose requests have places of their own. Default: service accounts, which is what controllers are. */
+  /** Users whose requests have slots of their own. Default: service accounts, which controllers are. */
   readonly hasPriority?: (user: User) => boolean;
   readonly onRequest?: (record: RequestRecord) => void;
   readonly limits?: Partial<Omit<ServerLimits, 'inFlight' | 'openRequests'>> & {

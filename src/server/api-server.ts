@@ -4,7 +4,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import { type ApiServerOptions, DEFAULT_LIMITS, type ServerLimits } from './api-server-options.ts';
 import { filterChain } from './filter-chain.ts';
 import { composeFilters, type Responder } from './filters/filter.ts';
-import { type Answer, prettyAnswer, type StreamedAnswer, sendAnswer } from './http/answer.ts';
+import { type Answer, prettyResponse, type StreamedResponse, sendResponse } from './http/answer.ts';
 import { isOn } from './http/request-path.ts';
 import { InFlight, type Lane } from './limits/in-flight.ts';
 import { OpenRequests } from './limits/open-requests.ts';
@@ -81,7 +81,10 @@ export class ApiServer {
     }
   }
 
-  async #send({ incoming, response, found, id, warnings }: ApiRequest, answer: Answer | StreamedAnswer): Promise<void> {
+  async #send(
+    { incoming, response, found, id, warnings }: ApiRequest,
+    answer: Answer | StreamedResponse,
+  ): Promise<void> {
     if (response.destroyed) return;
     response.setHeader('Audit-Id', id);
     response.setHeader('Cache-Control', 'no-cache, private');
@@ -90,7 +93,7 @@ export class ApiServer {
     if ('stream' in answer) return answer.stream(response);
     const isPretty = found.query !== undefined && isOn(found.query, 'pretty');
     const { discardTimeoutMs } = this.#limits;
-    await sendAnswer(incoming, response, isPretty ? prettyAnswer(answer) : answer, { discardTimeoutMs });
+    await sendResponse(incoming, response, isPretty ? prettyResponse(answer) : answer, { discardTimeoutMs });
   }
 }
 

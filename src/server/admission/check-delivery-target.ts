@@ -10,8 +10,8 @@ type Target = { readonly spec?: { readonly allowOutOfBand?: boolean; readonly gi
 
 /**
  * Judges writes of DeliveryTargets. One with `allowOutOfBand` delivers what any user who may push publishes, without gates and approval,
- * and one with another repository delivers to other clusters. Both say what is trusted where, as Repositories do, so that they take the
- * right to update Repositories in the namespace. What stays as it was is not judged again, unless it delivers other packages by it.
+ * and one with another repository delivers to other clusters. Both determine what is trusted where, as Repositories do, so that they need
+ * the right to update Repositories in the namespace. What does not change is not judged again, unless other packages are delivered by it.
  */
 export async function checkDeliveryTarget(
   { user, kind, operation, object, old }: PlannedWrite,

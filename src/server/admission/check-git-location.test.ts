@@ -58,7 +58,7 @@ test('an address on the machine of the server takes a right of its own, whatever
       );
 });
 
-test('a host that the operator did not permit is refused to everybody, if its text says that it is local', async () => {
+test('a host that the operator did not permit is refused to all users, if its text shows that it is local', async () => {
   const root = user('root', 'system:masters');
   for (const kind of KINDS) {
     for (const repo of [
@@ -102,7 +102,7 @@ test('a Secret is sent to an address by those only who may read it', async () =>
   }
 });
 
-test('what stays as it was is not judged again; a Secret that goes to another address is', async () => {
+test('what does not change is not judged again; a Secret that goes to another address is', async () => {
   const theirs = { repo: REMOTE, secretRef: { name: 'theirs' } };
   for (const kind of KINDS) {
     await check(kind, theirs, theirs);
@@ -137,7 +137,7 @@ test('a Secret that an annotation names is named by those only who may read it',
       await write('theirs', 'theirs');
       await write(undefined, 'theirs');
       await expect(write('theirs', 'mine')).rejects.toThrow(
-        /the Secret a\/theirs (signs its commits|tells genuine webhooks), and/,
+        /the Secret a\/theirs (signs its commits|verifies its webhooks), and/,
       );
       await expect(write('theirs')).rejects.toThrow(expect.objectContaining({ code: 'Refused' }));
     }

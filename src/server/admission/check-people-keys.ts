@@ -16,8 +16,9 @@ const MEANINGS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. Who changes the list decides whose signature or
- * push is whose, and so who wrote and approved what; that takes the right to update Repositories in the namespace, which say what a repository trusts. A list counts where
+ * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. The list decides whose signature or push is
+ * whose, and so who wrote and approved what; to change it takes the right to update Repositories in the namespace, which name what a
+ * repository trusts. A list counts where
  * a Repository names its ConfigMap, now or later, so that every ConfigMap with such a list is judged.
  */
 export async function checkPeopleKeys(

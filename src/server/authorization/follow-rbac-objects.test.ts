@@ -139,13 +139,13 @@ test('what the usual roles allow', async () => {
   expect(allowed('create', 'tokenreviews', 'authentication.k8s.io', '')).toEqual(['root']);
 
   const someone = user('someone', 'system:authenticated');
-  const asks = (resource: string, group: string) => may(someone, 'create', resource, '', group);
-  expect(asks('selfsubjectaccessreviews', 'authorization.k8s.io')).toBe(true);
-  expect(asks('selfsubjectreviews', 'authentication.k8s.io')).toBe(true);
-  expect(asks('subjectaccessreviews', 'authorization.k8s.io')).toBe(false);
+  const mayCreate = (resource: string, group: string) => may(someone, 'create', resource, '', group);
+  expect(mayCreate('selfsubjectaccessreviews', 'authorization.k8s.io')).toBe(true);
+  expect(mayCreate('selfsubjectreviews', 'authentication.k8s.io')).toBe(true);
+  expect(mayCreate('subjectaccessreviews', 'authorization.k8s.io')).toBe(false);
   expect(may(someone, 'get', 'packagerevisions')).toBe(false);
   for (const path of ['/api', '/apis/porch.kpt.dev/v1alpha1', '/openapi/v3', '/version', '/livez'])
     expect(reads(someone, path)).toBe(true);
   expect(reads(someone, '/metrics')).toBe(false);
-  expect(reads(user('nobody'), '/version')).toBe(false);
+  expect(reads(user('unbound'), '/version')).toBe(false);
 });

@@ -85,13 +85,13 @@ test('the reason says by what a request is allowed, or which roles are missing',
     binding('a', 'readers', 'ClusterRole/reader', { kind: 'Group', name: 'ops' }),
     binding('a', 'broken', 'Role/gone', { kind: 'User', name: 'anna' }),
   );
-  const ask = (who: User) => authorizer.decide(permission(who, 'get', { resource: 'configmaps', namespace: 'a' }));
-  expect(ask(user('bob', 'ops')).reason).toBe(
+  const decide = (who: User) => authorizer.decide(permission(who, 'get', { resource: 'configmaps', namespace: 'a' }));
+  expect(decide(user('bob', 'ops')).reason).toBe(
     'RBAC: allowed by RoleBinding "readers/a" of ClusterRole "reader" to Group "ops"',
   );
-  expect(ask(user('anna')).reason).toBe('RBAC: role.rbac.authorization.k8s.io "gone" not found');
-  expect(ask(user('carl')).reason).toBe('');
-  expect(ask(user('anna', 'ops')).allowed).toBe(true);
+  expect(decide(user('anna')).reason).toBe('RBAC: role.rbac.authorization.k8s.io "gone" not found');
+  expect(decide(user('carl')).reason).toBe('');
+  expect(decide(user('anna', 'ops')).allowed).toBe(true);
 });
 
 test('an aggregating role has the rules of the roles that it selects, in turn too, and not its own', () => {

@@ -10,7 +10,7 @@ export const FULL_AUTHORITY: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-/** How many missing roles a refusal names. */
+/** Missing roles that a refusal names. */
 const MAX_NAMED_ROLES = 3;
 
 /** Decides by the RBAC objects in an index, as Kubernetes does: what no rule allows is refused. */

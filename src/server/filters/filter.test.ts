@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
-import { jsonAnswer } from '../http/answer.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { ApiRequest } from '../request/api-request.ts';
 import { composeFilters, type Filter } from './filter.ts';
 
@@ -18,7 +18,7 @@ test('filters run from the first to the last, and return in the opposite order',
   };
   const respond = composeFilters([step('a'), step('b')], async () => {
     steps.push('handler');
-    return jsonAnswer(200, {});
+    return jsonResponse(200, {});
   });
   expect(await respond(request())).toMatchObject({ status: 200 });
   expect(steps).toEqual(['a begins', 'b begins', 'handler', 'b ends', 'a ends']);

@@ -1,5 +1,5 @@
 import { isSluiceError } from '../../foundation/sluice-error.ts';
-import { jsonAnswer } from '../http/answer.ts';
+import { jsonResponse } from '../http/answer.ts';
 import type { FailureReporter } from '../request/report-failure.ts';
 import type { Filter } from './filter.ts';
 
@@ -13,7 +13,7 @@ export function returnFailure(reportFailure: FailureReporter): Filter {
       request.found.failure = status;
       const { retryAfterSeconds } = status.details ?? {};
       const allow = isSluiceError(error, 'Unsupported') ? (error.details as { allow?: string } | undefined)?.allow : '';
-      return jsonAnswer(status.code, status, {
+      return jsonResponse(status.code, status, {
         ...(retryAfterSeconds === undefined ? {} : { 'Retry-After': String(retryAfterSeconds) }),
         ...(typeof allow === 'string' && allow !== '' ? { Allow: allow } : {}),
       });

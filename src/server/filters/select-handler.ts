@@ -1,7 +1,7 @@
 import type { Services } from '../handlers/handler.ts';
 import { handlerOf } from '../handlers/handler-of.ts';
 import { dryRunOf } from '../handlers/query-options.ts';
-import { jsonAnswer } from '../http/answer.ts';
+import { jsonResponse } from '../http/answer.ts';
 import { negotiate } from '../http/media-type.ts';
 import { decodeBody } from '../http/request-body.ts';
 import { methodNotAllowed, unknownResource } from '../http/request-errors.ts';
@@ -54,7 +54,7 @@ function reviewHandler(
   if (info.verb !== 'create') throw methodNotAllowed(['POST']);
   return async () => {
     const { value } = decodeBody(request.body, decodeProtobuf);
-    return jsonAnswer(201, await review.answer(request.user, value, info.namespace));
+    return jsonResponse(201, await review.answer(request.user, value, info.namespace));
   };
 }
 

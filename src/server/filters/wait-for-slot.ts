@@ -6,11 +6,11 @@ import type { Filter } from './filter.ts';
 export function waitForSlot(inFlight: InFlight, hasPriority: (sender: User) => boolean): Filter {
   return async ({ info, sender, user, aborted }, next) => {
     const lane = laneOf(info.verb, hasPriority(sender));
-    const leave = await inFlight.enter(lane, user.name, aborted.signal);
+    const release = await inFlight.acquire(lane, user.name, aborted.signal);
     try {
       return await next();
     } finally {
-      leave();
+      release();
     }
   };
 }

@@ -9,6 +9,6 @@ export async function admitWrite(
   write: PlannedWrite,
 ): Promise<void> {
   await admit(write);
-  // The client was answered with Timeout, or has left: a write now would surprise it.
+  // The client got a Timeout, or has left, and does not expect the write any more.
   if (signal?.aborted === true) throw new SluiceError('Timeout', 'the request ended before its write was admitted');
 }

@@ -17,12 +17,12 @@ const deleteOptionsSchema = z.object({
   dryRun: z.array(z.literal('All')).nullish(),
 });
 
-/** How something is to be deleted. Nothing here runs that a grace period could be granted to, so that is only checked. */
+/** How an object is to be deleted. No object here has a grace period, so that option is only validated. */
 export interface RequestedDeletion extends DeleteOptions {
   readonly dryRun: boolean;
 }
 
-/** Reads the body of a delete, or its parameters where there is no body. */
+/** Reads the body of a delete, or its parameters if there is no body. */
 export function readDeletion(request: ApiRequest, services: Services): RequestedDeletion {
   const { value } = decodeObject(request, services);
   const given = value ?? fromQuery(request.query);
@@ -35,13 +35,13 @@ export function readDeletion(request: ApiRequest, services: Services): Requested
       'propagationPolicy',
       'Invalid value: orphanDependents and deletionPropagation cannot be both set',
     );
-  const triesOnly = (dryRun ?? []).length > 0;
-  if (triesOnly) request.isDryRun = true;
+  const isDryRun = (dryRun ?? []).length > 0;
+  if (isDryRun) request.isDryRun = true;
   return {
     propagationPolicy: propagationPolicy ?? policyOf(orphanDependents ?? undefined),
     uid: preconditions?.uid ?? undefined,
     resourceVersion: preconditions?.resourceVersion ?? undefined,
-    dryRun: triesOnly || request.context.dryRun === true,
+    dryRun: isDryRun || request.context.dryRun === true,
   };
 }
 
@@ -55,7 +55,7 @@ function fromQuery(query: URLSearchParams): z.input<typeof deleteOptionsSchema> 
     throw new SluiceError('BadRequest', 'the parameter orphanDependents must be "true" or "false"');
   return {
     gracePeriodSeconds: countOf(query, 'gracePeriodSeconds'),
-    // The schema says which words there are.
+    // The schema validates the word.
     propagationPolicy: (query.get('propagationPolicy') || undefined) as PropagationPolicy | undefined,
     orphanDependents: orphan === null ? undefined : orphan === 'true',
   };

@@ -8,7 +8,7 @@ import { invalidOptions } from './query-options.ts';
 
 const MAX_MANAGER_LENGTH = 128;
 
-/** An object that is about to be stored, with what its writer owns now. */
+/** The object to store, with the fields that its writer owns now. */
 export function withOwners(
   request: ApiRequest,
   { clock }: Services,
@@ -28,12 +28,12 @@ export function withOwners(
   return { ...object, metadata };
 }
 
-/** What a request writes, in the terms of field owners. */
+/** What a request writes, as field ownership describes it. */
 export function writePlace({ resource: { kind }, info: { subResource } }: ApiRequest) {
   return { schema: structuralSchemaOf(kind), apiVersion: kind.apiVersion, hasStatus: kind.hasStatus, subResource };
 }
 
-/** The name that a writer gives itself; else the program of the User-Agent header, such as `kubectl`. */
+/** The field manager that the request names; else the program of the User-Agent header, such as `kubectl`. */
 export function managerOf(request: ApiRequest): string {
   const given = request.query.get('fieldManager') ?? '';
   if (given.length > MAX_MANAGER_LENGTH)

@@ -20,19 +20,19 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
   deletecollection: deleteCollection,
 };
 
-/** The HTTP methods of verbs, by what a URL names. */
+/** The HTTP methods of verbs, for URLs of many objects and of one. */
 const OF_MANY: Readonly<Record<string, string>> = { list: 'GET', create: 'POST', deletecollection: 'DELETE' };
 const OF_ONE: Readonly<Record<string, string>> = { get: 'GET', update: 'PUT', patch: 'PATCH', delete: 'DELETE' };
 
 /**
- * What answers a verb on a resource. NotFound if the URL fits no resource of that kind, Unsupported (with the methods that are
- * allowed) if the resource has no such verb.
+ * The handler of a verb on a resource. NotFound if the URL fits no resource of that kind, Unsupported (with the allowed methods) if the
+ * resource has no such verb.
  */
 export function handlerOf(info: RequestInfo, resource: ServedResource | undefined): Handler {
   if (resource === undefined) throw unknownResource();
   const { kind, storage } = resource;
   const { verb, namespace, subResource } = info;
-  // A list may carry the name of the one object that it selects; what is created has none in its URL.
+  // A list may name the one object that it selects; the URL of a create has no name.
   const many = verb === 'create' ? info.name === '' : verb === 'watch' || Object.hasOwn(OF_MANY, verb);
   const ofNamespaceItself = info.group === '' && info.resource === 'namespaces';
   if (!kind.namespaced && namespace !== '' && !ofNamespaceItself) throw unknownResource();
@@ -41,7 +41,7 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
   if (subResource !== '' && !isReadOnly && !storage.subResources.includes(subResource)) throw unknownResource();
   const verbs = subResource === '' ? resource.verbs : isReadOnly ? READ_ONLY_VERBS : SUBRESOURCE_VERBS;
   const methods = many || info.name === '' ? OF_MANY : OF_ONE;
-  // What is created or deleted in all namespaces at once would be in none.
+  // Objects of a namespace cannot be created or deleted in all namespaces at once.
   const nowhere = kind.namespaced && namespace === '';
   const allowed = Object.keys(methods).filter((known) => verbs.includes(known) && !(nowhere && known !== 'list'));
   const handler = isReadOnly && verb === 'get' ? getSubResource : HANDLERS[verb];

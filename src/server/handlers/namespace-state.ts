@@ -6,7 +6,7 @@ import type { Services } from './handler.ts';
 
 const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces' };
 
-/** Nothing is created in a namespace that is not there or that is going. Without a kind of namespaces all are there. */
+/** No object is created in a namespace that does not exist or is being deleted. Where namespaces are no kind, all exist. */
 export async function requireNamespace(
   request: ApiRequest,
   { resources }: Services,

@@ -20,21 +20,21 @@ import { acceptObject, checkSize, maxBodyValues, prepareObject } from './object-
 import { invalidOptions } from './query-options.ts';
 import { changeStored } from './write.ts';
 
-/** What a patch makes of the stored object, or of nothing. Ready to be stored: judged, and with its owners. */
+/** What a patch makes of the stored object, or of none: validated, with its field owners, ready to be stored. */
 type Change = (live: Stored | undefined) => KubernetesObject;
 
 const MAX_SHOWN_PATCH = 500;
 /** Values of a JSON patch: three or four for each of the 10,000 operations that it may have. */
 const MAX_PATCH_VALUES = 41_000;
 
-/** Changes the stored object. One that is applied and is not there is created. */
+/** Changes the stored object. Server-side apply creates an object that does not exist. */
 export const patchObject: Handler = async (request, services) => {
   const { change, creates, value } = readPatch(request, services, request.body);
   await prepareObject(request, value);
   return changeStored(request, services, { creates, namesVersion: namesVersion(value) }, change);
 };
 
-/** Whether a patch of any type says which version of the object it is made for. */
+/** Whether a patch of any type names the version of the object that it is made for. */
 function namesVersion(patch: unknown): boolean {
   if (Array.isArray(patch))
     return patch.some((operation) => isJsonObject(operation) && operation.path === '/metadata/resourceVersion');
@@ -44,7 +44,7 @@ function namesVersion(patch: unknown): boolean {
 
 interface ReadPatch {
   readonly change: Change;
-  /** Whether an object that is not there is created. */
+  /** Whether an object that does not exist is created. */
   readonly creates: boolean;
   /** The patch itself. */
   readonly value: unknown;
@@ -55,7 +55,7 @@ function readPatch(request: ApiRequest, services: Services, body: RequestBody): 
   if (!types.includes(body.mediaType)) throw unsupportedType(types);
   const text = textOf(body.bytes);
   if (body.mediaType === APPLY_PATCH)
-    return { ...applied(request, services, text), creates: request.info.subResource === '' };
+    return { ...readApplyPatch(request, services, text), creates: request.info.subResource === '' };
   if (request.query.has('force'))
     throw invalidOptions('PatchOptions', 'force', 'Forbidden: may not be specified for non-apply patch');
   const maxValues = body.mediaType === JSON_PATCH ? MAX_PATCH_VALUES : maxBodyValues(request.resource.kind);
@@ -76,8 +76,8 @@ function patcherOf(mediaType: string, patch: unknown, kind: Kind): (live: Stored
   return (live) => applyStrategicMergePatch(live, patch, structuralSchemaOf(kind));
 }
 
-/** Server-side apply: the body is what its manager wants to be so. */
-function applied(request: ApiRequest, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
+/** Server-side apply: the body holds the fields that its manager wants. */
+function readApplyPatch(request: ApiRequest, { clock }: Services, text: string): Pick<ReadPatch, 'change' | 'value'> {
   if ((request.query.get('fieldManager') ?? '') === '')
     throw invalidOptions('PatchOptions', 'fieldManager', 'Required value: is required for apply patch');
   const { value, duplicates } = decodeYaml(text, maxBodyValues(request.resource.kind));
@@ -98,15 +98,15 @@ function applied(request: ApiRequest, { clock }: Services, text: string): Pick<R
   return { change, value };
 }
 
-/** What is applied says what it is, so that a file that is sent to the wrong place is noticed. */
+/** An apply patch must have its type, so that a file that is sent to the wrong URL is refused. */
 function requireType(value: unknown): void {
   if (!isJsonObject(value)) return;
   for (const field of ['apiVersion', 'kind'])
     if (typeof ownValue(value, field) !== 'string')
-      throw new SluiceError('BadRequest', `the ${field} of what is applied is missing`);
+      throw new SluiceError('BadRequest', `the ${field} of the apply patch is missing`);
 }
 
-/** The object as if this manager had applied nothing to it yet, so that nothing it leaves out now is taken away. */
+/** The object as if this manager had not applied anything yet, so that apply removes no field. */
 function withoutApplied(live: Stored | undefined, manager: string): Stored | undefined {
   if (live?.metadata.managedFields === undefined) return live;
   const others = live.metadata.managedFields.filter(

@@ -1,10 +1,10 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { encodedAnswer } from '../http/answer.ts';
+import { encodedResponse } from '../http/answer.ts';
 import { type Handler, keyOfRequest } from './handler.ts';
 import { checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 
-/** One object; a sub-resource shows the object that it belongs to. */
+/** One object; a sub-resource returns the object that it belongs to. */
 export const getObject: Handler = async (request, { presenter }) => {
   const { resource, representation, query } = request;
   const object = await resource.storage.get(request.context, keyOfRequest(request));
@@ -17,7 +17,7 @@ export const getSubResource: Handler = async (request) => {
   const subResource = resource.storage.readOnlySubResources?.find(({ name }) => name === info.subResource);
   if (subResource === undefined) throw new SluiceError('Internal', `no sub-resource ${info.subResource} is served`);
   const content = await subResource.read(context, keyOfRequest(request), query);
-  return encodedAnswer(200, JSON.stringify(content), representation.encoding);
+  return encodedResponse(200, JSON.stringify(content), representation.encoding);
 };
 
 /** A page of objects, or all of them. */

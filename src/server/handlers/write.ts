@@ -16,11 +16,11 @@ export const createObject: Handler = async (request, services) => {
   const { value, duplicates } = decodeObject(request, services);
   await prepareObject(request, value);
   const object = acceptObject(request, value, duplicates);
-  const created = await storeNew(request, services, withOwners(request, services, undefined, object));
-  return shown(request, services, 201, created);
+  const created = await createAdmitted(request, services, withOwners(request, services, undefined, object));
+  return objectResponse(request, services, 201, created);
 };
 
-/** Puts an object in the place of the stored one. What is not there is not made. */
+/** Replaces a stored object. NotFound if there is none. */
 export const updateObject: Handler = async (request, services) => {
   const { value, duplicates } = decodeObject(request, services);
   await prepareObject(request, value);
@@ -28,14 +28,14 @@ export const updateObject: Handler = async (request, services) => {
   requireVersion(request, object);
   const pinned = object.metadata.resourceVersion !== undefined || request.resource.storage.updatesNeedVersion === true;
   const change = (live: Stored | undefined) => {
-    // What is judged against the stored object must replace that very object.
+    // The object replaces the very state against which it is judged.
     const { resourceVersion } = pinned ? object.metadata : (live?.metadata ?? {});
     return withOwners(request, services, live, { ...object, metadata: { ...object.metadata, resourceVersion } });
   };
   return changeStored(request, services, { creates: false, namesVersion: pinned }, change);
 };
 
-/** Objects of kinds that users define are never replaced unseen. */
+/** As in Kubernetes, an update of a kind that users define must name the version that it replaces. */
 function requireVersion({ resource: { kind } }: ApiRequest, { metadata }: KubernetesObject): void {
   if (kind.updatesNeedVersion !== true || metadata.resourceVersion !== undefined) return;
   const cause = invalidValue(['metadata', 'resourceVersion'], 0, 'must be specified for an update');
@@ -43,9 +43,9 @@ function requireVersion({ resource: { kind } }: ApiRequest, { metadata }: Kubern
 }
 
 /**
- * Stores what `change` makes of the stored object, and tries again if another writer was faster, unless the result names another
- * version than that. With `creates` an object that is not there is made from nothing, by who may create; else it is NotFound.
- * `namesVersion` says that the request names the version that its author read.
+ * Stores what `change` makes of the stored object, and tries again if another writer was faster, unless the result names another version
+ * than the stored one. With `creates` an object that does not exist is created, if the user may create it; else it is NotFound.
+ * `namesVersion` is true if the request names the version that its author read.
  */
 export async function changeStored(
   request: ApiRequest,
@@ -62,9 +62,9 @@ export async function changeStored(
     const pinned = live !== undefined && next.metadata.resourceVersion !== live.metadata.resourceVersion;
     if (!pinned) overtakenBy = live === undefined ? 'AlreadyExists' : 'Conflict';
     if (live !== undefined)
-      return shown(request, services, 200, await storeChanged(request, services, live, next, namesVersion));
+      return objectResponse(request, services, 200, await updateAdmitted(request, services, live, next, namesVersion));
     await requireVerb(request, services, 'create');
-    return shown(request, services, 201, await storeNew(request, services, next));
+    return objectResponse(request, services, 201, await createAdmitted(request, services, next));
   };
   return retryConflicts(attempt, {
     signal: request.context.signal,
@@ -87,7 +87,7 @@ function findStored(request: ApiRequest, mayBeMissing: boolean): Promise<Stored 
   return mayBeMissing ? unlessMissing(found) : found;
 }
 
-async function storeNew(request: ApiRequest, services: Services, object: KubernetesObject): Promise<Stored> {
+async function createAdmitted(request: ApiRequest, services: Services, object: KubernetesObject): Promise<Stored> {
   const { resource, user, context } = request;
   if (object.metadata.resourceVersion !== undefined && resource.storage.ignoresVersionOnCreate !== true)
     throw new SluiceError('BadRequest', 'resourceVersion should not be set on objects to be created');
@@ -99,8 +99,8 @@ async function storeNew(request: ApiRequest, services: Services, object: Kuberne
   return created;
 }
 
-/** Stores a new state of an object, or of what its sub-resource owns. */
-async function storeChanged(
+/** Admits and stores a new state of an object, or of what its sub-resource owns. */
+async function updateAdmitted(
   request: ApiRequest,
   services: Services,
   live: Stored,
@@ -115,6 +115,6 @@ async function storeChanged(
   return subResource === '' ? storage.update(context, object) : storage.updateSubResource(context, subResource, object);
 }
 
-export function shown(request: ApiRequest, { presenter }: Services, status: number, object: Stored): Answer {
+export function objectResponse(request: ApiRequest, { presenter }: Services, status: number, object: Stored): Answer {
   return presenter.object(presenter.view(request.resource.kind, request.representation, request.query), status, object);
 }

@@ -8,7 +8,7 @@ import { PackageMetrics, type RevisionCount } from './package-metrics.ts';
 import { observeQuota } from './quota-metrics.ts';
 import { RequestMetrics, type ServerLoad } from './request-metrics.ts';
 
-/** Where the metrics look when they are asked for. */
+/** What the metrics read when they are collected. */
 export interface MetricsSources {
   load(): ServerLoad;
   queues(): ReadonlyMap<string, WorkQueueMetrics>;

@@ -1,15 +1,15 @@
-/** What is told of a request when it was answered, to the metrics and to the audit log. Never what was written. */
+/** What metrics and the audit log get of a request once its response is known. Never what was written. */
 export interface RequestRecord {
-  /** When it came, RFC 3339 with milliseconds. */
+  /** When the request came, RFC 3339 with milliseconds. */
   readonly time: string;
   readonly requestId: string;
-  /** Whom it was judged as; undefined if nobody was proven. */
+  /** The user that the request was judged as; undefined if it was not authenticated. */
   readonly user: string | undefined;
   readonly groups: readonly string[];
-  /** Who sent it, if it was done in another's name. */
+  /** The sender, if that user impersonated another one. */
   readonly impersonator: string | undefined;
   readonly verb: string;
-  /** False for paths such as `/metrics`, and for paths that could not be read. */
+  /** False for paths such as `/metrics`, and for invalid ones. */
   readonly isResource: boolean;
   readonly group: string;
   readonly version: string;
@@ -17,13 +17,13 @@ export interface RequestRecord {
   readonly subResource: string;
   readonly namespace: string;
   readonly name: string;
-  /** `stored` for kinds that are kept, `review` for questions in the form of objects, `unknown` for what is not served. */
+  /** `stored` for kinds with objects, `review` for reviews, which are not stored, `unknown` for what is not served. */
   readonly served: 'stored' | 'review' | 'unknown';
   readonly dryRun: boolean;
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly code: number;
-  /** Why it failed, as a reason of Kubernetes; empty if it did not. */
+  /** The reason of the failure as Kubernetes names it; empty if there is none. */
   readonly reason: string;
-  /** Until the answer was there; of a watch, until it began. */
+  /** Until the response was ready; for a watch, until it began. */
   readonly milliseconds: number;
 }

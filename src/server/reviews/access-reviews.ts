@@ -3,7 +3,7 @@ import { type FieldCause, invalidObject, invalidValue } from '../../resource/obj
 import type { User } from '../authentication/user.ts';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { decide } from '../authorization/require-allowed.ts';
-import { answered, extra, type ReviewName, specOf, text, texts } from './review-body.ts';
+import { extra, type ReviewName, reviewWithStatus, specOf, text, texts } from './review-body.ts';
 import type { VirtualResource } from './virtual-resource.ts';
 
 const GROUP = 'authorization.k8s.io';
@@ -30,7 +30,7 @@ const subjectSpec = accessSpec.extend({ user: text, groups: texts, uid: text, ex
 
 type AccessSpec = z.infer<typeof accessSpec>;
 
-/** Whether somebody may do something: oneself (`kubectl auth can-i`), anybody, and anybody in one namespace. */
+/** Reviews of what a user may do: the caller (`kubectl auth can-i`), any user, and any user in one namespace. */
 export function accessReviews(authorizer: Authorizer): readonly VirtualResource[] {
   const common = { group: GROUP, version: 'v1' };
   return [
@@ -41,7 +41,7 @@ export function accessReviews(authorizer: Authorizer): readonly VirtualResource[
       async answer(user, body) {
         const spec = specOf(SELF, accessSpec, body);
         refuse(SELF, attributeCauses(spec));
-        return answered(SELF, spec, await accessStatus(authorizer, user, spec));
+        return reviewWithStatus(SELF, spec, await accessStatus(authorizer, user, spec));
       },
     },
     {
@@ -51,7 +51,7 @@ export function accessReviews(authorizer: Authorizer): readonly VirtualResource[
       async answer(_caller, body) {
         const spec = specOf(SUBJECT, subjectSpec, body);
         refuse(SUBJECT, [...attributeCauses(spec), ...subjectCauses(spec)]);
-        return answered(SUBJECT, spec, await accessStatus(authorizer, subjectOf(spec), spec));
+        return reviewWithStatus(SUBJECT, spec, await accessStatus(authorizer, subjectOf(spec), spec));
       },
     },
     {
@@ -61,7 +61,7 @@ export function accessReviews(authorizer: Authorizer): readonly VirtualResource[
       async answer(_caller, body, namespace) {
         const spec = specOf(LOCAL, subjectSpec, body);
         refuse(LOCAL, [...attributeCauses(spec), ...subjectCauses(spec), ...localCauses(spec, namespace)]);
-        return answered(LOCAL, spec, await accessStatus(authorizer, subjectOf(spec), spec));
+        return reviewWithStatus(LOCAL, spec, await accessStatus(authorizer, subjectOf(spec), spec));
       },
     },
   ];
@@ -77,7 +77,7 @@ async function accessStatus(authorizer: Authorizer, user: User, spec: AccessSpec
   return { allowed, ...(reason === '' ? {} : { reason }) };
 }
 
-/** The groups are those that are named: being asked about proves nobody's name. */
+/** The user with the named groups only: a review authenticates no user, so `system:authenticated` is not implied. */
 function subjectOf({ user, groups, uid, extra: values }: z.infer<typeof subjectSpec>): User {
   return { name: user, groups, ...(uid === '' ? {} : { uid }), extra: values };
 }
