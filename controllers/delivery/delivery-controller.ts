@@ -24,7 +24,7 @@ import { type DeliveryTarget, deliveryTargetKind } from '../../src/resource/kind
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
 import { Maintainer } from '../repository/maintainer.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import type { BuiltFolders } from './built-folders.ts';
 import { type DeliveryReport, describeDelivery, reportOf, statusAfter } from './delivery-report.ts';
 import { packageRepositoryAt } from './package-branches.ts';

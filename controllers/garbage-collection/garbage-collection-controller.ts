@@ -10,7 +10,7 @@ import { keyOf, type OwnerReference, type Stored } from '../../src/resource/obje
 import type { Kind } from '../../src/resource/schema/kind.ts';
 import type { Registry } from '../../src/resource/storage/registry.ts';
 import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../src/resource/storage/storage.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { identityText, type ObjectIdentity, ownedObjects } from './owned-objects.ts';
 import { awaitsDependents, OwnerGraph, orphansDependents, ownersOf } from './owner-graph.ts';
 import { type OwnerLookup, sortOwners } from './sort-owners.ts';

@@ -5,7 +5,7 @@ import type { Clock } from '../../src/foundation/clock.ts';
 import type { Client } from '../../src/resource/client/client.ts';
 import { type PackageRevision, packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import type { Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { pendingRevisions } from './pending-revisions.ts';
 import { type Claimants, isPending } from './readiness.ts';
 import { whileAllowed } from './while-allowed.ts';

@@ -23,7 +23,7 @@ import { packageRevisionKind } from '../../src/resource/kinds/package-revision.t
 import { type Repository, repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { findCondition } from '../../src/resource/object/condition.ts';
 import { keyOf, keyText, type ObjectKey, type Stored } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { HostPauses } from './host-pauses.ts';
 import { Maintainer } from './maintainer.ts';
 import { OpenRepository } from './open-repository.ts';

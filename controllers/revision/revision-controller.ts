@@ -28,10 +28,10 @@ import {
   keyText,
   type ObjectKey,
 } from '../../src/resource/object/object.ts';
-import { TellOnce } from '../tell-once.ts';
+import { TellOnce } from '../event-deduplicator.ts';
 import { type Arrangement, arrangeResolvers } from './arrange-resolvers.ts';
 import { CONTROLLER_ACTOR, describePlan, type Plan } from './plan-change.ts';
-import { RestingDrafts } from './resting-drafts.ts';
+import { RestingDrafts } from './settled-cache.ts';
 import { runAndPlan } from './run-and-plan.ts';
 import { failureOf, type RunOutcome } from './run-resolvers.ts';
 import { isStopped } from './settlement.ts';
