@@ -10,11 +10,11 @@ import { pendingRevisions } from './pending-revisions.ts';
 import { type Claimants, isPending } from './readiness.ts';
 import { whileAllowed } from './while-allowed.ts';
 
-/** What the controllers that move pending revisions on have in common. */
+/** Options that the controllers of pending revisions share. */
 export interface PendingOptions {
   readonly client: Client;
   readonly clock: Clock;
-  /** Names of the resolvers that a package is the business of. Default: those that the record names. */
+  /** Names of the resolvers that apply to a package. Default: those that the record names. */
   readonly claimants?: Claimants;
   /** Default: one of its own on `client`. */
   readonly recorder?: EventRecorder;

@@ -21,7 +21,7 @@ export interface DeliverableOptions extends Omit<DeliverabilityOptions, 'package
   readonly store: Pick<RevisionStore, 'list' | 'find'>;
   /** Which packages ship which objects, and changes of that. Default: nothing is known. */
   readonly shipped?: Pick<TargetObjects, 'packagesOf' | 'subscribe'>;
-  /** Condition types that policies ask for of a revision. */
+  /** Condition types that policies require of a revision. */
   readonly requiredGates: (revision: PackageRevision) => readonly string[];
 }
 
@@ -31,7 +31,7 @@ export interface Deliverable {
   readonly sources: readonly Source<ObjectKey>[];
 }
 
-/** Says before publication what delivery would refuse after it; see README.md. */
+/** Reports before publication what delivery would refuse after it; see README.md. */
 export function deliverableResolver(options: DeliverableOptions): Deliverable {
   const { store, requiredGates, shipped, ...rest } = options;
   const packagesOf = shipped && ((target: DeliveryTarget, identity: string) => shipped.packagesOf(target, identity));
