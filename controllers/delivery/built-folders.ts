@@ -1,11 +1,11 @@
-import { blobIdOf, type WantedFile } from '../../src/delivery/branch-view.ts';
+import { blobIdOf, type DesiredFile } from '../../src/delivery/branch-view.ts';
 import type { ManifestsOutcome } from '../../src/delivery/manifests.ts';
 import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 
 /** What a tree was built into: its manifests, and its content digest if it could be read. */
 export interface Built {
-  readonly outcome: ManifestsOutcome<WantedFile>;
+  readonly outcome: ManifestsOutcome<DesiredFile>;
   readonly content: string | undefined;
 }
 

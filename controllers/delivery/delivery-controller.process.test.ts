@@ -146,7 +146,7 @@ describe('delivery controller, rare cases', () => {
     await world.store.repository('apps').refresh();
     await reconcile();
     expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
-    expect((await statusOf(world)).message).toContain('nobody deleted it through Sluice');
+    expect((await statusOf(world)).message).toContain('it was not deleted through Sluice');
   });
 
   test('labels select a revision only while their record counts, and its loss removes nothing', async () => {

@@ -144,7 +144,7 @@ describe('delivery controller', () => {
     expect((await statusOf(world)).reason).toBe('Delivered');
   });
 
-  test('a tag that did not come through the gates is delivered only where the target allows it', async () => {
+  test('an out-of-band tag is delivered only where the target allows it', async () => {
     await publish(world, 'web');
     await create();
     await reconcile();
@@ -157,10 +157,12 @@ describe('delivery controller', () => {
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "1"');
     const { reason, message, status } = await statusOf(world);
     expect([reason, status?.packages]).toEqual(['Partial', [expect.objectContaining({ package: 'web', revision: 1 })]]);
-    expect(message).toContain('apps/web: OutOfBand: v2 did not come through the gates');
+    expect(message).toContain('apps/web: OutOfBand: v2 was published out of band');
     expect(message).toContain('v1 stays delivered');
     expect(findCondition(status?.conditions, 'Held')).toMatchObject({ status: 'True', reason: 'TrustMissing' });
-    expect(await world.events('edge')).toContainEqual(expect.stringMatching(/^Held: apps\/web: v2 did not come/));
+    expect(await world.events('edge')).toContainEqual(
+      expect.stringMatching(/^Held: apps\/web: v2 was published out of band/),
+    );
     await world.client.patch(deliveryTargetKind, { name: 'edge' }, { spec: { allowOutOfBand: true } });
     await reconcile();
     expect(show('clusters/edge/web/cm.yaml')).toContain('value: "9"');
@@ -254,7 +256,7 @@ describe('delivery controller', () => {
     await reconcile();
     expect(gitCli(site, ['rev-parse', 'main'])).toBe(before);
     const { reason, message } = await statusOf(world);
-    expect([reason, message.includes('nobody deleted it through Sluice')]).toEqual(['Partial', true]);
+    expect([reason, message.includes('it was not deleted through Sluice')]).toEqual(['Partial', true]);
     await world.client.patch(
       deliveryTargetKind,
       { name: 'edge' },

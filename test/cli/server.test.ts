@@ -250,7 +250,10 @@ describe('a server is asked by its kubeconfig', () => {
     const text = await readFile(kubeconfig(), 'utf8');
     await writeFile(wrong, text.replace(/(server: https:\/\/127\.0\.0\.1:)\d+/, '$11'));
     const unreachable = await runCli(['rpkg', 'get', '--kubeconfig', wrong]);
-    expect(unreachable).toMatchObject({ code: 1, stderr: expect.stringMatching(/nothing listens at .*\/wrong/) });
+    expect(unreachable).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/cannot connect to .*\/wrong: nothing listens there/),
+    });
     await writeFile(wrong, text.replace(/token: \S+/, 'token: sluice_x'));
     const stranger = await runCli(['repo', 'get', '--kubeconfig', wrong]);
     expect(stranger).toMatchObject({ code: 1, stderr: expect.stringContaining('does not accept the credentials') });
