@@ -25,7 +25,7 @@ export interface ShipperChange {
   readonly after: readonly string[];
 }
 
-/** What a delivery changed: by the identity of an object. `isFirst` if nothing was known of the target before. */
+/** What a delivery changed, by the identity of an object. `isFirst` for the first delivery of a target in this process. */
 export interface ShippedChanges {
   /** `keyText` of the target. */
   readonly target: string;

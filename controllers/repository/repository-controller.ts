@@ -138,12 +138,12 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     },
   };
 
-  /** Warns of lists of people's keys, or of their names at the Git host, that identify nobody, or not all. */
+  /** Warns of problems in the lists of people's keys, and of their names at the Git host. */
   async function warnUnidentified(object: Stored<Repository>): Promise<void> {
     const { namespace } = keyOf(object);
     const find = (name: string) =>
       client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
-    const tell = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
+    const warn = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
       if (problems.length === 0) return;
       const message = `cannot attribute all pushes by ConfigMap ${name}: ${problems.slice(0, 3).join('; ')}`;
       events.tell(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
@@ -152,10 +152,10 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     if (signers !== undefined) {
       const listed = await find(signers);
       const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
-      tell('AllowedSigners', signers, problems);
+      warn('AllowedSigners', signers, problems);
     }
     const users = hostUsersNameOf(object);
-    if (users !== undefined) tell('HostUsers', users, hostUsersIn(await find(users)).problems);
+    if (users !== undefined) warn('HostUsers', users, hostUsersIn(await find(users)).problems);
   }
 
   /** The repository as its object specifies it, opened if necessary. */

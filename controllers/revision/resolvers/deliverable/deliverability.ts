@@ -15,7 +15,7 @@ export interface DeliverabilityOptions {
   /** All DeliveryTargets. */
   readonly targets: () => readonly DeliveryTarget[];
   readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
-  /** Keys of the packages that ship an object to a target; undefined while that is not known of the target. Default: none. */
+  /** Keys of the packages that ship an object to a target; undefined before its first delivery. Default: none. */
   readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[] | undefined;
 }
 
@@ -25,9 +25,9 @@ export interface Deliverability {
   readonly targets: readonly string[];
   /** `keyText` of the targets. */
   readonly keys: readonly string[];
-  /** The objects that it would deliver, by identity; none if no target selects it, or it cannot be delivered for another reason. */
+  /** The objects to deliver, by identity; empty if no target selects the revision, or it cannot be delivered for another reason. */
   readonly places: ReadonlyMap<string, string>;
-  /** True if one of the targets delivered nothing in this process, so that it is not known which objects others ship to it. */
+  /** True if one of the targets has delivered nothing in this process, so that the objects of other packages are unknown. */
   readonly isProvisional: boolean;
   /** Why one of them refuses it; undefined if none does. */
   readonly refusal: Refusal | undefined;

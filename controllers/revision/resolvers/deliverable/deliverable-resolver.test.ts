@@ -41,7 +41,7 @@ function deliverable() {
   return deliverableResolver({ store, ...options });
 }
 
-/** Notes that a target delivers these packages, each with these files. */
+/** Records that a target delivers these packages, each with these files. */
 async function ships(to: DeliveryTarget, packages: Record<string, ReadonlyMap<string, Buffer>>): Promise<void> {
   const chosen = Object.entries(packages).map(([name, files]) => {
     const sourceTree = `${name} ${[...files].join()}`;
@@ -212,7 +212,7 @@ test('an object that another package of the target ships is reported, with its p
   expect(judge(revision, files).refusal).toBeUndefined();
 });
 
-describe('what a delivery changes', () => {
+describe('a delivery that changes what a target ships', () => {
   const SERVICE = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n';
   const oneFile = (text: string) => new Map([['a.yaml', Buffer.from(text)]]);
   const status = (name: string) => {
@@ -220,7 +220,7 @@ describe('what a delivery changes', () => {
     return (kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status) ?? 'none';
   };
 
-  test('wakes the drafts and proposals with an object that another package ships from then on, or no longer, and no others', async () => {
+  test('wakes exactly the drafts and proposals with an object that another package starts or stops shipping', async () => {
     const edge = target('edge');
     targets = [edge, target('far', { selector: { packages: ['other'] } })];
     const { store, client, clock, manager } = world;
@@ -250,7 +250,7 @@ describe('what a delivery changes', () => {
     expect([status(name), status(proposed.name)]).toEqual(['False', 'False']);
     expect(new Set(woken)).toEqual(new Set([name, proposed.name]));
 
-    // The same objects, those of the own package, and another target concern no draft.
+    // The same objects, those of the own package, and another target affect no draft.
     woken.length = 0;
     await ships(edge, { db: oneFile(`# other\n${CONFIG_MAP}`), web: oneFile(CONFIG_MAP) });
     await ships(target('far'), { db: oneFile(CONFIG_MAP) });
@@ -265,7 +265,7 @@ describe('what a delivery changes', () => {
     expect([status('apps.other.w1'), status(proposed.name)]).toEqual(['none', 'none']);
   });
 
-  test('decides on a condition of an earlier process, which stays until then', async () => {
+  test('confirms or withdraws a condition of an earlier process, which stays until then', async () => {
     const edge = target('edge');
     targets = [edge];
     const { store, client, clock } = world;
