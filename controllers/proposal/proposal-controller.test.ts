@@ -194,7 +194,7 @@ describe('proposal controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotProposed: anna rejected this very commit (too many replicas); change it, or propose it by hand',
+      'NotProposed: anna rejected this commit (too many replicas); change it, or propose it by hand',
     );
     await world.store.change(name, { files: new Map([['x.yaml', Buffer.from('a: 1\n')]]) }, ANNA);
     await world.settle(name);

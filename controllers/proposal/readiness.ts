@@ -47,7 +47,7 @@ export function obstacleTo(
     const why = last.reason === undefined ? '' : ` (${last.reason})`;
     return {
       reason: 'Rejected',
-      message: `${last.by} rejected this very commit${why}; change it, or propose it by hand`,
+      message: `${last.by} rejected this commit${why}; change it, or propose it by hand`,
     };
   }
   const closed = judgement.gates.filter((gate) => gate.state !== 'Open' && isAsked(gate));

@@ -45,7 +45,7 @@ describe('up', () => {
     await cli.run('rpkg', 'propose', 'packages.web.v1');
     await up.said(/packages\.web\.v1 +Draft → Proposed, by anna/);
     const why = await cli.run('why', 'packages.web.v1');
-    expect(why.stdout).toContain('it waits for the approval of somebody');
+    expect(why.stdout).toContain('it waits for the approval of a user');
     await cli.run('rpkg', 'approve', 'packages.web.v1', '--as', 'bob');
     await up.said(/packages\.web\.v1 +Proposed → Published v1, by bob/);
     const empty = cli.git('packages.git', 'hash-object', '-w', '-t', 'blob', '/dev/null');
