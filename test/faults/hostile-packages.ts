@@ -5,7 +5,7 @@ export type HostileFile = string | Uint8Array | { readonly link: string };
 
 export interface HostilePackage {
   readonly files: Readonly<Record<string, HostileFile>>;
-  /** The one line that tells why it cannot be rendered; undefined if it can. */
+  /** The line with the reason why it cannot be rendered; undefined if it can. */
   readonly failure?: RegExp;
 }
 
@@ -40,7 +40,7 @@ function bombLine(names: string): string {
   return `${to}: &${to} [${Array(10).fill(`*${from}`).join(',')}]`;
 }
 
-/** Shell scripts of functions that do what functions must not do; `{}` is the folder of the programs. */
+/** Shell scripts of misbehaving functions; `{}` is the folder of the programs. */
 const PROGRAMS: Readonly<Record<string, string>> = {
   forks: 'for i in 1 2 3; do sleep 997 & done; setsid sleep 997 & cat',
   gigabyte: 'head -c 1073741824 /dev/zero',
@@ -99,7 +99,7 @@ function script(lines: string): HostilePackage['files'] {
 
 const withNamespace = (files: HostilePackage['files']) => ({ Kptfile: kptfile(NAMESPACE), ...BASE, ...files });
 
-/** Packages by name. Those that cannot be rendered must stay as they are; the name of a program is looked up in its folder. */
+/** Packages by name. Those that cannot be rendered must stay as they are; programs are found in their folder by name. */
 export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   forks: { files: exec('forks') },
   renames: { files: exec('renames') },

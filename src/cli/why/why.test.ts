@@ -22,7 +22,7 @@ describe('approval annotations', () => {
     const proposed = await reasons(name);
     const text = proposed.map((one) => one.message).join('\n');
     expect(text).toContain(message);
-    expect(text).toContain(reason === 'Ready' ? 'the approval of controller:approval' : 'the approval of somebody');
+    expect(text).toContain(reason === 'Ready' ? 'the approval of controller:approval' : 'the approval of a user');
   });
 });
 
