@@ -173,9 +173,9 @@ describe.each(['auto', 'git'] as const)('between here and a server (%s)', (trans
         expect(error).toMatchObject({ code: 'Refused', details: { status: 301 } });
         return (error as Error).message;
       };
-      expect(await message('/old')).toContain(`give its new address, ${base}/origin.git (`);
-      expect(await message('/elsewhere')).toContain(`give its new address, ${server.url}/origin.git (`);
-      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('give its new address (');
+      expect(await message('/old')).toContain(`use its new address, ${base}/origin.git (`);
+      expect(await message('/elsewhere')).toContain(`use its new address, ${server.url}/origin.git (`);
+      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('use its new address (');
     });
 
   test('answers may be compressed, and half of a compressed one is none', async () => {

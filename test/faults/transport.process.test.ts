@@ -205,7 +205,7 @@ describe('the own client', () => {
       pushes = 2;
       await repository.push(remote, [{ type: 'update', ref: 'refs/heads/a', old: next, new: last }]);
       expect(repository.remoteNote?.message).toContain(
-        'push by git, because the server could not unpack what was sent',
+        'push by git, because the server could not unpack the pack',
       );
       expect(refsOf(origin).get('refs/heads/a')).toBe(last);
       // A clock that stands still would keep what the transfer by git left behind.

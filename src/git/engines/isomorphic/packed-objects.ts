@@ -56,7 +56,7 @@ export class PackedObjects {
     this.#packs = packs;
   }
 
-  /** Looks at the indexes that were read. */
+  /** Searches the indexes that were read. */
   has(oid: Oid): boolean {
     const wanted = Buffer.from(oid, 'hex');
     for (const { index } of this.#packs.values()) if (index.find(wanted) !== undefined) return true;

@@ -5,13 +5,13 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { isSluiceError } from '../../../foundation/sluice-error.ts';
 import { trustedAuthorities } from '../../network/certificate-authorities.ts';
 import type { GitNetwork } from '../../network/git-network.ts';
-import { type Endpoint, localHostRefused } from '../../network/host-rules.ts';
+import { type Endpoint, localHostError } from '../../network/host-rules.ts';
 import { usesProxy } from '../../network/proxies.ts';
 import { endpointOf, isLoopback } from '../../network/remote-url.ts';
 
 /** The server may be silent for long while it checks a push; how long a whole call may take is limited by its caller. */
 const LIMITS = {
-  // A connection for every request: one that is stalled holds up no other.
+  // A connection for every request: a stalled one blocks no other.
   allowH2: false,
   connectTimeout: 10_000,
   headersTimeout: 0,
@@ -19,8 +19,8 @@ const LIMITS = {
 } as const;
 
 /**
- * Connections to one server, kept open between calls, and made anew when other authorities are trusted. Each goes to an address that
- * the rules on hosts were applied to. Proxies are taken from the usual variables, never for this machine itself.
+ * Connections to one server, kept open between calls, and opened again when other authorities are trusted. Each goes to an address that
+ * the rules on hosts permit. Proxies are taken from the usual variables, never for this machine itself.
  */
 export class ConnectionPool {
   readonly #isLocal: boolean;
@@ -42,7 +42,7 @@ export class ConnectionPool {
   async checkHost(): Promise<void> {
     const { hosts } = this.#network;
     const { host, port } = this.#endpoint;
-    if (hosts.isRefused(host, port)) throw localHostRefused(this.#endpoint);
+    if (hosts.isRefused(host, port)) throw localHostError(this.#endpoint);
     if (this.#isLocal || !usesProxy()) return;
     try {
       await hosts.addresses(this.#endpoint);

@@ -3,7 +3,7 @@ import { type Capabilities, refOf } from './advertisement.ts';
 import { DELIMITER, FLUSH, PktLineParser, pktLine, textOf } from './pkt-line.ts';
 import { ProtocolError } from './protocol-error.ts';
 
-const LONGEST_LIST = 256 * 1024 * 1024;
+const MAX_LIST_BYTES = 256 * 1024 * 1024;
 
 /** A request for the refs whose names begin with one of the prefixes; servers drop prefixes where there are tens of thousands. */
 export function encodeListRefs(prefixes: readonly string[], offered: Capabilities): Buffer {
@@ -32,7 +32,7 @@ export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]
   let ended = false;
   for await (const piece of pieces) {
     size += piece.length;
-    if (size > LONGEST_LIST) throw new ProtocolError(`its list of refs has more than ${LONGEST_LIST} bytes`);
+    if (size > MAX_LIST_BYTES) throw new ProtocolError(`its list of refs has more than ${MAX_LIST_BYTES} bytes`);
     for (const packet of parser.push(piece)) {
       if (packet === 'flush') ended = true;
       if (typeof packet === 'string') continue;
