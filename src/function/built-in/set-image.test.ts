@@ -83,5 +83,5 @@ additionalImageFields:
 test('says what is wrong with a configuration', async () => {
   await expect(runFunction(setImage, pod('a'), { newName: 'b' })).rejects.toThrow('must specify `name`');
   await expect(runFunction(setImage, pod('a'), { name: 'a' })).rejects.toThrow('must specify one of `newName`');
-  await expect(runFunction(setImage, pod('a'), { name: 'a', tag: '1' })).rejects.toThrow('there is no field "tag"');
+  await expect(runFunction(setImage, pod('a'), { name: 'a', tag: '1' })).rejects.toThrow('unknown field "tag"');
 });

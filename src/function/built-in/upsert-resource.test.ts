@@ -5,7 +5,7 @@ import { upsertResource } from './upsert-resource.ts';
 const service = (port: number, namespace = 'sea', annotations = '') =>
   `apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n  namespace: ${namespace}\n${annotations}spec:\n  ports:\n    - port: ${port}\n`;
 
-test('replaces a resource where it stands', async () => {
+test('replaces a resource in its place', async () => {
   const { files } = await runFunction(
     upsertResource,
     {

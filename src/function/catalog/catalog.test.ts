@@ -97,7 +97,7 @@ test('names of images that are none resolve to something, too', () => {
     expect(image(name)).not.toContain('built-in');
 });
 
-test('the digest tells functions and rules apart', () => {
+test('the digest distinguishes functions and rules', () => {
   const rule: FunctionRule = { image: 'set-labels', action: { type: 'container' } };
   const digests = [
     catalog.functionsDigest([]),

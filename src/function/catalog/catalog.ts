@@ -42,7 +42,7 @@ export class Catalog {
           const version = action.name === name ? parseVersion(completeTag) : undefined;
           return { type: 'builtIn', fn, ...(version === undefined ? {} : { version }) };
         }
-        const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is none; correct the policy`;
+        const message = `a FunctionPolicy puts the built-in function ${JSON.stringify(action.name)} in its place, and there is no such function; correct the policy`;
         return { type: 'forbidden', message };
       }
       case 'exec':

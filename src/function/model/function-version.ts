@@ -9,7 +9,7 @@ export interface FunctionVersion {
 
 /**
  * Reads a tag (`v0.1.5`, `0.2`, `~0.1.1`). Undefined for one that names no version, such as `latest`, `unstable` or a build of
- * somebody's own: the newest version is meant then.
+ * another project: the newest version is meant then.
  */
 export function parseVersion(tag: string): FunctionVersion | undefined {
   const found = /^([~^]?)v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}|x|\*))?$/.exec(tag);

@@ -68,7 +68,7 @@ test('what people only change is noted and left out', () => {
   const { notes, ...changes } = kptfileChanges(BEFORE, after);
   expect(changes).toEqual({ edits: [], conditions: [], withdraw: [], gates: [] });
   expect(notes).toEqual([
-    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is not carried over; it is changed by people only',
+    'Kptfile: what functions changed in pipeline, upstream, extra, metadata.namespace is ignored; only people may change it',
   ]);
 });
 

@@ -93,7 +93,7 @@ describe('what is written through Sluice', () => {
     expect(draft.last.status?.errorSummary).toBeUndefined();
   });
 
-  test('a nested Kptfile that cannot be read is told, and nothing is lost', async () => {
+  test('a nested Kptfile that cannot be read is reported, and nothing is lost', async () => {
     await using scratch = await scratchRepository();
     const draft = await drafted(scratch, { Kptfile: `${HEAD}${LABELS}`, 'db/Kptfile': '<<<<<<< HEAD\n' });
     expect(await draft.file('db/Kptfile')).toBe('<<<<<<< HEAD\n');

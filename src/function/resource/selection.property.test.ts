@@ -22,7 +22,7 @@ type Step =
     }
   | { readonly does: 'make'; readonly select: readonly Selector[]; readonly exclude: readonly Selector[] };
 
-// What the functions do with all that they get; the trail tells in which order.
+// What the functions do with their input; the trail shows in which order.
 const functions = [
   testFunction('mark', ({ items, config }) => {
     for (const item of items)

@@ -8,10 +8,10 @@ import { List } from '../../starlark/values/sequence.ts';
 import { isInt, typeName, type Value } from '../../starlark/values/value.ts';
 import { plainValue } from '../yaml/node-value.ts';
 
-const MAXIMUM_DEPTH = 200;
+const MAX_DEPTH = 200;
 
 /** What a node costs of the memory, in elements: there is more to it than to a value. */
-const NODE = 8;
+const ELEMENTS_PER_NODE = 8;
 
 /** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. What an alias stands for is a copy. */
 export function valueFrom(machine: Machine, node: unknown): Value {
@@ -22,7 +22,7 @@ export function valueFrom(machine: Machine, node: unknown): Value {
 function read(machine: Machine, node: unknown, anchors: Map<string, unknown>, depth: number): Value {
   machine.elements(isMap(node) ? TABLE : 2);
   machine.step(1);
-  if (depth > MAXIMUM_DEPTH) fail(`YAML that is nested more than ${MAXIMUM_DEPTH} levels deep cannot be read`);
+  if (depth > MAX_DEPTH) fail(`YAML that is nested more than ${MAX_DEPTH} levels deep cannot be read`);
   if (isAlias(node)) return read(machine, anchors.get(node.source) ?? null, anchors, depth + 1);
   if (isNode(node) && node.anchor !== undefined) anchors.set(node.anchor, node);
   if (isScalar(node)) return scalarValue(node);
@@ -49,9 +49,8 @@ export type Plain = null | boolean | number | bigint | string | readonly Plain[]
 /** The data of a value; fails for what YAML has no form for. `where` says what it is, for messages. */
 export function plainFrom(machine: Machine, value: Value, where: string, sorted = false, depth = 0): Plain {
   machine.step(1);
-  machine.elements(NODE);
-  if (depth > MAXIMUM_DEPTH)
-    fail(`${where.slice(0, 100)}… holds itself, or is nested more than ${MAXIMUM_DEPTH} levels deep`);
+  machine.elements(ELEMENTS_PER_NODE);
+  if (depth > MAX_DEPTH) fail(`${where.slice(0, 100)}… holds itself, or is nested more than ${MAX_DEPTH} levels deep`);
   if (value === null || typeof value === 'boolean' || isInt(value)) return value;
   if (typeof value === 'string') {
     machine.text(value.length);

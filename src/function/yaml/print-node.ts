@@ -1,6 +1,6 @@
 import { Document, isCollection, type Node, Pair, Scalar, type ToStringOptions, visit, YAMLMap, YAMLSeq } from 'yaml';
 
-/** Texts that read as themselves wherever they stand without quotes, in a flow collection too. */
+/** Texts that read as themselves without quotes, in a flow collection too. */
 const SAFE_PLAIN = /^[A-Za-z0-9_/][\w./@%+=~-]*(?::[\w./@%+=~-]+)*$/;
 
 /** A document for nodes that hold the texts of their scalars. */
