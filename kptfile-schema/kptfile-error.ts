@@ -4,7 +4,7 @@ export const KPTFILE_ERROR_CODES = [
   'Syntax',
   /** Lines such as `<<<<<<< HEAD` that a Git merge left behind. */
   'MergeConflict',
-  /** A key stands twice in one mapping. */
+  /** A key occurs twice in one mapping. */
   'DuplicateKey',
   /** An anchor, alias or merge key: refused, because aliases can expand without bound. */
   'Anchor',

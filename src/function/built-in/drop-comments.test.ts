@@ -5,7 +5,7 @@ import { runFunction } from './support/testing.ts';
 test('removes comments wherever they stand, and nothing else', async () => {
   const { files } = await runFunction(dropComments, {
     'a.yaml': `# Copyright
-# of somebody
+# of a user
 
 apiVersion: apps/v1 # first
 kind: Deployment

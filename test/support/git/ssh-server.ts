@@ -36,7 +36,7 @@ export interface SshServerOptions {
   readonly acceptsProtocol?: boolean;
 }
 
-/** A real sshd on loopback for the current user, who may run Git's commands and nothing else with the key that goes with it. */
+/** A real sshd on loopback for the current user, who may run Git's commands and nothing else with its key. */
 export async function startSshServer({ folder, acceptsProtocol = true }: SshServerOptions): Promise<SshServer> {
   const place = join(folder, 'sshd');
   mkdirSync(place);
