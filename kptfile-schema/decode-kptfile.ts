@@ -78,7 +78,7 @@ function decodeEntries(
     }
     const { start: offset } = key;
     const decoded = decode(value, shape, { source: place.source, within: place, step: name, isKey, offset });
-    // Go's decoder keeps the key of a null map value and gives it the zero value; a null field it leaves unset.
+    // Go's decoder keeps the key of a null map value with the zero value; a null field it leaves unset.
     if (decoded !== undefined) result[name] = decoded;
     else if (isKey) result[name] = emptyOf(shape);
   }

@@ -8,7 +8,7 @@ export const KPTFILE_ERROR_CODES = [
   'DuplicateKey',
   /** An anchor, alias or merge key: refused, because aliases can expand without bound. */
   'Anchor',
-  /** A tab where YAML wants spaces. */
+  /** A tab where YAML requires spaces. */
   'Tab',
   /** More than one YAML document. */
   'SeveralDocuments',

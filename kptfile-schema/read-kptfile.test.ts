@@ -126,7 +126,7 @@ describe('gates and conditions beyond what is allowed', () => {
 });
 
 describe('what is accepted', () => {
-  test('scalars in text fields give their text, as kpt reads them', () => {
+  test('scalars in text fields are read as their text, as by kpt', () => {
     const { pipeline } = read(
       `${HEAD}pipeline:\n  mutators:\n  - configMap: {a: 080, b: true, c: 1.10, d: 2020-01-01, e: ~, f: "null", g: yes, 5: x}\n`,
     );

@@ -124,7 +124,7 @@ function fail(code: KptfileErrorCode, message: string): never {
   throw new KptfileReadFailure({ code, message });
 }
 
-/** How to bring a Kptfile of an old version to v1; names the fields of this file that move. */
+/** How to convert a Kptfile of an old version to v1; names the fields of this file that move. */
 function migrationAdvice(version: 'v1alpha1' | 'v1alpha2', root: MappingNode): string {
   const intro = `apiVersion kpt.dev/${version} is an old form that current kpt rejects, and its command kpt fix was removed.`;
   if (version === 'v1alpha2') {

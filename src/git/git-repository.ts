@@ -17,7 +17,7 @@ export interface DiskUse {
  *   Until then it waits in memory, and other processes do not see it; what no transaction needs may never reach the disk;
  * - `transaction` and `push` change all refs or none;
  * - paths are `/`-separated and relative. For writing, empty, `.`, `..` and `.git`-like segments are refused (InvalidInput); for
- *   reading, whatever a tree holds can be named, except empty, `.` and `..` segments and line breaks (read those by object id).
+ *   reading, any name in a tree is accepted, except empty, `.` and `..` segments and line breaks (read those by object id).
  *   Names in trees of others are data: check them (`checkPath`) before making files of them;
  * - every method may throw a SluiceError: Timeout, Unavailable (remote or child process gone), Corrupt (damaged repository: what is
  *   damaged is never reported as absent), LimitExceeded (objects above 64 MiB, see object-source.ts), Unsupported (see
@@ -81,7 +81,7 @@ export interface GitRepository {
    * Without updates it only does the first. If the objects cannot be written, no ref changes, and they wait on. Throws
    * RefConflictError, with nothing changed, if an expectation does not hold, a ref is locked, or names collide (`a/b` against
    * `a/b/c`, also where one of them is deleted in the same transaction). New values come before removals on disk: should the machine
-   * stop between the two, both are there. After Timeout or Unavailable the outcome is unknown: read the refs again.
+   * stop between the two, both exist. After Timeout or Unavailable the outcome is unknown: read the refs again.
    */
   transaction(updates: readonly RefUpdate[]): Promise<void>;
 

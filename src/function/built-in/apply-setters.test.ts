@@ -151,7 +151,7 @@ test.each(FAILURES)('fails: %s', async (_, spec, data, message) => {
   expect(result.spec).toBe(spec);
 });
 
-test('says what it set, where, and what it could not use', async () => {
+test('reports what it set, where, and unused setters', async () => {
   const { results } = await runFunction(
     applySetters,
     {
@@ -203,7 +203,7 @@ test('a comment in a line of its own above the first item ties nothing', async (
   expect(messages).toEqual(['warning: no matches for input setter(s)', 'info: no field uses the setter "list"']);
 });
 
-test('a comment behind the key ties the list, whatever stands between', async () => {
+test('a comment behind the key binds the list, with any lines between', async () => {
   const head = 'apiVersion: example.org/v1\nkind: Thing\nmetadata:\n  name: a\n';
   const text = `${head}list: # kpt-set: \${list}\n  # of all sites\n  - one\n`;
   const { files } = await runFunction(applySetters, text, { list: '[two]' });

@@ -41,7 +41,7 @@ export const setLabels: KrmFunction = {
   },
 };
 
-/** Labels all resources but local ones, and says how many labels there are. */
+/** Labels all resources but local ones, and reports the number of labels. */
 export function labelResources(
   { items, results }: ResourceList,
   labels: ReadonlyMap<string, string>,

@@ -130,7 +130,7 @@ print(ctx.resource_list["items"][0]["metadata"]["annotations"])`;
     expect(annotations).toContain('"internal.config.kubernetes.io/index": "0"');
   });
 
-  test('may stand in a ConfigMap', async () => {
+  test('may be in a ConfigMap', async () => {
     const source =
       'data = ctx.resource_list["functionConfig"]["data"]\nprint(data["replicas"], type(data["replicas"]))';
     const { stderr } = await runFunction(starlark, files, { replicas: '5', source });
@@ -138,7 +138,7 @@ print(ctx.resource_list["items"][0]["metadata"]["annotations"])`;
   });
 });
 
-describe('what a script says', () => {
+describe('the output of a script', () => {
   test('about the package are findings', async () => {
     const source = `ctx.resource_list["results"] = [{
   "message": "too few",

@@ -25,7 +25,7 @@ export class Catalog {
   }
 
   /**
-   * What runs for an image: what the first rule for it says; a function of that name, whatever the registry and tag; a container
+   * What runs for an image: the action of its first rule; a function of that name, with any registry and tag; a container
    * otherwise. A function with `exec` is a program.
    */
   resolve({ image = '', tag, exec = '' }: KptFunction, rules: FunctionRules): ResolvedFunction {

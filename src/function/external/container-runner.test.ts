@@ -44,7 +44,7 @@ describe('arguments', () => {
     expect(words).not.toMatch(/--privileged|--volume|--mount|--publish/);
   });
 
-  test('give the network only if asked', () => {
+  test('enable the network only on request', () => {
     expect(containerArguments({ ...run, allowNetwork: true }).join(' ')).toContain('--network host');
   });
 
@@ -75,7 +75,7 @@ test('an engine gets the accounts of registries, and no other secret of this pro
   });
 });
 
-test('what is no image, and what is not pinned where it must be, is refused before any engine is asked', async () => {
+test('an invalid image, and one that is not pinned where required, is refused before an engine is called', async () => {
   await using programs = await programFolder();
   const env = { PATH: programs.path };
   await programs.add('docker', `echo 1 >> ${programs.path}/asked`);
@@ -89,7 +89,7 @@ test('what is no image, and what is not pinned where it must be, is refused befo
   expect(await programs.pids('asked')).toEqual([1]);
 });
 
-test('without an engine it says what to do', async () => {
+test('without an engine it reports the next step', async () => {
   expect(await runner({ env: { PATH: '/nowhere' } }).refusal('fn')).toBe(
     'image fn cannot be run: there is no container engine; install docker, podman or nerdctl, or name another',
   );

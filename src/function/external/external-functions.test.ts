@@ -6,7 +6,7 @@ import { programFolder } from './testing-programs.ts';
 const bounds = { time: 10_000, outputBytes: 1024, memoryBytes: 256 * 1024 * 1024, clock: systemClock };
 const signal = new AbortController().signal;
 
-test('runs programs, and says of the rest what to do', async () => {
+test('runs programs, and reports the next step for images', async () => {
   await using programs = await programFolder();
   await programs.add('fn', 'cat');
   const runner = externalFunctions({

@@ -20,7 +20,7 @@ export interface ExternalRunner {
   /** Why it cannot run this function here, and what to do about it; undefined if it can. Starts no process of the function. */
   refusal(call: Omit<ExternalCall, 'input'>): Promise<string | undefined>;
   /**
-   * Runs the function to its end. An exit code other than 0 is an answer. Rejects with Timeout, with LimitExceeded above the bounds of
+   * Runs the function to its end. An exit code other than 0 is a result. Rejects with Timeout, with LimitExceeded above the bounds of
    * output, with Unavailable where `refusal` returns a reason; no process of the function is left behind in any case.
    */
   run(call: ExternalCall, signal: AbortSignal): Promise<ExternalAnswer>;

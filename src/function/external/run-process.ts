@@ -30,8 +30,8 @@ const MAX_STDERR_CHARACTERS = 64 * 1024;
 const OUTPUT_TIMEOUT_MS = 5_000;
 
 /**
- * Runs a program to its end, without a shell and in a process group of its own, which is gone when this settles. An exit code other
- * than 0 is an answer; an end by a signal has the code that shells give it. Rejects with Timeout, with LimitExceeded, with Unavailable
+ * Runs a program to its end, without a shell and in a process group of its own, which has ended when this settles. An exit code other
+ * than 0 is a result; an end by a signal has the code that shells give it. Rejects with Timeout, with LimitExceeded, with Unavailable
  * if it cannot be started, and with the reason of the signal.
  */
 export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
@@ -70,7 +70,7 @@ export function runProcess(run: ProcessRun): Promise<ExternalAnswer> {
       if (stderr.length < MAX_STDERR_CHARACTERS) stderr += chunk.slice(0, MAX_STDERR_CHARACTERS - stderr.length);
     });
     child.stdin.on('error', () => {
-      // EPIPE: it ended without reading all of its input; its exit code says why.
+      // EPIPE: it ended without reading all of its input; its exit code has the reason.
     });
     child.stdin.end(run.input);
 
@@ -107,6 +107,6 @@ function killGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // ESRCH: the whole group has ended already, which is what was wanted.
+    // ESRCH: the whole group has ended already, as intended.
   }
 }

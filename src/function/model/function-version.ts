@@ -1,9 +1,9 @@
 /** The version of a published function that a package pins by the tag of its image. */
 export interface FunctionVersion {
   readonly major: number;
-  /** Infinity stands for the newest one. */
+  /** Infinity is the newest one. */
   readonly minor: number;
-  /** Infinity stands for the newest one: `v0.1` names the last `v0.1.x`. */
+  /** Infinity is the newest one: `v0.1` names the last `v0.1.x`. */
   readonly patch: number;
 }
 

@@ -21,7 +21,7 @@ export interface FunctionContext {
   readonly signal: AbortSignal;
   /** True for a function that is run by hand: it may remove Kptfiles, which a pipeline must keep. */
   readonly byHand?: boolean;
-  /** The published version that the package pins; undefined stands for the newest one. */
+  /** The published version that the package pins; undefined is the newest one. */
   readonly version?: FunctionVersion;
 }
 

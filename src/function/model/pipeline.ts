@@ -41,7 +41,7 @@ export interface PipelineStep {
 
 /** The result of rendering: plain data. */
 export interface PipelineOutcome {
-  /** Files that differ, by path, Kptfiles among them; null removes one. Empty after a failure, unless the package asks otherwise. */
+  /** Files that differ, by path, Kptfiles among them; null removes one. Empty after a failure, unless the package requests otherwise. */
   readonly edits: ReadonlyMap<string, string | null>;
   /** In the order in which they ran; the last one of a failed pipeline is the one that failed. */
   readonly steps: readonly PipelineStep[];
@@ -54,7 +54,7 @@ export interface PipelineOutcome {
 /** Progress of a pipeline. */
 export interface PipelineEvent {
   readonly type: 'started' | 'finished';
-  /** Of a function that starts, `result` names it and says nothing yet of what it did. */
+  /** Of a function that starts, `result` has only its name. */
   readonly step: PipelineStep;
   /** How many resources a function gets that starts, if its selectors choose among them. */
   readonly selected?: number;

@@ -99,7 +99,7 @@ test.each(Object.entries(BAD))(
   },
 );
 
-test('a function that gives back too much fails by its name', async () => {
+test('a function that returns too much fails by its name', async () => {
   const limits = { ...DEFAULT_FUNCTION_LIMITS, resources: 100, outputBytes: 10_000 };
   const many = await runBad(({ items }) => {
     for (let at = 0; at < 200; at++)
@@ -116,7 +116,7 @@ test('a function that gives back too much fails by its name', async () => {
   expect(deep.failure).toContain('nests deeper than 200 levels');
 });
 
-test('nothing stands in a step that says that a later try may go otherwise, unless it may', async () => {
+test('a step is marked as retryable only if a retry may succeed', async () => {
   const bad = async (run: KrmFunction['run']) => (await runBad(run)).steps[0];
   const invalid = await bad(() => {
     throw new SluiceError('InvalidInput', 'no');
@@ -142,7 +142,7 @@ const EXTERNAL = {
   'a.yaml': configMap('a'),
 };
 
-test('a function outside of this process gets a ResourceList and gives one', async () => {
+test('an external function gets a ResourceList and returns one', async () => {
   const images: (string | undefined)[] = [];
   const external = externalFunction(({ image, input }) => {
     images.push(image);
@@ -171,7 +171,7 @@ test('an external function that fails reports why by its findings or its output'
   expect((await answer(0, list + results)).failure).toContain('too many');
 });
 
-test('what cannot be run here says so, and what to do', async () => {
+test('a function that cannot be run reports that, with the next step', async () => {
   const off = await render(EXTERNAL);
   expect(off.failure).toMatch(
     /^Kptfile: pipeline.mutators\[0\], function "example.com\/team\/mystery:v3": it is not built in/,
@@ -196,7 +196,7 @@ test('what cannot be run here says so, and what to do', async () => {
   expect(slow.steps[0]?.result.executionError).toBe('it took longer than 30 s');
 });
 
-test('what a function says without end is cut, errors last', async () => {
+test('unbounded output of a function is truncated, errors last', async () => {
   const { steps, failure } = await runBad(({ results }) => {
     for (let at = 0; at < 5000; at++) results.push({ severity: 'info', message: `info ${at}` });
     results.push({ severity: 'error', message: 'x'.repeat(100_000) });

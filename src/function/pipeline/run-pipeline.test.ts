@@ -116,7 +116,7 @@ test('what a function made goes through the functions after it', async () => {
   expect(edits.get('configmap_made.yaml')).toBe(configMap('made', '  annotations:\n    trail: M\n'));
 });
 
-test('after a failure the edits so far are kept if the root package asks for it, without those of the function that failed', async () => {
+test('after a failure the edits so far are kept if the root package requests it, without those of the function that failed', async () => {
   const half = testFunction('half', ({ items }) => {
     for (const item of items) item.set(['metadata', 'annotations', 'trail'], 'half');
     throw new Error('broke');
@@ -220,7 +220,7 @@ test('one function runs on everything, with a configuration from outside, and ne
   expect(gone.edits.get('Kptfile')).toBeNull();
 });
 
-test('the pipeline is that of the Kptfile as it was, whatever functions make of it', async () => {
+test('the pipeline is that of the Kptfile before functions changed it', async () => {
   const rewrite = testFunction('rewrite', ({ items }) => {
     for (const item of items) if (item.kind === 'Kptfile') item.delete(['pipeline', 'mutators', 1]);
   });

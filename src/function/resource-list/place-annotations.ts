@@ -23,7 +23,7 @@ export interface ToldPlaces {
   readonly legacy: ToldPlace;
 }
 
-/** The fields of a resource with annotations that say where it stands. Shares everything else with the resource. */
+/** The fields of a resource with annotations for its place. Shares everything else with the resource. */
 export function withPlace(resource: Resource): YAMLMap {
   const { root, file, index } = resource;
   const metadata = mappingAt(resource, root, 'metadata');

@@ -30,7 +30,7 @@ function sendBack(files: Record<string, string>, change: (text: string) => strin
   return { edits: writeResources(read, items), items, results };
 }
 
-test('a package as a ResourceList, in the form that kpt gives it', () => {
+test('a package as a ResourceList, in the form of kpt', () => {
   const { text, notes } = sourcePackage(
     new Map([
       [

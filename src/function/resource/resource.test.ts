@@ -8,7 +8,7 @@ function parse(text: string): Resource {
   return Resource.parse(text, place);
 }
 
-test('what a resource says of itself', () => {
+test('the identity of a resource', () => {
   const resource = parse(
     'apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  labels: {a: b}\n  annotations:\n    config.kubernetes.io/local-config: "true"\n',
   );
@@ -85,7 +85,7 @@ test.each([
   expect(plainValue(createNode(text))).toBe(text);
 });
 
-test('setting makes what is missing on the way, and keeps quotes and comments of what is there', () => {
+test('setting creates missing parents, and keeps existing quotes and comments', () => {
   const resource = parse("kind: A\na: 'x' # about\nb:\nc: {}\n");
   resource.set(['a'], 'y');
   resource.set(['b', 'list', 0, 'name'], 'nn');

@@ -147,7 +147,7 @@ function said({ kind, namespace, name, trail }: Plain): string {
   return `${kind} ${namespace ?? ''} ${name} ${trail}`;
 }
 
-test('labels and annotations are compared as texts, and an exclusion that says nothing excludes nothing', async () => {
+test('labels and annotations are compared as texts, and an empty exclusion excludes nothing', async () => {
   const files = {
     Kptfile: kptfile(
       '  mutators:\n    - image: mark\n      configMap: {at: "1"}\n      selectors:\n        - labels: {on: "true"}\n          annotations: {size: "3"}\n      exclude: [{}]\n',

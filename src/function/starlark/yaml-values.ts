@@ -13,7 +13,7 @@ const MAX_DEPTH = 200;
 /** What a node costs of the memory, in elements: there is more to it than to a value. */
 const ELEMENTS_PER_NODE = 8;
 
-/** The value of a YAML node: dicts, lists, and scalars as Kubernetes' reader takes them. What an alias stands for is a copy. */
+/** The value of a YAML node: dicts, lists, and scalars as Kubernetes reads them. An alias becomes a copy. */
 export function valueFrom(machine: Machine, node: unknown): Value {
   return read(machine, node, new Map(), 0);
 }
@@ -43,10 +43,10 @@ function scalarValue(scalar: Scalar): Value {
   return /^[-+]?[0-9]+$/.test(text) ? toInt(BigInt(text.replace(/^\+/, ''))) : new Float(value);
 }
 
-/** Data of which nodes can be made, in the order of the dicts or, if asked, in that of the keys. */
+/** Data of which nodes can be made, in the order of the dicts or, on request, of the keys. */
 export type Plain = null | boolean | number | bigint | string | readonly Plain[] | ReadonlyMap<string, Plain>;
 
-/** The data of a value; fails for what YAML has no form for. `where` says what it is, for messages. */
+/** The data of a value; fails for what YAML has no form for. `where` names it in messages. */
 export function plainFrom(machine: Machine, value: Value, where: string, sorted = false, depth = 0): Plain {
   machine.step(1);
   machine.elements(ELEMENTS_PER_NODE);

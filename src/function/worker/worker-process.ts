@@ -31,7 +31,7 @@ export const PIPELINE_WORKER = new URL(
 
 /**
  * A process that renders packages. A process and not a thread: one allocation that is too large in a thread ends the whole process
- * that it is in, whatever bound the thread has. It has an empty environment, reads only the code that it runs (see `moduleTree`), and
+ * that it is in, even if the thread has a limit. It has an empty environment, reads only the code that it runs (see `moduleTree`), and
  * can neither write files nor start processes.
  */
 export class WorkerProcess {

@@ -30,7 +30,7 @@ export class NotAResource extends SluiceError {
 }
 
 /**
- * Reads one document of a package. Aliases become copies of what they stand for. Throws NotAResource for what is not valid YAML or has
+ * Reads one document of a package. Aliases become copies of what they refer to. Throws NotAResource for what is not valid YAML or has
  * no kind, and InvalidInput for a resource that cannot be worked on; both name file and line.
  */
 export function parseResourceText(text: string, { file, line = 1 }: TextOrigin): ParsedResource {

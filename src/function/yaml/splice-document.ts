@@ -100,7 +100,7 @@ class Splice {
     return this.#replace(saved.key.start, endOfPair(saved), printPair(key, value, this.#style()), column);
   }
 
-  /** A value, and the comment of a collection, which stands behind its key as kpt's setters do. */
+  /** A value, and the comment of a collection, which is behind its key as kpt's setters are. */
   #keyComment(key: SavedScalar, saved: SavedNode, node: Node): boolean {
     const comment = node.commentBefore ?? '';
     if (saved.kind === 'scalar' || saved.flow || comment === (saved.commentBefore ?? ''))

@@ -21,14 +21,14 @@ export function freeSpaceAt(path: string): { readonly free: number; readonly tot
 /** Throws Unavailable if less than `needed` bytes would be left above the minimum. */
 export function expectRoom(path: string, needed = 0): void {
   const room = freeSpaceAt(path);
-  // A file system without a size of its own, as some over a network are, says 0.
+  // A file system without a size of its own, as some over a network are, reports 0.
   if (room === undefined || room.total === 0) return;
   const least = room.total < SMALL_DISK_BYTES ? room.total / 10 : MIN_FREE_BYTES;
   if (room.free >= least + needed) return;
   throw diskFull(path, `only ${Math.floor(room.free / 1024 / 1024)} MiB are left`);
 }
 
-/** The error for a write that the disk refused, or undefined if the error says something else. */
+/** The error for a write that the disk refused, or undefined for another error. */
 export function diskError(error: unknown, path: string): SluiceError | undefined {
   const code = errnoOf(error);
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG') return diskFull(path, code, error);

@@ -29,7 +29,7 @@ export async function diskUse(gitDir: string): Promise<DiskUse> {
   return { looseObjects, packs, bytes };
 }
 
-/** Undefined for a file that is gone, as files of a repository in use may be at any time. */
+/** Undefined for a file that was removed, as in a repository in use at any time. */
 export async function statOf(path: string): Promise<Stats | undefined> {
   try {
     return await stat(path);

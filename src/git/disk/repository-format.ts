@@ -43,7 +43,7 @@ export async function checkRepository(path: string, readOnly = false): Promise<s
 }
 
 /**
- * Makes an empty bare repository, or leaves the one that is there. HEAD is written last: without it there is no repository, so that an
+ * Makes an empty bare repository, or leaves an existing one. HEAD is written last: without it there is no repository, so that an
  * interrupted creation is resumed. Throws InvalidInput for a folder that holds something else.
  */
 export async function createRepository(path: string): Promise<void> {

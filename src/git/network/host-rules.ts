@@ -28,7 +28,7 @@ export interface HostRulesOptions {
 
 /**
  * Which hosts Sluice connects to for Git. A user who may register a repository chooses an address, and the server connects to it from
- * inside its network; so a host at a local address is refused, whatever its scheme, unless the operator permits it. A name is resolved
+ * inside its network; so a host at a local address is refused with any scheme, unless the operator permits it. A name is resolved
  * once for each connection, and the connection goes to the address that was checked.
  */
 export class HostRules {
@@ -52,7 +52,7 @@ export class HostRules {
   }
 
   /**
-   * True for a host whose text alone says that it is local: an IP address, or `localhost`. Other names are to be resolved and checked;
+   * True for a host whose text alone shows that it is local: an IP address, or `localhost`. Other names are to be resolved and checked;
    * see `addresses`.
    */
   isRefused(host: string, port: number): boolean {

@@ -1,6 +1,6 @@
 /** Where a repository is reached over ssh. */
 export interface SshAddress {
-  /** The one form of it, `ssh://user@host[:port]/path`, whatever form it was written in. */
+  /** The one form of it, `ssh://user@host[:port]/path`, for every way to write it. */
   readonly url: string;
   readonly user: string;
   /** Lower case; an IPv6 address without brackets. */

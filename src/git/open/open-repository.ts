@@ -80,7 +80,7 @@ function engineOfEnvironment(): (typeof ENGINES)[number] {
   );
 }
 
-/** Creates an empty bare repository with `main` as its default branch, or leaves the one that is there, and opens it. */
+/** Creates an empty bare repository with `main` as its default branch, or leaves an existing one, and opens it. */
 export async function initRepository(path: string, options: RepositoryOptions = {}): Promise<GitRepository> {
   await createRepository(path);
   return await openRepository(path, options);

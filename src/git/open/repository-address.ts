@@ -5,7 +5,7 @@ import { readSshAddress } from '../network/ssh-address.ts';
 import { isHosted, localPath } from './open-location.ts';
 
 /**
- * One text for the addresses of one Git repository, as far as their texts say it, without what most hosts make no difference for: the
+ * One text for the addresses of one Git repository, as far as their texts show it, without what most hosts make no difference for: the
  * case of letters, the user of ssh, a default port, a trailing `.git` and redundant slashes. For addresses that a package
  * names: they are compared without a look at the file system.
  */

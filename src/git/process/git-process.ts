@@ -141,7 +141,7 @@ function signalGroup(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // ESRCH: the whole group has ended already, which is what was wanted.
+    // ESRCH: the whole group has ended already, as intended.
   }
 }
 
@@ -161,14 +161,14 @@ export function collectStderr(child: ChildProcess): () => string {
 /** Writes and ends. If the process ended early, its exit code is the error, not the broken pipe. */
 function send(stream: Writable, text: string): void {
   stream.on('error', () => {
-    // EPIPE or ECONNRESET: the process ended without reading all of it; its exit code says why.
+    // EPIPE or ECONNRESET: the process ended without reading all of it; its exit code has the reason.
   });
   stream.end(text);
 }
 
 /**
- * Runs git to its end and returns whatever exit code it had. Throws Timeout, LimitExceeded, or Unavailable (git missing, call
- * cancelled); then the whole process group is gone.
+ * Runs git to its end and returns its exit code. Throws Timeout, LimitExceeded, or Unavailable (git missing, call
+ * cancelled); then the whole process group has ended.
  */
 export function runGit(run: GitRun): Promise<GitResult> {
   const name = `git ${run.arguments[0] ?? ''}`;

@@ -48,7 +48,7 @@ export class RefFolders {
   #identity(folder: string): string | undefined {
     try {
       const { dev, ino, birthtimeNs } = statSync(join(this.#gitDir, folder), { bigint: true });
-      // The number of a folder that is gone is given to the next one at once.
+      // The inode of a removed folder is soon used again.
       return birthtimeNs === 0n ? undefined : `${dev}:${ino}:${birthtimeNs}`;
     } catch (error) {
       if (isMissing(error)) return undefined;

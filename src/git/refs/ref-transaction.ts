@@ -32,7 +32,7 @@ interface Found {
  * many refs change, and no crash leaves a part of it.
  *
  * A loose file counts before the packed line. So refs that change and have one are first packed with the value that they have; from
- * then on the file says all, and replacing it changes all at once.
+ * then on the file has all values, and replacing it changes all at once.
  */
 export class RefTransaction {
   readonly #refs: RefFiles;

@@ -31,7 +31,7 @@ export class StaleLocks {
 
   async #release(path: string): Promise<boolean> {
     const age = await this.#observed.age(path);
-    // Met now for the first time, it may be at work, however short the time is that was asked for.
+    // Observed for the first time, its writer may be at work, even if `staleAfter` is 0.
     if (age === undefined || age === 0 || age < this.#staleAfter) return false;
     this.#observed.forget(path);
     await removeFile(path);

@@ -45,7 +45,7 @@ function reasonOf(expression: string): unknown {
   return undefined;
 }
 
-describe('gives', () => {
+describe('returns', () => {
   test.each([
     ['base64.encode("hi é"), base64.decode("aGkgw6k=")', '("aGkgw6k=", "hi é")'],
     [

@@ -45,7 +45,7 @@ export function refsOf(gitDir: string): Map<string, string> {
   return new Map(lines.filter((line) => line !== '').map((line) => line.split(' ') as [string, string]));
 }
 
-/** Throws unless every object and ref is as Git wants it. */
+/** Throws unless `git fsck` accepts every object and ref. */
 export function fsck(gitDir: string): void {
   git(gitDir, ['fsck', '--strict', '--full', '--no-dangling', '--no-progress']);
 }

@@ -150,7 +150,7 @@ test('a source that selects nothing, and one that selects several', async () => 
   ]);
 });
 
-test('an error says file, resource and field', async () => {
+test('an error names file, resource and field', async () => {
   const { results } = await run(
     `${thing('from', 'a: x\n')}---\n${thing('to', 'b: y\n')}`,
     copy('a', ['c.d', 'b', 'e']),

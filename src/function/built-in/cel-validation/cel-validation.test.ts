@@ -139,7 +139,7 @@ test('failurePolicy Ignore turns what cannot be evaluated into a warning', async
   expect(messages).toEqual([expect.stringMatching(/^warning: cannot be evaluated/)]);
 });
 
-test('a message that cannot be made gives way to the other one', async () => {
+test('a messageExpression that fails is replaced by the message', async () => {
   const rule = (messageExpression: string) =>
     validator(
       `validations:\n  - expression: "false"\n    message: plain\n    messageExpression: ${messageExpression}\n`,
@@ -284,7 +284,7 @@ test('costly rules and hostile objects are bounded', async () => {
   expect(results).toHaveLength(1001);
 });
 
-test('the examples of its documentation do what they say', async () => {
+test('the examples of its documentation work', async () => {
   const [, rules = '', policy = ''] = celValidation.doc.examples;
   const text = deployment('web', 6, 'nginx:latest');
   expect((await runFunction(celValidation, text, rules)).messages).toEqual([

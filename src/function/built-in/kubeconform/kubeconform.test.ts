@@ -164,7 +164,7 @@ test.each([
   expect(fields(results)).toEqual([`error ${expected}`]);
 });
 
-test('takes what is as it should be', async () => {
+test('accepts valid resources', async () => {
   const { files, results } = await runFunction(kubeconform, DEPLOYMENT, { strict: 'true' });
   expect(results).toEqual([]);
   expect(files).toEqual({ 'resources.yaml': DEPLOYMENT });
@@ -294,13 +294,13 @@ test('what no cluster gets is not validated', async () => {
   expect((await runFunction(kubeconform, `${local}---\n${kptfile}`)).results).toEqual([]);
 });
 
-test('keys of the configuration may stand beside its metadata', async () => {
+test('keys of the configuration may be beside its metadata', async () => {
   const config = 'apiVersion: example.org/v1\nkind: Settings\nmetadata:\n  name: s\nstrict: true\nskip_kinds: Pipe\n';
   const { results } = await runFunction(kubeconform, `${CONTROLLER}---\n${pipe('{}')}`, config);
   expect(fields(results)).toHaveLength(2);
 });
 
-test('says what of a configuration has no effect, and what cannot be', async () => {
+test('reports keys without effect, and invalid values', async () => {
   const { messages } = await runFunction(kubeconform, DEPLOYMENT, {
     schema_location: 'https://example.org/schemas',
     additional_schema_locations: 'file:///jsonschema',

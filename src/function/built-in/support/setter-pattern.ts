@@ -54,7 +54,7 @@ export function deriveSetters({ literals, names }: SetterPattern, value: string)
     end = found;
   }
   if (end < start + first.length) return undefined;
-  // Each slice is what stands behind a text, so they are one place late.
+  // Each slice is the part behind a text, so they are one place late.
   const derived = [value.slice(start + first.length, end), ...values.slice(0, -1)];
   if (derived.some((part) => part === '')) return undefined;
   return new Map(names.map((name, at) => [name, derived[at] as string]));

@@ -130,7 +130,7 @@ function keyOf({ path }: Pack, offset: number): string {
   return `${offset} ${path}`;
 }
 
-/** Undefined if it is gone meanwhile. */
+/** Undefined if it was removed meanwhile. */
 async function openPack(path: string): Promise<Pack | undefined> {
   try {
     return { path: path.replace(/idx$/, 'pack'), index: new PackIndex(await readFile(path), path) };

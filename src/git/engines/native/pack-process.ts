@@ -128,7 +128,7 @@ export async function* streamPack(
   ended.catch(() => undefined);
   try {
     child.stdin?.on('error', () => {
-      // It ended without reading all; its exit code says why.
+      // It ended without reading all; its exit code has the reason.
     });
     child.stdin?.end(`${tips.join('\n')}\n${known.map((oid) => `^${oid}\n`).join('')}`);
     if (child.stdout !== null) yield* child.stdout as AsyncIterable<Uint8Array>;

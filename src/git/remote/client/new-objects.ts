@@ -17,7 +17,7 @@ const MIN_DELTA_BYTES = 4096;
 
 type ObjectReader = Pick<LocalRepository, 'readObjects' | 'statObjects'>;
 
-/** Two versions of what stands at one path: the new one, and those that it comes from. */
+/** Versions of an entry at one path: the new one, and those before it. */
 interface Pair {
   readonly oid: Oid;
   readonly bases: readonly Oid[];

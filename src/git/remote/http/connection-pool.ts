@@ -58,12 +58,12 @@ export class ConnectionPool {
     const previous = this.#current?.dispatcher;
     this.#open.add(dispatcher);
     this.#current = { authorities, dispatcher };
-    // What is under way on the old connections may end there.
+    // Requests in progress may end on the old connections.
     if (previous !== undefined) void previous.close().finally(() => this.#open.delete(previous));
     return dispatcher;
   }
 
-  /** Closes all connections; what is under way fails. */
+  /** Closes all connections; requests in progress fail. */
   async close(): Promise<void> {
     await Promise.all([...this.#open].map((dispatcher) => dispatcher.destroy()));
     this.#open.clear();
@@ -80,7 +80,7 @@ export class ConnectionPool {
       : new EnvHttpProxyAgent({ ...LIMITS, connect, requestTls: tls, proxyTls: tls });
   }
 
-  /** Resolves once and checks; the connection goes to what this returns, whatever the name leads to a moment later. */
+  /** Resolves once and checks; the connection goes to what this returns, even if the name resolves otherwise a moment later. */
   readonly #lookup: LookupFunction = (host, options, callback) => {
     const { hosts } = this.#network;
     void hosts

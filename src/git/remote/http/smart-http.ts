@@ -71,7 +71,7 @@ export class SmartHttp implements Connection {
     }
   }
 
-  /** Closes all connections; what is under way fails. */
+  /** Closes all connections; requests in progress fail. */
   close(): Promise<void> {
     return this.#pool.close();
   }
@@ -164,7 +164,7 @@ function sameCredentials(a: BasicCredentials, b: BasicCredentials | undefined): 
   return a.username === b?.username && a.password === b.password;
 }
 
-/** The body of an answer, unpacked. Throws ProtocolError for a compression that was not asked for. */
+/** The body of an answer, unpacked. Throws ProtocolError for a compression that was not requested. */
 function unpacked(body: Readable, encoding: string | string[] | undefined): Readable {
   const name = String(encoding ?? 'identity').toLowerCase();
   if (name === 'identity' || name === '') return body;

@@ -28,6 +28,6 @@ export interface Connection {
   /** True if each exchange begins with what the service advertises. */
   readonly advertisesFirst: boolean;
   run<Result>(call: Call, exchange: Exchange<Result>): Promise<Result>;
-  /** Ends what is under way. */
+  /** Ends exchanges in progress. */
   close(): Promise<void>;
 }

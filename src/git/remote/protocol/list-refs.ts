@@ -16,7 +16,7 @@ export function encodeListRefs(prefixes: readonly string[], offered: Capabilitie
   ]);
 }
 
-/** The capabilities that stand with every command of version 2. */
+/** The capabilities of every command of version 2. */
 export function commandCapabilities(offered: Capabilities): Buffer[] {
   return [
     ...(offered.has('agent') ? [pktLine('agent=sluice')] : []),
@@ -24,7 +24,7 @@ export function commandCapabilities(offered: Capabilities): Buffer[] {
   ];
 }
 
-/** The refs of an answer, without HEAD; the server decides about their order, and may name more than were asked for. */
+/** The refs of an answer, without HEAD; the server decides about their order, and may return more than were requested. */
 export async function readRefs(pieces: AsyncIterable<Uint8Array>): Promise<Ref[]> {
   const parser = new PktLineParser();
   const refs: Ref[] = [];

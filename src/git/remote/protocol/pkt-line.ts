@@ -19,7 +19,7 @@ export function pktLine(content: string | Uint8Array): Buffer {
 
 /** Parses a stream in pieces of any size. Packets may share memory with the pieces. */
 export class PktLineParser {
-  /** What came since the last packet that is complete, which is put together only when all of the next one is there. */
+  /** The pieces since the last complete packet, which are joined only when the next one is complete. */
   #pieces: Buffer[] = [];
   #size = 0;
   #needed = HEADER_BYTES;

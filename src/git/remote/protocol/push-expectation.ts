@@ -14,7 +14,7 @@ export class NotAsExpectedError extends SluiceError {
 
 /**
  * True for a push that a server could apply in part: Git's own leaves what it lacks objects for out of the transaction, and
- * removes a ref, whatever its value, if it lacks the object that it is to have.
+ * removes a ref with any value, if it lacks the object that it is to have.
  */
 export function mustListFirst(updates: readonly RefUpdate[]): boolean {
   return updates.some(({ type }) => type === 'delete');

@@ -54,7 +54,7 @@ export class SshConnection implements Connection {
     );
   }
 
-  /** Ends all processes; what is under way fails. */
+  /** Ends all processes; exchanges in progress fail. */
   async close(): Promise<void> {
     for (const child of this.#running) child.kill('SIGKILL');
   }
