@@ -200,7 +200,7 @@ export const HOSTILE_PACKAGES: Readonly<Record<string, HostilePackage>> = {
   },
   'key-twice': {
     files: withNamespace({ 'twice.yaml': `${configMap('t')}kind: Secret\n` }),
-    failure: /^twice\.yaml:5: the key "kind" stands twice in one mapping$/,
+    failure: /^twice\.yaml:5: the key "kind" occurs twice in one mapping$/,
   },
   'prototype-everywhere': {
     files: withNamespace({
