@@ -417,7 +417,7 @@ describe('remote repositories', () => {
       await client.create(secretKind, { metadata, stringData: { username: 'robot', password: 'wr0ng-t0ken' } });
       await expect(reconcile()).rejects.toMatchObject({ code: 'Refused' });
       const { ready } = await statusOf(world, 'apps');
-      expect(ready).toContain('does not accept the credentials');
+      expect(ready).toContain('rejected the credentials');
       await client.update(
         secretKind,
         secretKind.complete({ metadata, stringData: { username: 'robot', token: 's3cret-t0ken\n' } }),

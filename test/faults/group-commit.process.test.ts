@@ -107,7 +107,7 @@ for (const [hook, script] of [
     const store = await world.connect('one');
     const before = world.pushes();
     const results = await Promise.all(names(20).map((name) => outcomeOf(draft(store, name))));
-    expect(results[7]).toMatch(/^PushRefused: the remote refuses/);
+    expect(results[7]).toMatch(/^PushRefused: the remote rejected/);
     expect(results.filter((result) => result === 'succeeded')).toHaveLength(19);
     expect(world.pushes() - before).toBeLessThanOrEqual(16);
     await expectSame(store, world);

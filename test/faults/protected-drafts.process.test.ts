@@ -26,7 +26,7 @@ test('draft branches that a Git host protects are reported in the log, and pushe
     const up = await cli.run('up', '--until-idle', ...allow);
     expect(up.code).toBe(1);
     expect(up.stdout + up.stderr).toMatch(
-      /apps\.app\.v1 +revision: the remote refuses refs\/heads\/drafts\/app\/v1: .*drafts are protected/,
+      /apps\.app\.v1 +revision: the remote rejected refs\/heads\/drafts\/app\/v1: .*drafts are protected/,
     );
     const pushes = server.requests.filter(({ method, url }) => method === 'POST' && url.includes('receive-pack'));
     expect(pushes.length).toBeLessThanOrEqual(6);

@@ -173,9 +173,9 @@ describe.each(['auto', 'git'] as const)('network between client and server (%s)'
         expect(error).toMatchObject({ code: 'Refused', details: { status: 301 } });
         return (error as Error).message;
       };
-      expect(await message('/old')).toContain(`give its new address, ${base}/origin.git (`);
-      expect(await message('/elsewhere')).toContain(`give its new address, ${server.url}/origin.git (`);
-      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('give its new address (');
+      expect(await message('/old')).toContain(`use its new address, ${base}/origin.git (`);
+      expect(await message('/elsewhere')).toContain(`use its new address, ${server.url}/origin.git (`);
+      for (const path of ['/login', '/odd']) expect(await message(path)).toContain('use its new address (');
     });
 
   test('responses may be compressed, and a truncated one is an error', async () => {
@@ -207,7 +207,10 @@ describe.each(['auto', 'git'] as const)('network between client and server (%s)'
   test('options of a push are sent, and refused where the server does not support them', async () => {
     const remote = { url: `${server.url}/origin.git`, pushOptions: ['ci.skip', 'topic=a b ü'] };
     const error = await repository.push(remote, [create('refs/heads/x')]).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: 'Unsupported', message: expect.stringContaining('no options') });
+    expect(error).toMatchObject({
+      code: 'Unsupported',
+      message: expect.stringContaining('does not accept push options'),
+    });
     git(origin, ['config', 'receive.advertisePushOptions', 'true']);
     await server.close();
     const hook = `#!/bin/sh\nprintf '%s|%s|%s' "$GIT_PUSH_OPTION_COUNT" "$GIT_PUSH_OPTION_0" "$GIT_PUSH_OPTION_1" >${folder.path}/seen\n`;

@@ -204,9 +204,7 @@ describe('the own client', () => {
       expect(repository.remoteNote?.message).toContain('push by own client');
       pushes = 2;
       await repository.push(remote, [{ type: 'update', ref: 'refs/heads/a', old: next, new: last }]);
-      expect(repository.remoteNote?.message).toContain(
-        'push by git, because the server could not unpack what was sent',
-      );
+      expect(repository.remoteNote?.message).toContain('push by git, because the server could not unpack the pack');
       expect(refsOf(origin).get('refs/heads/a')).toBe(last);
       // With a stopped clock the files of the transfer by git would stay.
       proxy.fault = undefined;
@@ -224,7 +222,7 @@ describe('the own client', () => {
       const hidden = [create('refs/heads/c', first), create('refs/hidden/d', first)];
       await expect(repository.push(remote, hidden)).rejects.toMatchObject({
         code: 'Unsupported',
-        message: expect.stringContaining('refused refs/hidden/d (deny updating a hidden ref)'),
+        message: expect.stringContaining('rejected refs/hidden/d (deny updating a hidden ref)'),
       });
       expect([...refsOf(origin).keys()]).toEqual(['refs/heads/c', 'refs/heads/main']);
     });
@@ -264,7 +262,7 @@ describe('the own client', () => {
       Object.assign(server.behaviour, { refuse: 503, retryAfter: 3600 });
       const push = repository.push(direct, [create('refs/heads/x', first)]);
       await expect(push).rejects.toMatchObject({ code: 'Unavailable', details: { retryAfter: 3600 } });
-      await expect(push).rejects.toThrow('in 3600 s');
+      await expect(push).rejects.toThrow('retry after 3600 s');
     });
 
     test('may have carried out a push without a Retry-After', async () => {

@@ -187,7 +187,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const store = await connect('reading', () => token, writer);
     expect(store.get(NAME).lifecycle).toBe('Published');
     const refused = await outcomeOf(draft(store, 'web'));
-    expect(refused).toMatch(/^Refused: .*does not allow this/);
+    expect(refused).toMatch(/^Refused: .*denied the request/);
     expect(refused).not.toContain(token);
     expect(store.find('packages.web.v1')).toBeUndefined();
   });
@@ -229,7 +229,7 @@ describe('Gitea', skipFor(missing !== '' && missing), () => {
     const path = `/repos/${OWNER.username}/past`;
     await gitea.api('PATCH', path, { archived: true });
     const propose = () => outcomeOf(store.transition(NAME, { action: 'propose' }, anna));
-    expect(await propose()).toMatch(/^Refused: .*does not allow this \(HTTP 403\)/);
+    expect(await propose()).toMatch(/^Refused: .*denied the request: .* \(HTTP 403\)/);
     await gitea.api('PATCH', path, { archived: false });
     await gitea.api('PATCH', path, { name: 'present' });
     expect(await propose()).toMatch(/^Refused: .*redirects elsewhere/);
