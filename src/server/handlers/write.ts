@@ -66,8 +66,12 @@ export async function changeStored(
     await requireVerb(request, services, 'create');
     return objectResponse(request, services, 201, await createAdmitted(request, services, next));
   };
+  const { kind } = request.resource;
+  const { namespace, name } = request.info;
   return retryConflicts(attempt, {
     signal: request.context.signal,
+    // Many writers of one object would otherwise beat each other until the retries of some are used up.
+    runRetry: (retry) => services.retries.run(`${kind.group}/${kind.plural}/${namespace}/${name}`, retry),
     isConflict: (error) => overtakenBy !== undefined && isSluiceError(error, overtakenBy),
   });
 }
