@@ -36,7 +36,10 @@ import { SyncRequests } from './sync-requests.ts';
 export const REPOSITORY_ACTOR = 'controller:repository';
 
 export interface RepositoryControllerOptions
-  extends Pick<OpenOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'dataFolder' | 'trust' | 'isRegistered'> {
+  extends Pick<
+    OpenOptions,
+    'renderer' | 'policyFor' | 'refreshPolicies' | 'dependentsOf' | 'dataFolder' | 'trust' | 'isRegistered'
+  > {
   readonly client: Client;
   readonly store: RevisionStore;
   readonly clock: Clock;
@@ -190,6 +193,7 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     const state = await OpenRepository.open(object, { store, clock, intervals, random }, (onChange) =>
       openPackageRepository(object, {
         ...{ dataFolder, renderer, policyFor, dependentsOf, clock, onChange, signal, trust },
+        ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
         ...(options.isRegistered === undefined ? {} : { isRegistered: options.isRegistered }),
         follows: leader !== undefined,
         onRepair: (repair) => recordRepair(object, repair),

@@ -35,6 +35,9 @@ function mirror(informer: Informer<Widget>): Map<string, string> {
   return held;
 }
 
+const succeeded = () => true;
+const failed = () => false;
+
 const versions = (widgets: readonly Widget[]) =>
   new Map(widgets.map((widget) => [keyText(keyOf(widget)), widget.metadata.resourceVersion]));
 
@@ -203,6 +206,7 @@ describe('Informer', () => {
       fc.record({ kind: fc.constant('delete' as const), name }),
       fc.record({ kind: fc.constant('wait' as const), milliseconds: fc.nat(20_000) }),
       fc.record({ kind: fc.constant('settle' as const) }),
+      fc.record({ kind: fc.constant('refresh' as const) }),
     );
     const fault = fc.constantFrom<(Fault | undefined)[]>(
       undefined,
@@ -229,7 +233,14 @@ describe('Informer', () => {
           } else if (each.kind === 'delete') {
             await client.delete(widgetKind, { name: each.name }).catch(() => undefined);
           } else if (each.kind === 'wait') await clock.advanceAsync(each.milliseconds);
-          else await settle();
+          else if (each.kind === 'settle') await settle();
+          else if (await informer.refresh().then(succeeded, failed)) {
+            // A refresh that succeeded brought the store up to date, however far behind the watch is.
+            const nextFault = widgets.nextFault;
+            widgets.nextFault = () => undefined;
+            expect(versions(informer.list())).toEqual(versions((await client.list(widgetKind)).items));
+            widgets.nextFault = nextFault;
+          }
         }
         widgets.nextFault = () => undefined;
         await clock.advanceAsync(5 * 60_000);

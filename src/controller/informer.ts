@@ -45,7 +45,12 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   readonly #synced = Promise.withResolvers<void>();
   #isSynced = false;
   #running: Promise<void> | undefined;
+  /** Where the watch resumes. */
   #version: string | undefined;
+  /** The version of the last list that `refresh` put into the store, whose events the watch may still deliver. */
+  #refreshed: string | undefined;
+  /** Ends the present watch. */
+  #watching: AbortController | undefined;
   #failures = 0;
 
   constructor(options: InformerOptions<T>) {
@@ -111,6 +116,42 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     return this.#store.equals(items);
   }
 
+  /**
+   * Lists once and puts the result into the store: when it resolves, the store contains every write that the storage acknowledged before
+   * the call, however far behind the watch is. Errors as of list; the store is unchanged then.
+   *
+   * Versions of one storage are compared as integers, as Kubernetes permits for its own kinds and for custom resources.
+   */
+  async refresh(signal?: AbortSignal): Promise<void> {
+    const { client, kind, selection } = this.#options;
+    const before = this.#reached;
+    const abort = signal === undefined ? {} : { signal };
+    const { items, resourceVersion } = await client.list(kind, { ...selection, ...abort });
+    const wentBack = before !== undefined && isOlder(resourceVersion, before);
+    // While the list was under way, the watch or another list may have brought what is newer.
+    if (!wentBack && this.#reached !== undefined && isOlder(resourceVersion, this.#reached)) return;
+    this.#refreshed = resourceVersion;
+    this.#replace(items);
+    if (!wentBack) return;
+    // The storage was replaced, for instance from a backup: its watch has to begin again.
+    this.#version = undefined;
+    this.#watching?.abort();
+  }
+
+  /** The version of the storage that the store shows at least; undefined before the first list. */
+  get #reached(): string | undefined {
+    const [watched, refreshed] = [this.#version, this.#refreshed];
+    if (watched === undefined || refreshed === undefined) return watched ?? refreshed;
+    return isOlder(watched, refreshed) ? refreshed : watched;
+  }
+
+  #replace(items: readonly Stored<T>[]): void {
+    if (!this.#store.equals(items)) this.#notify(this.#store.replace(items));
+    this.#isSynced = true;
+    this.#synced.resolve();
+    this.#options.onChange?.();
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
@@ -131,12 +172,16 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
 
   async #list(signal: AbortSignal): Promise<string> {
     const { client, kind, selection } = this.#options;
+    const refreshed = this.#refreshed;
     const { items, resourceVersion } = await client.list(kind, { ...selection, signal });
     if (signal.aborted) return resourceVersion;
-    this.#tell(this.#store.replace(items));
-    this.#isSynced = true;
-    this.#synced.resolve();
-    this.#options.onChange?.();
+    // A refresh meanwhile may have brought a newer list; the watch from here delivers again what that showed.
+    const isBehind =
+      this.#refreshed !== undefined && this.#refreshed !== refreshed && isOlder(resourceVersion, this.#refreshed);
+    if (!isBehind) {
+      this.#refreshed = undefined;
+      this.#replace(items);
+    }
     return resourceVersion;
   }
 
@@ -145,6 +190,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const { client, kind, selection, clock } = this.#options;
     const started = clock.now();
     const end = new AbortController();
+    this.#watching = end;
     const forward = () => end.abort();
     signal.addEventListener('abort', forward);
     const lasted = () => clock.now() - started >= SHORT_WATCH;
@@ -154,7 +200,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       for (;;) {
         const result = await this.#next(iterator, end);
         if (signal.aborted) return;
-        if (result === undefined) throw new SluiceError('Timeout', `the watch of ${kind.plural} fell silent`);
+        if (result === undefined || end.signal.aborted)
+          throw new SluiceError('Timeout', `the watch of ${kind.plural} fell silent`);
         if (result.done) break;
         this.#apply(result.value);
         if (this.#version !== from || lasted()) this.#failures = 0;
@@ -190,12 +237,15 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#version = event.resourceVersion;
       return;
     }
-    this.#tell(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
-    this.#version = event.object.metadata.resourceVersion;
+    const { resourceVersion } = event.object.metadata;
+    this.#version = resourceVersion;
+    // The store shows a later list already, in which this object may be another or gone.
+    if (this.#refreshed !== undefined && !isOlder(this.#refreshed, resourceVersion)) return;
+    this.#notify(event.type === 'DELETED' ? this.#store.remove(event.object) : this.#store.put(event.object));
     this.#options.onChange?.();
   }
 
-  #tell(events: readonly InformerEvent<T>[]): void {
+  #notify(events: readonly InformerEvent<T>[]): void {
     for (const event of events) for (const handler of this.#handlers) this.#call(handler, event);
   }
 
@@ -206,4 +256,9 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       this.#options.onError?.(error);
     }
   }
+}
+
+/** Whether a version of a storage is older than another one of it. */
+function isOlder(version: string, other: string): boolean {
+  return BigInt(version) < BigInt(other);
 }

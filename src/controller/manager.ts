@@ -57,6 +57,9 @@ export class Manager {
   readonly #controllers: ManagedController[] = [];
   readonly #runnables: Runnable[] = [];
   readonly #informers = new Map<string, Informer>();
+  /** Informers that the caller starts and stops. */
+  readonly #shared = new Set<Informer>();
+  readonly #unshare: (() => void)[] = [];
   readonly #stop = new AbortController();
   #state: 'new' | 'running' | 'stopped' = 'new';
   #stopping: Promise<void> | undefined;
@@ -69,7 +72,7 @@ export class Manager {
 
   /** The shared informer of a kind and selection, started with the manager (or now, if that runs). */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection: SelectOptions = {}): Informer<T> {
-    const id = `${kind.apiVersion} ${kind.kind} ${JSON.stringify(selection)}`;
+    const id = informerId(kind, selection);
     let informer = this.#informers.get(id);
     if (informer === undefined) {
       const { client, clock, random } = this.#options;
@@ -87,6 +90,15 @@ export class Manager {
     }
     // The map is keyed by the identity of the kind, so this is the informer that was made for T.
     return informer as unknown as Informer<T>;
+  }
+
+  /** Uses an informer of all objects of a kind, which the caller starts and stops; before `start` only. */
+  share<T extends KubernetesObject>(informer: Informer<T>): void {
+    this.#expectNew(`the informer of ${informer.kind.plural}`);
+    const shared = informer as unknown as Informer;
+    this.#informers.set(informerId(informer.kind, {}), shared);
+    this.#shared.add(shared);
+    this.#unshare.push(informer.addHandler(() => this.#noteChange()));
   }
 
   /** Ends all informers of a kind that is registered no longer, which would try to read it for ever. */
@@ -201,7 +213,9 @@ export class Manager {
   async #stopAll(grace: number): Promise<void> {
     this.#state = 'stopped';
     await Promise.all(this.#controllers.map((controller) => controller.stop(grace)));
-    await Promise.all([...this.#informers.values()].map((informer) => informer.stop()));
+    for (const unshare of this.#unshare) unshare();
+    const own = [...this.#informers.values()].filter((informer) => !this.#shared.has(informer));
+    await Promise.all(own.map((informer) => informer.stop()));
     this.#stop.abort();
     for (const runnable of this.#runnables.toReversed()) await runnable.stop?.();
     this.#noteChange();
@@ -235,4 +249,8 @@ export class Manager {
   #expectNew(what: string): void {
     if (this.#state !== 'new') throw new SluiceError('Internal', `${what}: the manager was started before`);
   }
+}
+
+function informerId(kind: Kind, selection: SelectOptions): string {
+  return `${kind.apiVersion} ${kind.kind} ${JSON.stringify(selection)}`;
 }

@@ -41,10 +41,10 @@ async function follow(
   { clock, aggregated }: { readonly clock: Clock; readonly aggregated: readonly string[] },
 ): Promise<void> {
   const versions = new Map(registry.kinds().map(({ group, version }) => [`${version}.${group}`, { group, version }]));
-  for (const known of storage.objects())
-    if (!versions.has(known.metadata.name)) await storage.delete(SERVER, keyOf(known));
+  const { items } = await storage.list(SERVER);
+  for (const known of items) if (!versions.has(known.metadata.name)) await storage.delete(SERVER, keyOf(known));
   for (const [name, { group, version }] of versions) {
-    if (storage.find({ name }) !== undefined) continue;
+    if (items.some(({ metadata }) => metadata.name === name)) continue;
     const isAggregated = aggregated.includes(group);
     const made = await storage.create(
       SERVER,

@@ -15,11 +15,11 @@ import type { Session } from '../session.ts';
  * operator expects it to.
  */
 export async function attributePush(
-  session: Pick<Session, 'objects' | 'store' | 'trust' | 'clock'>,
+  session: Pick<Session, 'client' | 'store' | 'trust' | 'clock'>,
   key: ObjectKey,
   push: HostPush,
 ): Promise<string | undefined> {
-  const object = session.objects.find(repositoryKind, key);
+  const object = await session.client.find(repositoryKind, key);
   const address = object?.spec.git?.repo;
   const { pushes, ledger } = session.trust;
   if (object === undefined || address === undefined || pushes === undefined) return undefined;

@@ -176,8 +176,9 @@ export class Service {
     const { session, signal } = this.#options;
     const { clock, patience } = session;
     const end = clock.now() + patience;
-    const waits = () => session.repositories().some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
-    while (waits() && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
+    const waits = async () =>
+      (await session.repositories()).some((object) => this.#looked?.has(keyText(keyOf(object))) === false);
+    while ((await waits()) && clock.now() < end && !signal.aborted) await sleep(clock, 20, signal);
     this.#looked = undefined;
   }
 

@@ -24,13 +24,16 @@ export function hostedFolder(dataFolder: string): string {
 }
 
 export interface OpenOptions
-  extends Pick<PackageRepositoryOptions, 'renderer' | 'policyFor' | 'dependentsOf' | 'onChange' | 'follows'> {
+  extends Pick<
+    PackageRepositoryOptions,
+    'renderer' | 'policyFor' | 'refreshPolicies' | 'dependentsOf' | 'onChange' | 'follows'
+  > {
   /** Reads what the mirror of a remote repository holds and connects to nothing, for a caller that only looks. */
   readonly offline?: boolean;
   /** What this server signs with and trusts. */
   readonly trust: ServerTrust;
   /** True for the address of another registered repository; default: for none. */
-  readonly isRegistered?: (address: string) => boolean;
+  readonly isRegistered?: (address: string) => Promise<boolean>;
   /** Gives a copy of another repository an id of its own. */
   readonly newId?: boolean;
   /** Folder for mirrors and index caches. */
@@ -111,6 +114,7 @@ export async function openPackageRepository(
       renderer: options.renderer,
       identity,
       policyFor: options.policyFor,
+      ...(options.refreshPolicies === undefined ? {} : { refreshPolicies: options.refreshPolicies }),
       dependentsOf: options.dependentsOf,
       onChange: options.onChange,
     });

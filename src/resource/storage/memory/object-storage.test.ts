@@ -25,7 +25,7 @@ test('a namespace stays after its deletion was asked for until finalize takes it
   const kept = await storage.update(context, { ...marked, spec: { finalizers: [] } });
   expect(kept.spec.finalizers).toEqual(['kubernetes']);
   await storage.updateSubResource(context, 'finalize', { ...kept, spec: { finalizers: [] } });
-  expect(storage.find({ name: 'a' })).toBeUndefined();
+  await expect(storage.get(context, { name: 'a' })).rejects.toMatchObject({ code: 'NotFound' });
 });
 
 test('the namespaces that clients count on cannot be deleted', async () => {
@@ -36,7 +36,7 @@ test('the namespaces that clients count on cannot be deleted', async () => {
       code: 'Refused',
       message: `namespaces "${name}" is forbidden: this namespace may not be deleted`,
     });
-    expect(storage.find({ name })?.metadata.deletionTimestamp).toBeUndefined();
+    expect((await storage.get(context, { name })).metadata.deletionTimestamp).toBeUndefined();
   }
 });
 

@@ -98,7 +98,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
       throw new SluiceError('Internal', `${this.#topic} cannot be redefined as ${topicOf(kind)}`);
     const sameFields = sameValue(this.#kind.selectableFields, kind.selectableFields);
     this.#kind = kind;
-    for (const object of this.objects()) this.#put(object);
+    for (const object of [...this.#objects.values()]) this.#put(object);
     // Who watches by a field is found by the keys that objects have, and those are others now.
     if (!sameFields) this.#log.expire(this.#topic);
   }
@@ -111,14 +111,9 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     }
   }
 
-  /** The object of a key as it is now; undefined if there is none. */
-  find(key: ObjectKey): Stored<T> | undefined {
-    return this.#objects.get(key);
-  }
-
-  /** All objects as they are now, in no particular order. */
-  objects(): Stored<T>[] {
-    return [...this.#objects.values()];
+  /** Returns what the objects use of the quota. The storage is not used afterwards; what is durable stays as it is. */
+  release(): void {
+    for (const object of this.#objects.values()) this.#quota?.account(this.kind, object, undefined);
   }
 
   async get(_context: RequestContext, key: ObjectKey): Promise<Stored<T>> {
