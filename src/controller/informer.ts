@@ -15,9 +15,9 @@ export interface InformerOptions<T extends KubernetesObject> {
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** A watch that is silent for this long, without a bookmark even, is taken for broken. Milliseconds, default 60,000. */
+  /** A watch without an event or a bookmark for this long counts as broken. Milliseconds, default 60,000. */
   readonly silenceLimit?: number;
-  /** Told about every failed list and watch, and every handler that throws; the informer goes on by itself. */
+  /** Called with every failed list and watch, and what a handler throws; the informer retries by itself. */
   readonly onError?: (error: unknown) => void;
   /** Called after every change of the store or of the informer's state. */
   readonly onChange?: () => void;
@@ -25,15 +25,15 @@ export interface InformerOptions<T extends KubernetesObject> {
 
 export type InformerHandler<T extends KubernetesObject> = (event: InformerEvent<T>) => void;
 
-/** Failed watches in a row after which the informer lists again instead of taking up where it was. */
+/** Failed watches in a row after which the informer lists again instead of resuming. */
 const FAILURES_BEFORE_LIST = 3;
 /** A watch that ends sooner than this, in milliseconds, and brings nothing counts as failed. */
-const SHORT_WATCH = 1000;
+const SHORT_WATCH_MS = 1000;
 
 /**
- * Keeps a copy of the objects of one kind and tells handlers what changes. It lists, then watches from there; it
- * survives watches that end, fail, fall silent or expire, and lists that fail, with growing pauses. After each of those
- * the store comes to equal the storage again, and handlers hear of all that differs, deletions among them. Handlers see
+ * Keeps a copy of the objects of one kind and notifies handlers of changes. It lists, then watches from there; it
+ * survives watches that end, fail, deliver nothing or expire, and lists that fail, with growing pauses. After each of those
+ * the store equals the storage again, and handlers get all that differs, deletions among them. Handlers see
  * states, not every step between them.
  */
 export class Informer<T extends KubernetesObject = KubernetesObject> {
@@ -56,11 +56,11 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
   constructor(options: InformerOptions<T>) {
     this.kind = options.kind;
     this.#options = options;
-    // Nobody need wait for the synchronisation; a stop before it is then no unhandled rejection.
+    // A caller need not wait for the synchronisation; a stop before it is then no unhandled rejection.
     this.#synced.promise.catch(() => undefined);
   }
 
-  /** True once the first list is in the store and all handlers have heard of it. */
+  /** True once the first list is in the store and all handlers have got it. */
   get synced(): boolean {
     return this.#isSynced;
   }
@@ -99,7 +99,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     this.#store.addIndex(name, of);
   }
 
-  /** Adds a handler, which hears of every object in the store first. Returns what takes it off again. */
+  /** Adds a handler, which gets every object in the store first. Returns a function that removes it. */
   addHandler(handler: InformerHandler<T>): () => void {
     this.#handlers.add(handler);
     for (const object of this.#store.values()) this.#call(handler, { type: 'add', object });
@@ -108,7 +108,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     };
   }
 
-  /** Lists once and says whether the store equals the storage, so that no event is on its way. Errors as of list. */
+  /** Lists once and returns whether the store equals the storage, so that no event is on its way. Errors as of list. */
   async isCurrent(signal?: AbortSignal): Promise<boolean> {
     if (!this.#isSynced) return false;
     const { client, kind, selection } = this.#options;
@@ -193,7 +193,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     this.#watching = end;
     const forward = () => end.abort();
     signal.addEventListener('abort', forward);
-    const lasted = () => clock.now() - started >= SHORT_WATCH;
+    const lasted = () => clock.now() - started >= SHORT_WATCH_MS;
     try {
       const watch = client.watch(kind, { ...selection, resourceVersion: from, signal: end.signal });
       const iterator = watch[Symbol.asyncIterator]();
@@ -201,7 +201,10 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
         const result = await this.#next(iterator, end);
         if (signal.aborted) return;
         if (result === undefined || end.signal.aborted)
-          throw new SluiceError('Timeout', `the watch of ${kind.plural} fell silent`);
+          throw new SluiceError(
+            'Timeout',
+            `the watch of ${kind.plural} delivered neither an event nor a bookmark in time`,
+          );
         if (result.done) break;
         this.#apply(result.value);
         if (this.#version !== from || lasted()) this.#failures = 0;
@@ -214,7 +217,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
       throw new SluiceError('Unavailable', `the watch of ${kind.plural} ended at once`);
   }
 
-  /** The next event; undefined if the watch is silent for too long or ends by abort without saying so. */
+  /** The next event; undefined if the watch delivers nothing for too long or is aborted. */
   #next(
     iterator: AsyncIterator<WatchEvent<T>>,
     end: AbortController,
@@ -222,7 +225,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject> {
     const { clock, silenceLimit = 60_000 } = this.#options;
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<WatchEvent<T>> | undefined>();
     const cancel = clock.schedule(silenceLimit, () => end.abort());
-    // Also after an abort that the storage does not heed the loop must go on.
+    // Also after an abort that the storage does not heed the loop must continue.
     const giveUp = () => resolve(undefined);
     end.signal.addEventListener('abort', giveUp);
     iterator.next().then(resolve, reject);

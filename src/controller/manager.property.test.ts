@@ -53,7 +53,7 @@ describe('Manager', () => {
     await expect(manager.idle()).rejects.toMatchObject({ code: 'Unavailable' });
   });
 
-  test('work that does not heed its abort is left behind and told', async () => {
+  test('work that does not heed its abort is left behind and reported', async () => {
     const { clock, manager, create, errors } = managerBench();
     manager.addController({ name: 'test', sources: [widgetSource], reconcile: () => new Promise(() => undefined) });
     await create('a');

@@ -14,9 +14,9 @@ export interface ManagerOptions {
   readonly clock: Clock;
   /** A number from 0 to below 1, for jitter. Default Math.random. */
   readonly random?: () => number;
-  /** Told about every reconciliation. */
+  /** Called after every reconciliation. */
   readonly onReconcile?: (record: ReconcileRecord) => void;
-  /** Told about failures outside of reconciliations: lists, watches, mappings. They are tried again by themselves. */
+  /** Called with failures outside of reconciliations: lists, watches, mappings. The manager retries them. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -30,7 +30,7 @@ export interface Runnable {
   busy?(): boolean;
 }
 
-/** An item that waits for a time that its controller asked for. */
+/** An item that waits for a time that its controller requested. */
 export interface WaitingReport {
   readonly controller: string;
   readonly key: string;
@@ -48,8 +48,8 @@ export interface IdleOptions {
 /** What the manager uses of a controller, whatever its requests are. */
 type ManagedController = Omit<Controller<unknown>, 'enqueue'>;
 
-/** How often, in milliseconds, the manager looks again where no change tells it to. */
-const IDLE_LOOK = 50;
+/** How often, in milliseconds, the manager looks again without a change. */
+const IDLE_CHECK_MS = 50;
 
 /** Runs controllers on shared informers. */
 export class Manager {
@@ -177,13 +177,16 @@ export class Manager {
       if (this.#isQuiet(limit) && (await this.#informersAreCurrent(signal)) && this.#changes === changes) return;
       if (this.#changes === changes) {
         const enough = new AbortController();
-        await Promise.race([changed, sleep(this.#options.clock, IDLE_LOOK, AbortSignal.any([signal, enough.signal]))]);
+        await Promise.race([
+          changed,
+          sleep(this.#options.clock, IDLE_CHECK_MS, AbortSignal.any([signal, enough.signal])),
+        ]);
         enough.abort();
       }
     }
   }
 
-  /** What waits for a time that a controller asked for, the earliest first. */
+  /** What waits for a time that a controller requested, the earliest first. */
   waiting(): WaitingReport[] {
     return this.#controllers
       .flatMap((controller) =>
@@ -200,7 +203,7 @@ export class Manager {
     return this.#controllers.flatMap((controller) => controller.failing());
   }
 
-  /** What was told to end and has not, as `controller key`. */
+  /** Work that was aborted and has not ended, as `controller key`. */
   stuck(): string[] {
     return this.#controllers.flatMap((controller) => controller.stuck().map((key) => `${controller.name} ${key}`));
   }

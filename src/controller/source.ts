@@ -8,7 +8,7 @@ import type { InformerEvent } from './informer-store.ts';
 export interface SourceContext<Request> {
   /** The shared informer of a kind and selection; it is started if it is not. */
   informer<T extends KubernetesObject>(kind: Kind<T>, selection?: SelectOptions): Informer<T>;
-  /** Ends the shared informers of a kind that is registered no longer; whoever asks for one later gets a new one. */
+  /** Ends the shared informers of a kind that is registered no longer; a later request gets a new one. */
   release(kind: Kind): void;
   enqueue(request: Request): void;
   /**

@@ -20,7 +20,7 @@ export interface ExpressionLimits {
   readonly values: number;
   /** Rounds of all loops of one evaluation together. Default 100,000. */
   readonly rounds: number;
-  /** Milliseconds of processor time of one evaluation, looked at in loops: comparing large values costs more than a round tells. Default 1000. */
+  /** Milliseconds of processor time of one evaluation, checked in loops: comparing large values costs more than the count of rounds shows. Default 1000. */
   readonly milliseconds: number;
 }
 

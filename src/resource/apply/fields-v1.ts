@@ -5,7 +5,7 @@ import { type FieldSet, fieldSet, LEAF, NO_FIELDS, sortedElements, union } from 
 type FieldsV1 = Readonly<Record<string, unknown>>;
 
 /** No object is deeper; what is beneath counts as one field. */
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 
 /** Writes a set the way `managedFields` keeps it: `{"f:spec": {".": {}, "f:color": {}}}`. */
 export function toFieldsV1(set: FieldSet): FieldsV1 {
@@ -29,7 +29,7 @@ function read(fields: FieldsV1, depth: number): FieldSet {
     const element = readElement(key);
     if (element === undefined) continue;
     const inner = fields[key];
-    const child = isJsonObject(inner) && depth < DEEPEST ? read(inner, depth + 1) : LEAF;
+    const child = isJsonObject(inner) && depth < MAX_DEPTH ? read(inner, depth + 1) : LEAF;
     const present = children.get(element);
     children.set(element, present === undefined ? child : union(present, child));
   }

@@ -40,8 +40,8 @@ export interface ApplyResult {
 
 /**
  * Server-side apply, as Kubernetes does it (structured merge). The configuration is laid over the live object. What the manager
- * applied before and leaves out now is removed if nobody else owns it. A field that another manager owns and that would get another
- * value is a Conflict with ApplyConflictDetails; forced, the manager takes it. Applying the value that is there shares the field.
+ * applied before and leaves out now is removed if it has no other owner. A field that another manager owns and that would get another
+ * value is a Conflict with ApplyConflictDetails; forced, the manager becomes its owner. Applying the value that is there shares the field.
  * Throws BadRequest or InvalidInput for a configuration that cannot be applied.
  */
 export function serverSideApply(request: ApplyRequest): ApplyResult {

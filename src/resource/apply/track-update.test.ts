@@ -93,7 +93,7 @@ describe('trackUpdate', () => {
       });
     });
 
-    test.each([[[]], [[{}]]])('%j ends the tracking until somebody applies', (managedFields) => {
+    test.each([[[]], [[{}]]])('%j ends the tracking until the next apply', (managedFields) => {
       const scene = sent(managedFields);
       expect(scene.object?.metadata.managedFields).toEqual([]);
       scene.update('w', { spec: { color: 'green' } });

@@ -43,8 +43,8 @@ const TOO_DEEP = `the document is nested more than ${MAX_DEPTH} levels deep`;
 const MAX_SHOWN_PROBLEMS = 20;
 
 /**
- * Reads YAML files, each with any number of documents, into objects of the given kinds. Fields that a kind does not know
- * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that tells all
+ * Reads YAML files, each with any number of documents, into objects of the given kinds. Fields that a kind does not have
+ * are errors here, since a file is written by hand. Throws one InvalidInput with ManifestErrorDetails that lists all
  * problems of all files: unreadable YAML, unknown kinds, invalid or unknown fields, one object twice.
  */
 export function readManifests(files: readonly ManifestFile[], kinds: Iterable<Kind>): Manifest[] {
@@ -103,7 +103,7 @@ function readFile(
 function parseDocuments(text: string, lineCounter: LineCounter): Document[] | string {
   const markers = text.match(/^(?:---|\.\.\.)/gm)?.length ?? 0;
   if (markers > MAX_DOCUMENTS) return `the file has more than ${MAX_DOCUMENTS} documents`;
-  // Repeated keys are looked for below: the library compares every key with every other.
+  // Repeated keys are found below: the library compares every key with every other.
   const options = { lineCounter, merge: true, uniqueKeys: false, prettyErrors: false, logLevel: 'error' } as const;
   const documents = parseAllDocuments(text, options);
   return Array.isArray(documents) ? documents : [];

@@ -21,7 +21,7 @@ const zoneKind = defineKind({
   spec: z.object({ size: z.int().optional() }),
 });
 
-/** Notes who asked, and lets a test act before an update is stored. */
+/** Notes the caller, and lets a test act before an update is stored. */
 class WatchedStorage extends MemoryStorage<Widget> {
   readonly contexts: RequestContext[] = [];
   beforeUpdate: () => Promise<void> = async () => undefined;
@@ -58,7 +58,7 @@ describe('Registry', () => {
     expect(registry.kinds()).toEqual([widgetKind, zoneKind, configMapKind]);
   });
 
-  test('takes a kind once, and knows no storage for others', () => {
+  test('registers a kind once, and has no storage for others', () => {
     const { registry, storage } = setUp();
     expect(() => registry.register(storage)).toThrow(/registered already/);
     expect(() => new Registry().storage(widgetKind)).toThrow(/no storage is registered/);
@@ -103,7 +103,7 @@ describe('RegistryClient', () => {
     expect(await names({ namespace: 'other' })).toEqual([]);
   });
 
-  test('says who asks, by which face and why', async () => {
+  test('passes on the actor, the face and the reason', async () => {
     const { client, storage } = setUp();
     const made = await client.create(widgetKind, { metadata: { name: 'a' }, spec: {} });
     await client.update(widgetKind, made, { reason: 'because' });
@@ -116,7 +116,7 @@ describe('RegistryClient', () => {
     ]);
   });
 
-  test('a patch merges, takes away with null, and is tried again after a lost race', async () => {
+  test('a patch merges, removes with null, and is tried again after a lost race', async () => {
     const { client, storage } = setUp();
     await client.create(widgetKind, { metadata: { name: 'a', labels: { x: '1', y: '2' } }, spec: { color: 'red' } });
     storage.beforeUpdate = async () => {

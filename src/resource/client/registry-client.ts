@@ -18,7 +18,7 @@ export class RegistryClient implements Client {
   readonly #registry: Registry;
   readonly #warn: RequestContext['warn'];
 
-  /** `warn` is told what was taken otherwise than it was asked for. */
+  /** `warn` is called with what was done otherwise than requested. */
   constructor(registry: Registry, actor: Actor, face: Face, warn?: (message: string) => void) {
     this.#registry = registry;
     this.actor = actor;
@@ -149,7 +149,7 @@ function namesVersion(patch: MergePatch): boolean {
   return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;
 }
 
-/** The key with the namespace that the kind asks for. */
+/** The key with the namespace that the kind requires. */
 function scoped(kind: Kind, key: ObjectKey): ObjectKey {
   return kind.namespaced ? { namespace: key.namespace || DEFAULT_NAMESPACE, name: key.name } : { name: key.name };
 }

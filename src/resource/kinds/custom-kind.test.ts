@@ -101,7 +101,7 @@ describe('customKind', () => {
     expect(unknownFields).toEqual([['metadata', 'more'], ['spec', 'prot'], ['extra']]);
   });
 
-  test('tells every cause', () => {
+  test('reports every cause', () => {
     const bad = { kind: 'Other', metadata: { name: 'a name', labels: { 'x y': '' } }, spec: { port: 'x' } };
     const causes = thrownCauses(() => kind.parse(bad));
     expect(causes.map((cause) => cause.slice(0, cause.indexOf(':')))).toEqual([

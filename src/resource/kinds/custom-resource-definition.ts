@@ -19,7 +19,7 @@ const names = z.object({
   kind: kindName.describe('Name of the kind, such as Gateway.'),
   listKind: kindName.optional().describe('Name of the kind of lists; by default the kind followed by List.'),
   shortNames: z.array(nameString(DNS_LABEL)).optional().describe('Short names for people who type.'),
-  categories: z.array(nameString(DNS_LABEL)).optional().describe('Groups of kinds that can be asked for at once.'),
+  categories: z.array(nameString(DNS_LABEL)).optional().describe('Groups of kinds that can be requested at once.'),
 });
 
 const printerColumn = z.object({
@@ -36,13 +36,13 @@ const version = z.object({
   served: z.boolean().describe('Whether the version can be used.'),
   storage: z.boolean().describe('Whether objects are stored in this version; true for one version.'),
   deprecated: z.boolean().optional().describe('Whether users of the version are warned.'),
-  deprecationWarning: z.string().optional().describe('What they are told.'),
+  deprecationWarning: z.string().optional().describe('The text of the warning.'),
   schema: z
     .object({
       openAPIV3Schema: z.unknown().optional().describe('A structural schema of OpenAPI 3.0.'),
     })
     .optional()
-    .describe('What an object looks like.'),
+    .describe('The schema of an object.'),
   subresources: z
     .object({
       status: z.looseObject({}).optional().describe('Present if the status is written apart from the rest.'),
@@ -86,7 +86,7 @@ const acceptedNames = z
     kind: z.string().optional().describe('Name of the kind.'),
     listKind: z.string().optional().describe('Name of the kind of lists.'),
     shortNames: z.array(z.string()).optional().describe('Short names for people who type.'),
-    categories: z.array(z.string()).optional().describe('Groups of kinds that can be asked for at once.'),
+    categories: z.array(z.string()).optional().describe('Groups of kinds that can be requested at once.'),
   })
   .describe('The names that are served.');
 

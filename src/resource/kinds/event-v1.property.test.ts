@@ -52,7 +52,7 @@ test('what the recorder of client-go writes', () => {
     name: 'web',
     apiVersion: 'porch.kpt.dev/v1alpha1',
   };
-  const said = { reason: 'Checked', action: 'Check', note: 'the gate is open', type: 'Normal' };
+  const content = { reason: 'Checked', action: 'Check', note: 'the gate is open', type: 'Normal' };
   const reporter = { reportingController: 'gatekeeper', reportingInstance: 'gatekeeper-host' };
   const old = {
     deprecatedSource: {},
@@ -61,7 +61,14 @@ test('what the recorder of client-go writes', () => {
     deprecatedCount: 0,
   };
   const time = { eventTime: '2026-01-02T03:04:05.123456Z', series: null };
-  const { object, unknownFields } = eventV1Kind.parse({ metadata, regarding, ...said, ...reporter, ...time, ...old });
+  const { object, unknownFields } = eventV1Kind.parse({
+    metadata,
+    regarding,
+    ...content,
+    ...reporter,
+    ...time,
+    ...old,
+  });
   expect(unknownFields).toEqual([]);
   const core: Event = keep(object);
   expect(core).toMatchObject({ involvedObject: regarding, message: 'the gate is open', eventTime: time.eventTime });

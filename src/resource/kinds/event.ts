@@ -18,7 +18,7 @@ interface EventPlace {
   readonly involvedObject: { readonly namespace?: string | undefined };
 }
 
-/** The last time that an event tells, RFC 3339; recorders of the newer sort know series only. */
+/** The last time that an event contains, RFC 3339; recorders of events.k8s.io/v1 write series only. */
 export function lastSeen(event: Times): string | undefined {
   return (
     event.series?.lastObservedTime ??
@@ -29,7 +29,7 @@ export function lastSeen(event: Times): string | undefined {
   );
 }
 
-/** What events tell, under the names of the core group. */
+/** The content of events, under the names of the core group. */
 export const eventFields = {
   involvedObject: objectReferenceSchema.describe('The object that the event is about.'),
   type: z.enum(['Normal', 'Warning']).default('Normal').describe('Normal or Warning.'),

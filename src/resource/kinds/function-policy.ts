@@ -22,11 +22,11 @@ const ruleSchema = z
           .string()
           .regex(/^sha256:[0-9a-f]{64}$/, 'must be sha256: and 64 hexadecimal digits')
           .optional()
-          .describe('Runs exactly this image, whatever the tag says.'),
+          .describe('Runs exactly this image, whatever the tag refers to.'),
       })
       .optional()
       .describe('Runs the image as a container, also where a built-in function has its name.'),
-    forbid: z.string().min(1).optional().describe('Refuses it; the text tells people why.'),
+    forbid: z.string().min(1).optional().describe('Refuses it, with this text as the reason.'),
   })
   .refine(
     ({ builtIn, exec, container, forbid }) =>

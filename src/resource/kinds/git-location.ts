@@ -28,7 +28,7 @@ export function gitAddressProblem(address: string): string | undefined {
   if (url.username !== '' || url.password !== '') return 'must not contain a user or password; use secretRef';
   if (url.search !== '' || url.hash !== '') return 'must not contain a query or a fragment';
   if (url.protocol === 'file:') return fileProblem(url);
-  // Whether a host may be used, and over http, is for the operator of the server to say.
+  // The operator of the server decides whether a host may be used, and over http.
   return url.protocol === 'https:' || url.protocol === 'http:' ? undefined : forms;
 }
 

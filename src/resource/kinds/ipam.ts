@@ -99,7 +99,7 @@ export const ipClaimKind = defineKind({
       prefix: prefixSchema.optional().describe('A fixed request.'),
       prefixLength: z.int().min(0).max(128).optional().describe('Length of the wanted prefix in bits.'),
       index: z.int().min(0).optional().describe('Which address of the prefix is wanted.'),
-      createPrefix: z.boolean().optional().describe('Ask for a prefix instead of an address.'),
+      createPrefix: z.boolean().optional().describe('Request a prefix instead of an address.'),
       labels: labels.optional().describe('Labels of what is allocated.'),
       selector: labelSelectorSchema.optional().describe('Labels of the prefixes to take from.'),
     })

@@ -129,7 +129,7 @@ describe('immutable data', () => {
     expect(configMapKind.checkUpdate?.(open, { ...sealed, data: {} })).toEqual([]);
   });
 
-  test('of a Secret is not told, and its type never changes', () => {
+  test('of a Secret is not in the message, and its type never changes', () => {
     const old = secretKind.complete({ metadata: { name: 's' }, immutable: true, stringData: { password: 'hunter2' } });
     const next = secretKind.complete({
       metadata: { name: 's' },
@@ -190,7 +190,7 @@ describe('what client-go writes', () => {
     expect(eventKind.parse({ metadata: { generateName: 'web-' }, involvedObject: {} }).object.type).toBe('Normal');
   });
 
-  test('a lease that is held, and one that was given back', () => {
+  test('a lease that is held, and one that was released', () => {
     const spec = {
       holderIdentity: 'a_1',
       leaseDurationSeconds: 15,

@@ -11,7 +11,7 @@ export const leaseKind = defineKind({
   description: 'What several instances of a program agree by on who leads.',
   spec: z
     .object({
-      holderIdentity: z.string().nullish().describe('Who holds the lease; empty if nobody does.'),
+      holderIdentity: z.string().nullish().describe('Who holds the lease; empty if it is free.'),
       leaseDurationSeconds: z.int32().min(1).nullish().describe('How long others wait after renewTime, in seconds.'),
       acquireTime: serverTimeSchema.describe('When the holder took the lease.'),
       renewTime: serverTimeSchema.describe('When the holder last renewed it.'),

@@ -27,7 +27,7 @@ export const namespaceKind = defineKind({
       finalizers: z
         .array(z.string())
         .default([NAMESPACE_FINALIZER])
-        .describe('Names of those who empty the namespace before it goes.'),
+        .describe('Names of the controllers that empty the namespace before its deletion.'),
     })
     .prefault({})
     .describe('What happens when the namespace is deleted.'),
@@ -36,7 +36,7 @@ export const namespaceKind = defineKind({
       phase: z.enum(['Active', 'Terminating']).optional().describe('Active, or Terminating while it is emptied.'),
       conditions: conditionsSchema.optional(),
     })
-    .describe('What is known of the namespace.'),
+    .describe('The observed state of the namespace.'),
   normalize: named,
   onCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
   // What an earlier version stored has no finalizers.

@@ -33,7 +33,7 @@ export const packagePolicyKind = defineKind({
         .array(
           z.object({
             conditionType: conditionType.describe('The condition that must be True.'),
-            approveOnly: z.boolean().optional().describe('Asked for at approval, not at proposal.'),
+            approveOnly: z.boolean().optional().describe('Required at approval, not at proposal.'),
             boundTo: z
               .enum(['content', 'object'])
               .optional()
@@ -77,7 +77,7 @@ export const packagePolicyKind = defineKind({
               .regex(/[:@][^/]+$/, 'must have a tag or a digest')
               .optional()
               .describe(
-                'Pins the function: its findings count as those of controller:render, whoever may change the package, if the pipeline has exactly this image with this configuration. Without it they count as given by the contributors of the package.',
+                'Pins the function: its findings count as those of controller:render, also where users may change the package, if the pipeline has exactly this image with this configuration. Without it they count as given by the contributors of the package.',
               ),
             configMap: z
               .record(z.string(), z.string())
@@ -97,7 +97,7 @@ export const packagePolicyKind = defineKind({
         .boolean()
         .default(false)
         .describe(
-          'Whether annotations in the Kptfile can ask for automatic proposal and approval, as those of the object can.',
+          'Whether annotations in the Kptfile can request automatic proposal and approval, as those of the object can.',
         ),
       autoPropose: z.boolean().default(false).describe('Propose drafts whose gates are open.'),
       approval: z
@@ -126,7 +126,7 @@ export const packagePolicyKind = defineKind({
           }),
         )
         .default([])
-        .describe('After which time a closed gate is told as overdue.'),
+        .describe('After which time a closed gate is reported as overdue.'),
     })
     .describe('The rules.'),
   status: z

@@ -73,7 +73,7 @@ const task = z.object({
         .describe('How changes of both sides are brought together.'),
     })
     .optional()
-    .describe('Take in what changed upstream.'),
+    .describe('Merge what changed upstream.'),
 });
 
 const flaw = z.object({
@@ -203,7 +203,7 @@ export const packageRevisionKind = defineKind({
         .describe('Why the record with the verdicts and approvals of the revision does not count; absent if it does.'),
       resourcesSizeBytes: z.int().optional().describe('Size of all files together.'),
     })
-    .describe('What is known of the revision.'),
+    .describe('The observed state of the revision.'),
   selectableFields: [
     { path: 'spec.revision', missing: '0' },
     { path: 'spec.packageName' },

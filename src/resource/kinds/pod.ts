@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind } from '../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from './columns.ts';
 
-/** Clients of Porch look for the pods of functions. None runs here, so that their lists are empty. */
+/** Clients of Porch list the pods of functions. None runs here, so that their lists are empty. */
 export const podKind = defineKind({
   group: '',
   version: 'v1',

@@ -19,7 +19,7 @@ export const porchPackageKind = defineKind({
     .describe('Where the package is.'),
   status: z
     .object({ latestRevision: z.int().optional().describe('The highest published revision.') })
-    .describe('What is known of the package.'),
+    .describe('The observed state of the package.'),
   selectableFields: [{ path: 'spec.packageName' }, { path: 'spec.repository' }],
   printerColumns: [
     NAME_COLUMN,

@@ -9,7 +9,7 @@ import { conditionsSchema, observedGenerationSchema } from './condition-schema.t
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from './git-location.ts';
 import { serverTimeSchema } from './time-schema.ts';
 
-/** Tells by its reason how the remote is talked to, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
+/** Reports by its reason how Sluice connects to the remote, `OwnClient`, `Git`, or `ReadOnly` where pushing is not possible, and by its message why. */
 /** Condition of a Repository: whether what this server signs counts in it. */
 export const TRUST_CONDITION = 'sluice.dev/Trust';
 export const TRANSPORT_CONDITION = 'sluice.dev/Transport';
@@ -70,7 +70,7 @@ export const repositoryKind = defineKind({
       observedGeneration: observedGenerationSchema,
       observedRunOnceAt: serverTimeSchema.describe('The spec.sync.runOnceAt that was last done.'),
       packageCount: z.int().optional().describe('How many packages it has.'),
-      lastWebhookTime: serverTimeSchema.describe('When a webhook last told of the repository.'),
+      lastWebhookTime: serverTimeSchema.describe('When a webhook last notified Sluice of the repository.'),
       gitCommitHash: z.string().optional().describe('The commit of the branch that was last read.'),
     })
     .describe('What was found in the repository.'),

@@ -20,7 +20,7 @@ const subjects = z
   .array(subject)
   .optional()
   .meta({ 'x-kubernetes-list-type': 'atomic' })
-  .describe('Who may do what the role says.');
+  .describe('Who has the rights of the role.');
 
 function roleRef<const Kinds extends readonly string[]>(kinds: Kinds) {
   return z
@@ -42,7 +42,7 @@ interface Binding {
   readonly roleRef: { readonly kind: string; readonly name: string };
 }
 
-/** Fills in the API groups, which nobody wants to write. */
+/** Fills in the API groups, which users leave out. */
 function withGroups<T extends Binding>(binding: T): T {
   if (binding.subjects === undefined) return binding;
   const known = binding.subjects.map((entry) =>

@@ -1,7 +1,7 @@
 import { type FieldCause, forbidden } from '../object/invalid-object.ts';
 import { sameValue } from '../object/same-value.ts';
 
-/** What an object with `immutable: true` forbids: other data, and to become mutable again. No value is told. */
+/** What an object with `immutable: true` forbids: other data, and to become mutable again. The message contains no value. */
 export function sealedCauses<T extends { readonly immutable?: boolean | undefined }>(
   old: T,
   next: T,

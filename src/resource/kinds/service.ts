@@ -15,7 +15,7 @@ const portSchema = z.object({
   nodePort: z.int32().optional().describe('Port on every node.'),
 });
 
-/** Nothing is behind a Service here: clients that look for one find what was written. */
+/** Nothing is behind a Service here: clients that read one get what was written. */
 export const serviceKind = defineKind({
   group: '',
   version: 'v1',

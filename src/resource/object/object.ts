@@ -1,4 +1,4 @@
-/** Makes a type read-only at every depth. Objects that were read are frozen, so their types say so. */
+/** Makes a type read-only at every depth. Objects that were read are frozen, and so are their types. */
 export type DeepReadonly<T> = T extends (infer Item)[]
   ? readonly DeepReadonly<Item>[]
   : T extends object

@@ -14,7 +14,7 @@ import { defineKind } from './kind.ts';
 
 const FOLDER = new URL('../../../deploy/crds/', import.meta.url);
 
-test('deploy/crds is current; "npm run crds" writes it anew', () => {
+test('deploy/crds is current; "npm run crds" regenerates it', () => {
   const files = crdFiles();
   expect(readdirSync(FOLDER).sort()).toEqual([...files.keys()].sort());
   for (const [name, text] of files) expect(readFileSync(new URL(name, FOLDER), 'utf8'), name).toBe(text);
@@ -26,7 +26,7 @@ describe.each([...crdFiles()])('%s', (_name, text) => {
   });
 });
 
-test('names, sub-resources, columns and selectable fields are told', () => {
+test('names, sub-resources, columns and selectable fields are in the manifest', () => {
   expect(crdManifest(repositoryKind)).toMatchObject({
     metadata: { name: 'repositories.config.porch.kpt.dev' },
     spec: {
@@ -81,7 +81,7 @@ describe.each(EXAMPLES)('$kind.kind in a cluster', ({ kind, spec }) => {
     expect(clusterKind.parse(written)).toEqual({ object: ours, unknownFields: [] });
   });
 
-  test('shows the same cells in the columns that a path can tell', () => {
+  test('shows the same cells in the columns that have a path', () => {
     const cells = (columns: typeof clusterKind.printerColumns) =>
       columns.filter((column) => column.jsonPath !== undefined).map(({ name, value }) => [name, value(ours as never)]);
     expect(cells(clusterKind.printerColumns)).toEqual(cells(kind.printerColumns as typeof clusterKind.printerColumns));

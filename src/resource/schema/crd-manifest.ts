@@ -47,7 +47,7 @@ export function crdManifestText(kind: Kind): string {
   return note + stringify(crdManifest(kind), { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-/** A kube-apiserver has metadata of its own; what names look like is told by a rule. */
+/** A kube-apiserver has metadata of its own; a rule constrains names. */
 function publishedSchema(kind: Kind): StructuralSchema {
   const { properties, ...schema } = structuralSchemaOf(kind);
   const rules = [...(schema['x-kubernetes-validations'] ?? []), ...nameRules(kind.nameRule)];

@@ -23,7 +23,7 @@ describe('defineKind', () => {
     expect(widgetKind).toMatchObject({ singular: 'widget', namespaced: true, hasStatus: true, sensitive: false });
   });
 
-  test('tells every cause with path and value', () => {
+  test('reports every cause with path and value', () => {
     const value = {
       apiVersion: 'test.sluice.dev/v2',
       metadata: { name: 'a', labels: { 'example.org/x': 'not ok!' } },
@@ -62,7 +62,7 @@ describe('defineKind', () => {
     expect(object.spec).toEqual({ size: 1, parts: [{ name: 'p' }] });
   });
 
-  test('of a union the branch that fits best is told', () => {
+  test('of a union the branch that fits best is reported', () => {
     const kind = defineKind({
       group: 'x',
       version: 'v1',
@@ -120,7 +120,7 @@ describe('the kinds', () => {
     ['http://[::1]:80/x', true],
     ['file:///srv/x', true],
     ['/srv/x', true],
-    // Whether a host may be reached without encryption is the operator's to say.
+    // The operator decides whether a host may be reached without encryption.
     ['http://example.org/x', true],
     ['http://127.0.0.1.example.org/x', true],
     ['http://localhost@example.org/x', false],
@@ -201,7 +201,7 @@ describe('the kinds', () => {
     expect(thrownCauses(() => packagePolicyKind.complete({ metadata: { name: 'p' }, spec: bad }))).toHaveLength(2);
   });
 
-  test('a delivery target keeps to itself what is dangerous unless it is said', () => {
+  test('a delivery target does nothing dangerous unless it is stated', () => {
     const spec = { selector: {}, git: { repo: '/srv/x' } };
     expect(deliveryTargetKind.complete({ metadata: { name: 'd' }, spec }).spec).toMatchObject({
       onRemoval: 'delete',

@@ -21,7 +21,7 @@ export interface PrinterColumn<T> {
   readonly description?: string;
   /** 0 is always shown, others in the wide table only. */
   readonly priority?: number;
-  /** Where the value stands, for those who show objects without this code: `.spec.git.branch`. Absent if no path tells it. */
+  /** Where the value stands, for clients that show objects without this code: `.spec.git.branch`. Absent if no path leads to it. */
   readonly jsonPath?: string;
   value(object: T): string | number | boolean | undefined;
 }
@@ -32,11 +32,11 @@ export interface SelectableField {
   readonly path: string;
   /** What an object without the field counts as. Default: the empty string. */
   readonly missing?: string;
-  /** The only values that make sense; others are refused. */
+  /** The only permitted values; others are refused. */
   readonly values?: readonly string[];
 }
 
-/** What `parse` found: the object with defaults, and fields it does not know, which are left out of the object. */
+/** What `parse` found: the object with defaults, and unknown fields, which are left out of the object. */
 export interface Parsed<T> {
   readonly object: T;
   /** Field paths such as `spec.gti`. */
@@ -69,7 +69,7 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly fields: Readonly<Record<string, z.ZodType>>;
   /** The structural schema of the whole object, where it is not derived from `fields`: kinds that users define. */
   readonly schema?: StructuralSchema;
-  /** What names look like; undefined if the server makes them. */
+  /** The rule for names; undefined if the server makes them. */
   readonly nameRule: NameRule | undefined;
   /** Fields that keep their first value, such as `spec.git.repo`. */
   readonly immutableFields: readonly string[];
@@ -77,7 +77,7 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
   readonly maxValues?: number;
   /** True if objects hold CEL rules that are compiled when one is judged. */
   readonly compilesRules?: boolean;
-  /** True if whoever replaces an object over the API must say which version of it. Default false. */
+  /** True if a client that replaces an object over the API must name its version. Default false. */
   readonly updatesNeedVersion?: boolean;
 
   /**
@@ -85,16 +85,16 @@ export interface Kind<T extends KubernetesObject = KubernetesObject, Input = unk
    * Throws InvalidInput with InvalidObjectDetails: every cause, with its field.
    */
   parse(value: unknown): Parsed<T>;
-  /** `parse` for a value whose type the compiler knows; unknown fields are dropped. */
+  /** `parse` for a value whose type the compiler checks; unknown fields are dropped. */
   complete(input: Input): T;
   /** What forbids to replace `old` by `next`, two valid objects; empty if nothing does. Absent if everything may change. */
   checkUpdate?(old: T, next: T): readonly FieldCause[];
-  /** Puts into an object that is about to be stored for the first time, with its name, what the server alone says of it. */
+  /** Puts into an object that is about to be stored for the first time, with its name, what only the server may set. */
   onCreate?(object: T): T;
   /** What users of this version are warned with. Absent if they need not be. */
   readonly deprecation?: string;
   /**
-   * True for an object that must stay after its deletion was asked for, whatever its finalizers are. Absent if nothing but those
+   * True for an object that must stay after its deletion was requested, whatever its finalizers are. Absent if nothing but those
    * holds it. A kind that has it takes writes of its spec through the sub-resource `finalize` only.
    */
   deletionHold?(object: T): boolean;

@@ -25,7 +25,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     },
     creationTimestamp: time('When the object was made. Set by the server.'),
     deletionTimestamp: time(
-      'When somebody asked to delete the object, which waits for its finalizers. Set by the server.',
+      'When the deletion of the object was requested, which waits for its finalizers. Set by the server.',
     ),
     deletionGracePeriodSeconds: {
       type: 'integer',
@@ -37,7 +37,8 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     annotations: texts('Texts by name for tools, of any form; selectors do not see them.'),
     finalizers: {
       type: 'array',
-      description: 'Names of those who have something to do before the object goes; each takes its own name away.',
+      description:
+        'Names of the controllers that have work before the deletion of the object; each removes its own name.',
       items: { type: 'string' },
       'x-kubernetes-list-type': 'set',
     },

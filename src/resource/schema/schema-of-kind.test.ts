@@ -44,7 +44,7 @@ test('fields that cannot change have a rule', () => {
   });
 });
 
-test('a kind that cannot be told structurally is a defect', () => {
+test('a kind without a structural schema is a defect', () => {
   const names = { group: 'x', version: 'v1', kind: 'U', plural: 'us', description: 'A union.' };
   const union = defineKind({ ...names, spec: z.object({ a: z.union([z.string(), z.boolean()]) }) });
   expect(() => structuralSchemaOf(union)).toThrow('schema of spec.a');

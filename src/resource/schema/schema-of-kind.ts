@@ -11,7 +11,7 @@ const known = new WeakMap<Kind, StructuralSchema>();
 
 /**
  * The structural schema of the whole object of a kind, with apiVersion, kind and metadata. Made once per kind. Throws
- * Internal if the kind cannot be told structurally, which is a defect of the kind.
+ * Internal if the kind has no structural schema, which is a defect of the kind.
  */
 export function structuralSchemaOf(kind: Kind): StructuralSchema {
   const found = known.get(kind);

@@ -85,7 +85,7 @@ export function compileFieldSelector(
         'BadRequest',
         `unsupported fieldSelector value ${JSON.stringify(value)} for ${path}: supported are ${known.values.join(', ')}`,
       );
-    // Whether a key is missing or empty cannot be told from a value.
+    // A value does not show whether its key is missing or empty.
     if (known.path.endsWith('[*]')) refuseUnlessValue(path, operator, value);
     const steps = stepsOf(path);
     const missing = known.missing ?? '';

@@ -31,7 +31,7 @@ export class Registry {
     for (const listener of this.#listeners) listener();
   }
 
-  /** Calls the listener whenever kinds come or go. Returns what takes it off again. */
+  /** Calls the listener whenever kinds come or go. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

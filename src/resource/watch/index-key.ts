@@ -14,7 +14,7 @@ const namespaceKey = (namespace: string): IndexKey => NAMESPACE + namespace;
 const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value}`;
 
 /** So many keys of one field are kept to be used again. */
-const KEPT_KEYS = 256;
+const MAX_KEPT_KEYS = 256;
 const fieldKeys = new Map<string, Map<string, IndexKey>>();
 
 /**
@@ -29,7 +29,7 @@ function fieldKey(path: string, value: string): IndexKey {
   }
   let key = kept.get(value);
   if (key !== undefined) return key;
-  if (kept.size >= KEPT_KEYS) kept.clear();
+  if (kept.size >= MAX_KEPT_KEYS) kept.clear();
   key = `field:${path}=${value}`;
   kept.set(value, key);
   return key;
@@ -81,7 +81,7 @@ export function sharedKeysOf(
 }
 
 /**
- * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection asks for nothing
+ * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection requires nothing
  * that is indexed. The selection must still be tested on what is found.
  */
 export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableFields'>): IndexKey | undefined {

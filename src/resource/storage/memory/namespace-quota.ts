@@ -19,7 +19,7 @@ export interface QuotaUsage {
   readonly bytes: number;
 }
 
-/** One name for all: a quota here is no object that could be asked for. */
+/** One name for all: a quota here is no object that a client could read. */
 const QUOTA_NAME = 'sluice-namespace';
 
 /**
@@ -84,7 +84,7 @@ export class NamespaceQuota {
   }
 }
 
-/** Events come by themselves, and must not keep anyone from creating other objects. */
+/** Sluice writes events itself, and they must not keep a user from creating other objects. */
 function resourceOf({ group, plural }: Kind): QuotaUsage['resource'] {
   return group === '' && plural === 'events' ? 'events' : 'objects';
 }

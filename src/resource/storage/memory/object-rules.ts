@@ -49,12 +49,12 @@ export function updatedObject<T extends KubernetesObject>(kind: Kind<T>, old: St
   return { ...next, metadata: { ...next.metadata, generation: (old.metadata.generation ?? 0) + 1 } };
 }
 
-/** The object that a write of the status stores. Labels and annotations stay; who owns which field is told anew. */
+/** The object that a write of the status stores. Labels and annotations stay; the owners of fields are written again. */
 export function withStatus<T extends KubernetesObject>(old: Stored<T>, object: T): T {
   return { ...old, status: object.status, metadata: { ...old.metadata, ...keptOwners(old, object) } };
 }
 
-/** The object of which somebody asked the deletion: what still holds it is in its finalizers. */
+/** The object whose deletion was requested: what still holds it is in its finalizers. */
 export function markedForDeletion<T extends KubernetesObject>(old: Stored<T>, options: DeleteOptions, now: number): T {
   const deletionTimestamp = old.metadata.deletionTimestamp ?? timestamp(now);
   const { propagationPolicy } = options;
@@ -83,7 +83,7 @@ export function refuseForbiddenDeletion<T extends KubernetesObject>(kind: Kind<T
   throw new SluiceError('Refused', `${resourceName(kind)} ${JSON.stringify(name)} is forbidden: ${why}`);
 }
 
-/** True if an object whose deletion was asked for must stay for the time being. */
+/** True if an object whose deletion was requested must stay for the time being. */
 export function isHeld<T extends KubernetesObject>(kind: Kind<T>, object: T): boolean {
   return (object.metadata.finalizers?.length ?? 0) > 0 || (kind.deletionHold?.(object) ?? false);
 }
@@ -143,13 +143,13 @@ function serverMeta(metadata: StoredMeta): StoredMeta {
   return { name, namespace, uid, resourceVersion, creationTimestamp, generation, deletionTimestamp };
 }
 
-/** Who owns which field stays as it is if a writer says nothing about it. */
+/** The owners of fields stay as they are if a writer sends none. */
 function keptOwners(old: Stored, object: KubernetesObject): Pick<ObjectMeta, 'managedFields'> {
   const { managedFields = old.metadata.managedFields } = object.metadata;
   return { managedFields: managedFields?.length === 0 ? undefined : managedFields };
 }
 
-/** What generation counts: everything besides metadata and status. The version says in which words it is told. */
+/** What generation counts: everything besides metadata and status. The apiVersion states in which schema it is written. */
 function content(object: KubernetesObject): object {
   const { apiVersion: _version, metadata: _metadata, status: _status, ...rest } = object;
   return rest;

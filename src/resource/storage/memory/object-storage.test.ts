@@ -16,12 +16,12 @@ function namespaces() {
   return { storage, create };
 }
 
-test('a namespace stays after its deletion was asked for until finalize takes its last finalizer', async () => {
+test('a namespace stays after its deletion was requested until finalize takes its last finalizer', async () => {
   const { storage, create } = namespaces();
   await create('a');
   const marked = await storage.delete(context, { name: 'a' });
   expect(marked.metadata.deletionTimestamp).toBeDefined();
-  // The finalizers of the spec are not for those who write the rest.
+  // Clients that write the rest cannot change the finalizers of the spec.
   const kept = await storage.update(context, { ...marked, spec: { finalizers: [] } });
   expect(kept.spec.finalizers).toEqual(['kubernetes']);
   await storage.updateSubResource(context, 'finalize', { ...kept, spec: { finalizers: [] } });
@@ -56,7 +56,7 @@ test('a kind can be redefined: its objects are found by the new fields', async (
   expect(() => storage.redefine({ ...widgetKind, kind: 'Gadget' })).toThrow(/cannot be redefined/);
 });
 
-test('the rest of a list is told to nobody who asks in another namespace, with a token that is made up', async () => {
+test('the rest of a list is not returned in another namespace, with a token that is made up', async () => {
   const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
   for (const namespace of ['mine', 'theirs'])
     for (const name of ['a', 'b'])
@@ -74,7 +74,7 @@ test('the rest of a list is told to nobody who asks in another namespace, with a
   expect(rest.items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`)).toEqual(['mine/b']);
 });
 
-test('a watch by a field that objects are no longer found by ends, rather than to be told nothing', async () => {
+test('a watch by a field that objects are no longer found by ends, rather than to stay silent', async () => {
   const storage = new MemoryStorage<Widget>(widgetKind, { clock, log: new EventLog({ clock }) });
   const { resourceVersion } = await storage.list(context);
   const { signal } = new AbortController();
@@ -97,7 +97,7 @@ test('a watch by a field that objects are no longer found by ends, rather than t
   await expect(later).rejects.toMatchObject({ code: 'Expired' });
 });
 
-test('an update conflicts with a write of the status only where the kind says nothing else', async () => {
+test('an update conflicts with a write of the status only where the kind permits nothing else', async () => {
   for (const updatesIgnoreStatusWrites of [false, true]) {
     const kind = { ...widgetKind, updatesIgnoreStatusWrites };
     const storage = new MemoryStorage<Widget>(kind, { clock, log: new EventLog({ clock }) });

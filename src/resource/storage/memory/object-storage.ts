@@ -99,11 +99,11 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     const sameFields = sameValue(this.#kind.selectableFields, kind.selectableFields);
     this.#kind = kind;
     for (const object of [...this.#objects.values()]) this.#put(object);
-    // Who watches by a field is found by the keys that objects have, and those are others now.
+    // Watchers by a field are found by the keys that objects have, and those are others now.
     if (!sameFields) this.#log.expire(this.#topic);
   }
 
-  /** Takes objects in that were stored before, and freezes them. */
+  /** Loads objects that were stored before, and freezes them. */
   load(objects: Iterable<T>): void {
     for (const object of objects) {
       this.#put(deepFreeze(object) as Stored<T>);
@@ -195,7 +195,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
     });
   }
 
-  /** What an update expects, without what it need not know of the status. */
+  /** What an update expects, without the parts of the status that do not matter to it. */
   #settled(old: Stored<T>, { uid, resourceVersion }: ObjectMeta): Pick<ObjectMeta, 'uid' | 'resourceVersion'> {
     const since = this.kind.updatesIgnoreStatusWrites === true ? this.#sinceStatus.get(old) : undefined;
     if (since === undefined) return { uid, resourceVersion };
