@@ -1,7 +1,7 @@
 import { mapLimited } from '../../src/foundation/map-limited.ts';
 import { isSluiceError } from '../../src/foundation/sluice-error.ts';
-import { customKind } from '../../src/resource/kinds/custom-kind.ts';
-import type { CustomResourceDefinition } from '../../src/resource/kinds/custom-resource-definition.ts';
+import { customKind } from '../../src/resource/kinds/apiextensions/custom-kind.ts';
+import type { CustomResourceDefinition } from '../../src/resource/kinds/apiextensions/custom-resource-definition.ts';
 import { isConditionTrue } from '../../src/resource/object/condition.ts';
 import { apiVersionOf, keyOf, type Stored } from '../../src/resource/object/object.ts';
 import type { RequestContext } from '../../src/resource/object/request-context.ts';

@@ -5,7 +5,7 @@ import { garbageCollectionController } from '../../controllers/garbage-collectio
 import type { OwnerMemory } from '../../controllers/garbage-collection/sort-owners.ts';
 import { namespaceController } from '../../controllers/namespace/namespace-controller.ts';
 import type { Manager } from '../controller/manager.ts';
-import { customResourceDefinitionKind } from '../resource/kinds/custom-resource-definition.ts';
+import { customResourceDefinitionKind } from '../resource/kinds/apiextensions/custom-resource-definition.ts';
 import { PACKAGE_KINDS } from '../resource/kinds/index.ts';
 import type { ObjectKey } from '../resource/object/object.ts';
 import type { Session } from './session.ts';

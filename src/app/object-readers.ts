@@ -3,12 +3,12 @@ import { ObjectReader } from '../controller/object-reader.ts';
 import type { Clock } from '../foundation/clock.ts';
 import { allowedSignersOf, hostUsersNameOf } from '../package/store/policy-objects.ts';
 import type { Client } from '../resource/client/client.ts';
-import { configMapKind } from '../resource/kinds/config-map.ts';
-import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
-import { functionPolicyKind } from '../resource/kinds/function-policy.ts';
-import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
-import { repositoryKind } from '../resource/kinds/repository.ts';
-import { secretKind } from '../resource/kinds/secret.ts';
+import { configMapKind } from '../resource/kinds/core/config-map.ts';
+import { secretKind } from '../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../resource/kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../resource/kinds/sluice/delivery-target.ts';
+import { functionPolicyKind } from '../resource/kinds/sluice/function-policy.ts';
+import { packagePolicyKind } from '../resource/kinds/sluice/package-policy.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
 

@@ -13,7 +13,7 @@ import {
   peopleIn,
   type SelectedRevision,
 } from '../package/store/policy-objects.ts';
-import type { Repository } from '../resource/kinds/repository.ts';
+import type { Repository } from '../resource/kinds/porch/repository.ts';
 import type { Stored } from '../resource/object/object.ts';
 import type { ObjectReaders } from './object-readers.ts';
 

@@ -1,6 +1,6 @@
 import { isAbsolute, resolve } from 'node:path';
 import { SluiceError } from '../foundation/sluice-error.ts';
-import { type Secret, secretText } from '../resource/kinds/secret.ts';
+import { type Secret, secretText } from '../resource/kinds/core/secret.ts';
 import type { DeepReadonly } from '../resource/object/object.ts';
 import type { SigningKey } from './open-trust.ts';
 

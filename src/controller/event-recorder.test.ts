@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../foundation/manual-clock.ts';
 import { RegistryClient } from '../resource/client/registry-client.ts';
-import { eventKind } from '../resource/kinds/event.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
 import { widgetKind } from '../resource/schema/testing.ts';
 import { MemoryStorage } from '../resource/storage/memory/memory-storage.ts';
 import { Registry } from '../resource/storage/registry.ts';

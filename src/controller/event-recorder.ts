@@ -3,7 +3,7 @@ import type { Clock } from '../foundation/clock.ts';
 import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client/client.ts';
-import { eventKind } from '../resource/kinds/event.ts';
+import { eventKind } from '../resource/kinds/core/event.ts';
 import { DEFAULT_NAMESPACE, type KubernetesObject, type ObjectKey } from '../resource/object/object.ts';
 
 export interface EventRecorderOptions {

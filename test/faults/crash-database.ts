@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { systemClock } from '../../src/foundation/clock.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 

@@ -3,7 +3,7 @@
 import { writeSync } from 'node:fs';
 import { systemClock } from '../../src/foundation/clock.ts';
 import { isSluiceError, unlessMissing } from '../../src/foundation/sluice-error.ts';
-import { configMapKind } from '../../src/resource/kinds/config-map.ts';
+import { configMapKind } from '../../src/resource/kinds/core/config-map.ts';
 import { ObjectDatabase } from '../../src/resource/storage/sqlite/object-database.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 

@@ -5,7 +5,7 @@ import { parseRef } from '../../package/model/layout.ts';
 import { revisionId } from '../../package/model/package-revision.ts';
 import { PUSH_ACTOR } from '../../package/model/verdict.ts';
 import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import type { HostPush } from '../../server/webhooks/host-push.ts';
 import type { Session } from '../session.ts';

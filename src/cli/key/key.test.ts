@@ -12,8 +12,8 @@ import { generateSshKey } from '../../git/signing/generate-ssh-key.ts';
 import { parseSshSignature } from '../../git/signing/ssh-signature.ts';
 import { STATEMENT_NAMESPACE } from '../../package/trust/statement-signature.ts';
 import { statementSigner } from '../../package/trust/statement-signer.ts';
-import { repositoryKind } from '../../resource/kinds/repository.ts';
-import { secretKind } from '../../resource/kinds/secret.ts';
+import { secretKind } from '../../resource/kinds/core/secret.ts';
+import { repositoryKind } from '../../resource/kinds/porch/repository.ts';
 import { type CliFixture, cliFixture } from '../testing.ts';
 
 let cli: CliFixture;

@@ -11,7 +11,7 @@ import type { Session } from '../../app/session.ts';
 import { signingChoice } from '../../app/signing-choice.ts';
 import { counted } from '../../foundation/counted.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
+import { deliveryTargetKind } from '../../resource/kinds/sluice/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';

@@ -8,7 +8,7 @@ import type { GitCredentials, GitRemote, GitRepository, MirrorRepair } from '../
 import { readRemoteUrl } from '../../git/network/remote-url.ts';
 import { localPath, openLocation } from '../../git/open/open-location.ts';
 import type { RepositoryOptions } from '../../git/open/open-repository.ts';
-import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/repository.ts';
+import { type Repository, TRUSTED_KEYS_ANNOTATION } from '../../resource/kinds/porch/repository.ts';
 import { DEFAULT_NAMESPACE, type DeepReadonly } from '../../resource/object/object.ts';
 import { formatCommitMessage } from '../model/commit-message.ts';
 import { mainRef, probeRef, RECORD_BRANCHES, RECORD_REFS, recordPrefixIn } from '../model/layout.ts';

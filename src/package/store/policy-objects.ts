@@ -1,5 +1,5 @@
-import type { PackagePolicy } from '../../resource/kinds/package-policy.ts';
-import type { Repository } from '../../resource/kinds/repository.ts';
+import type { Repository } from '../../resource/kinds/porch/repository.ts';
+import type { PackagePolicy } from '../../resource/kinds/sluice/package-policy.ts';
 import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ManualClock } from '../../foundation/manual-clock.ts';
-import { configMapKind } from '../kinds/config-map.ts';
+import { configMapKind } from '../kinds/core/config-map.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
 import { defineKind } from '../schema/kind.ts';

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { Kind } from '../schema/kind.ts';
 import { thrownCauses } from '../schema/testing.ts';
-import { apiServiceKind } from './api-service.ts';
-import { configMapKind } from './config-map.ts';
-import { eventKind } from './event.ts';
+import { apiServiceKind } from './apiregistration/api-service.ts';
+import { leaseKind } from './coordination/lease.ts';
+import { configMapKind } from './core/config-map.ts';
+import { eventKind } from './core/event.ts';
+import { namespaceKind } from './core/namespace.ts';
+import { secretKind } from './core/secret.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS, SERVER_KINDS } from './index.ts';
-import { leaseKind } from './lease.ts';
-import { namespaceKind } from './namespace.ts';
-import { packageRevisionKind } from './package-revision.ts';
-import { repositoryKind } from './repository.ts';
-import { clusterRoleKind, roleKind } from './role.ts';
-import { clusterRoleBindingKind, roleBindingKind } from './role-binding.ts';
-import { secretKind } from './secret.ts';
+import { packageRevisionKind } from './porch/package-revision.ts';
+import { repositoryKind } from './porch/repository.ts';
+import { clusterRoleKind, roleKind } from './rbac/role.ts';
+import { clusterRoleBindingKind, roleBindingKind } from './rbac/role-binding.ts';
 
 const cells = (kind: Kind, object: unknown) => {
   const parsed = kind.parse(object).object;

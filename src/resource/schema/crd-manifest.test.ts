@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { describe, expect, test } from 'vitest';
+import { customKind } from '../kinds/apiextensions/custom-kind.ts';
+import { customResourceDefinitionKind } from '../kinds/apiextensions/custom-resource-definition.ts';
 import { crdFiles } from '../kinds/crd-files.ts';
-import { customKind } from '../kinds/custom-kind.ts';
-import { customResourceDefinitionKind } from '../kinds/custom-resource-definition.ts';
-import { deliveryTargetKind } from '../kinds/delivery-target.ts';
 import { OBJECT_KINDS } from '../kinds/index.ts';
-import { ipClaimKind } from '../kinds/ipam.ts';
-import { packagePolicyKind } from '../kinds/package-policy.ts';
-import { repositoryKind } from '../kinds/repository.ts';
+import { ipClaimKind } from '../kinds/ipam/ipam.ts';
+import { repositoryKind } from '../kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { crdManifest } from './crd-manifest.ts';
 import { defineKind } from './kind.ts';
 

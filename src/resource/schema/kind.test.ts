@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { deliveryTargetKind } from '../kinds/delivery-target.ts';
-import { isBranchName, normalizeDirectory } from '../kinds/git-location.ts';
+import { isBranchName, normalizeDirectory } from '../kinds/common/git-location.ts';
+import { secretKind, secretText } from '../kinds/core/secret.ts';
 import { OBJECT_KINDS, PACKAGE_KINDS } from '../kinds/index.ts';
-import { ipClaimKind, ipPrefixKind } from '../kinds/ipam.ts';
-import { packagePolicyKind } from '../kinds/package-policy.ts';
-import { packageRevisionKind } from '../kinds/package-revision.ts';
-import { packageRevisionResourcesKind } from '../kinds/package-revision-resources.ts';
-import { repositoryKind } from '../kinds/repository.ts';
-import { secretKind, secretText } from '../kinds/secret.ts';
+import { ipClaimKind, ipPrefixKind } from '../kinds/ipam/ipam.ts';
+import { packageRevisionKind } from '../kinds/porch/package-revision.ts';
+import { packageRevisionResourcesKind } from '../kinds/porch/package-revision-resources.ts';
+import { repositoryKind } from '../kinds/porch/repository.ts';
+import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
+import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { defineKind } from './kind.ts';
 import { thrownCauses, widgetKind } from './testing.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../foundation/manual-clock.ts';
-import { namespaceKind } from '../../kinds/namespace.ts';
+import { namespaceKind } from '../../kinds/core/namespace.ts';
 import type { RequestContext } from '../../object/request-context.ts';
 import { type Widget, widgetKind } from '../../schema/testing.ts';
 import { fieldSelector } from '../../selector/field-selector.ts';
