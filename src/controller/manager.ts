@@ -3,6 +3,7 @@ import { SluiceError } from '../foundation/sluice-error.ts';
 import type { Client, SelectOptions } from '../resource/client/client.ts';
 import type { KubernetesObject, ObjectKey } from '../resource/object/object.ts';
 import type { Kind } from '../resource/schema/kind.ts';
+import type { KindIdentity } from '../resource/schema/kind-identity.ts';
 import { sleep } from './backoff.ts';
 import { Controller, type ControllerOptions, type FailingItem, type ReconcileRecord } from './controller.ts';
 import { Informer } from './informer.ts';
@@ -102,7 +103,7 @@ export class Manager {
   }
 
   /** Ends all informers of a kind that is registered no longer, which would try to read it for ever. */
-  release(kind: Kind): void {
+  release(kind: KindIdentity): void {
     const ids = `${kind.apiVersion} ${kind.kind} `;
     for (const [id, informer] of this.#informers) {
       if (!id.startsWith(ids)) continue;
@@ -254,6 +255,6 @@ export class Manager {
   }
 }
 
-function informerId(kind: Kind, selection: SelectOptions): string {
+function informerId(kind: KindIdentity, selection: SelectOptions): string {
   return `${kind.apiVersion} ${kind.kind} ${JSON.stringify(selection)}`;
 }

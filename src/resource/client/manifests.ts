@@ -4,6 +4,7 @@ import { type FieldCause, fieldPath, type InvalidObjectDetails } from '../object
 import { DEFAULT_NAMESPACE, type KubernetesObject, keyOf, keyText } from '../object/object.ts';
 import { positionOf } from '../object/yaml-positions.ts';
 import type { Kind } from '../schema/kind.ts';
+import type { KindIdentity } from '../schema/kind-identity.ts';
 
 export interface ManifestFile {
   /** As it should stand in messages. */
@@ -160,7 +161,7 @@ function parseObject(kind: Kind, value: unknown): { kind: Kind; object: Kubernet
     const { object, unknownFields } = kind.parse(value);
     if (unknownFields.length > 0)
       return unknownFields.map((path) => ({ field: fieldPath(path), path, message: 'unknown field' }));
-    if (!kind.serverNamed && object.metadata.name === '')
+    if (!kind.strategy.serverNamed && object.metadata.name === '')
       return [{ field: 'metadata.name', path: ['metadata', 'name'], message: 'Required value' }];
     return { kind, object: withNamespace(kind, withoutOwners(object)) };
   } catch (error) {
@@ -176,7 +177,7 @@ function withoutOwners(object: KubernetesObject): KubernetesObject {
   return _owners === undefined ? object : { ...object, metadata };
 }
 
-function withNamespace(kind: Kind, object: KubernetesObject): KubernetesObject {
+function withNamespace(kind: KindIdentity, object: KubernetesObject): KubernetesObject {
   if (!kind.namespaced || object.metadata.namespace !== undefined) return object;
   return { ...object, metadata: { ...object.metadata, namespace: DEFAULT_NAMESPACE } };
 }

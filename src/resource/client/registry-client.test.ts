@@ -4,7 +4,7 @@ import { ManualClock } from '../../foundation/manual-clock.ts';
 import { configMapKind } from '../kinds/core/config-map.ts';
 import type { KubernetesObject, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
-import { defineKind } from '../schema/kind.ts';
+import { defineKind } from '../schema/define-kind.ts';
 import { type Widget, widgetKind } from '../schema/testing.ts';
 import { MemoryStorage } from '../storage/memory/memory-storage.ts';
 import { Registry } from '../storage/registry.ts';

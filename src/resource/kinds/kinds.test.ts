@@ -110,8 +110,8 @@ describe('roles and bindings', () => {
       roleRef: { kind: 'ClusterRole', name: 'x' },
     });
     const next = { ...old, roleRef: { ...old.roleRef, name: 'y' } };
-    expect(clusterRoleBindingKind.checkUpdate?.(old, next)).toMatchObject([{ field: 'roleRef' }]);
-    expect(clusterRoleBindingKind.checkUpdate?.(old, { ...next, roleRef: old.roleRef })).toEqual([]);
+    expect(clusterRoleBindingKind.strategy.validateUpdate(old, next)).toMatchObject([{ field: 'roleRef' }]);
+    expect(clusterRoleBindingKind.strategy.validateUpdate(old, { ...next, roleRef: old.roleRef })).toEqual([]);
   });
 });
 
@@ -120,13 +120,13 @@ describe('immutable data', () => {
 
   test('stays, and stays immutable', () => {
     const fields = (next: object) =>
-      configMapKind.checkUpdate?.(sealed, { ...sealed, ...next }).map(({ field }) => field);
+      configMapKind.strategy.validateUpdate(sealed, { ...sealed, ...next }).map(({ field }) => field);
     expect(fields({ metadata: { name: 'a', labels: { x: 'y' } } })).toEqual([]);
     expect(fields({ data: { k: 'w' } })).toEqual(['data']);
     expect(fields({ binaryData: { b: 'AA==' } })).toEqual(['binaryData']);
     expect(fields({ immutable: false, data: {} })).toEqual(['immutable', 'data']);
     const open = { ...sealed, immutable: false };
-    expect(configMapKind.checkUpdate?.(open, { ...sealed, data: {} })).toEqual([]);
+    expect(configMapKind.strategy.validateUpdate(open, { ...sealed, data: {} })).toEqual([]);
   });
 
   test('of a Secret is not in the message, and its type never changes', () => {
@@ -137,7 +137,7 @@ describe('immutable data', () => {
       type: 'x/y',
       stringData: { password: 'letmein' },
     });
-    const causes = secretKind.checkUpdate?.(old, next) ?? [];
+    const causes = secretKind.strategy.validateUpdate(old, next) ?? [];
     expect(causes.map((cause) => cause.field)).toEqual(['type', 'data']);
     expect(JSON.stringify(causes)).not.toMatch(/aHVudGVyMg|bGV0bWVpbg|x\/y/);
   });

@@ -10,7 +10,7 @@ import { repositoryKind } from '../kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
 import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
 import { crdManifest } from './crd-manifest.ts';
-import { defineKind } from './kind.ts';
+import { defineKind } from './define-kind.ts';
 
 const FOLDER = new URL('../../../deploy/crds/', import.meta.url);
 
@@ -96,14 +96,14 @@ test('what cannot change here cannot change in a cluster', () => {
   const before = repository('/srv/a', 'main');
   const after = repository('/srv/b', 'next');
   const causes = ['spec.git.repo', 'spec.git.branch'];
-  expect(repositoryKind.checkUpdate?.(before, after).map(({ field }) => field)).toEqual(causes);
+  expect(repositoryKind.strategy.validateUpdate(before, after).map(({ field }) => field)).toEqual(causes);
   expect(
-    clusterKind
-      .checkUpdate?.(before, after)
+    clusterKind.strategy
+      .validateUpdate(before, after)
       .map(({ field }) => field)
       .sort(),
   ).toEqual(causes.sort());
-  for (const { message } of repositoryKind.checkUpdate?.(before, after) ?? [])
+  for (const { message } of repositoryKind.strategy.validateUpdate(before, after) ?? [])
     expect(message).toContain('is immutable');
   expect(() => clusterKind.parse({ ...before, metadata: { name: 'a.b' } })).toThrow('the name must be');
 });

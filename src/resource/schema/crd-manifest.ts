@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { DNS_SUBDOMAIN, type NameRule } from '../object/name-rules.ts';
-import type { Kind, PrinterColumn } from './kind.ts';
+import type { Kind } from './kind.ts';
+import type { KindSchema, PrinterColumn } from './kind-schema.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
 import type { StructuralSchema, ValidationRule } from './structural/structural-schema.ts';
 
@@ -30,7 +31,7 @@ export function crdManifest(kind: Kind): Readonly<Record<string, unknown>> {
           served: true,
           storage: true,
           schema: { openAPIV3Schema: publishedSchema(kind) },
-          ...(kind.hasStatus ? { subresources: { status: {} } } : {}),
+          ...(kind.strategy.hasStatus ? { subresources: { status: {} } } : {}),
           ...(columns.length === 0 ? {} : { additionalPrinterColumns: columns }),
           ...(selectable.length === 0
             ? {}
@@ -48,7 +49,7 @@ export function crdManifestText(kind: Kind): string {
 }
 
 /** A kube-apiserver has metadata of its own; a rule constrains names. */
-function publishedSchema(kind: Kind): StructuralSchema {
+function publishedSchema(kind: KindSchema): StructuralSchema {
   const { properties, ...schema } = structuralSchemaOf(kind);
   const rules = [...(schema['x-kubernetes-validations'] ?? []), ...nameRules(kind.nameRule)];
   return {

@@ -9,7 +9,7 @@ import { packageRevisionResourcesKind } from '../kinds/porch/package-revision-re
 import { repositoryKind } from '../kinds/porch/repository.ts';
 import { deliveryTargetKind } from '../kinds/sluice/delivery-target.ts';
 import { packagePolicyKind } from '../kinds/sluice/package-policy.ts';
-import { defineKind } from './kind.ts';
+import { defineKind } from './define-kind.ts';
 import { thrownCauses, widgetKind } from './testing.ts';
 
 describe('defineKind', () => {
@@ -20,7 +20,12 @@ describe('defineKind', () => {
       metadata: { name: 'a' },
       spec: { size: 1 },
     });
-    expect(widgetKind).toMatchObject({ singular: 'widget', namespaced: true, hasStatus: true, sensitive: false });
+    expect(widgetKind).toMatchObject({
+      singular: 'widget',
+      namespaced: true,
+      strategy: { hasStatus: true },
+      sensitive: false,
+    });
   });
 
   test('reports every cause with path and value', () => {

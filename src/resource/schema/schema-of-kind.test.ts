@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { OBJECT_KINDS, PACKAGE_KINDS, SERVER_KINDS } from '../kinds/index.ts';
 import { repositoryKind } from '../kinds/porch/repository.ts';
-import { defineKind } from './kind.ts';
+import { defineKind } from './define-kind.ts';
 import { structuralSchemaOf } from './schema-of-kind.ts';
 import { structuralProblems } from './structural/structural-problems.ts';
 import type { StructuralSchema } from './structural/structural-schema.ts';

@@ -136,7 +136,7 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
 
   /**
    * Stores a new object and returns it. `metadata.generateName` gives a name where `name` is empty; a kind whose names
-   * are derived (`serverNamed`) ignores both. A status is ignored if the kind has the sub-resource. AlreadyExists if the
+   * are derived (`strategy.serverNamed`) ignores both. A status is ignored if the kind has the sub-resource. AlreadyExists if the
    * key is taken.
    */
   create(context: RequestContext, object: T): Promise<Stored<T>>;

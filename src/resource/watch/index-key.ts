@@ -1,5 +1,5 @@
 import type { KubernetesObject } from '../object/object.ts';
-import type { Kind } from '../schema/kind.ts';
+import type { KindSchema } from '../schema/kind-schema.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
 import { readField, stepsOf } from '../selector/field-selector.ts';
 import type { Selection } from '../storage/storage.ts';
@@ -61,7 +61,7 @@ export function indexedObject(object: KubernetesObject): Indexed {
 }
 
 /** All keys that an object is found by. Fields with any key in brackets are not among them. */
-export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields'>): IndexKey[] {
+export function indexKeysOf(indexed: Indexed, kind: Pick<KindSchema, 'selectableFields'>): IndexKey[] {
   const keys = sharedKeysOf(indexed, kind);
   keys.push(nameKey(indexed.name));
   if (indexed.namespace !== undefined) keys.push(namespaceKey(indexed.namespace));
@@ -71,7 +71,7 @@ export function indexKeysOf(indexed: Indexed, kind: Pick<Kind, 'selectableFields
 /** Those of them that objects share: all but name and namespace. */
 export function sharedKeysOf(
   { labels, field }: Pick<Indexed, 'labels' | 'field'>,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): IndexKey[] {
   const keys: IndexKey[] = [];
   for (const [key, value] of Object.entries(labels ?? {})) keys.push(labelKey(key, value));
@@ -84,7 +84,7 @@ export function sharedKeysOf(
  * A key that every object of a selection has, the one that likely leaves the fewest; undefined if the selection requires nothing
  * that is indexed. The selection must still be tested on what is found.
  */
-export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableFields'>): IndexKey | undefined {
+export function narrowestKey(selection: Selection, kind: Pick<KindSchema, 'selectableFields'>): IndexKey | undefined {
   const byField = fieldRequirement(selection.fieldSelector, kind);
   if (byField?.startsWith('name:') === true) return byField;
   for (const { key, operator, values } of selection.labelSelector?.requirements ?? []) {
@@ -97,7 +97,7 @@ export function narrowestKey(selection: Selection, kind: Pick<Kind, 'selectableF
 
 function fieldRequirement(
   selector: FieldSelector | undefined,
-  kind: Pick<Kind, 'selectableFields'>,
+  kind: Pick<KindSchema, 'selectableFields'>,
 ): IndexKey | undefined {
   let found: IndexKey | undefined;
   for (const { path, operator, value } of selector?.requirements ?? []) {

@@ -75,7 +75,7 @@ describe('customKind', () => {
       shortNames: ['gw'],
       categories: ['all'],
       namespaced: true,
-      hasStatus: true,
+      strategy: { hasStatus: true },
       description: 'A gateway.',
       selectableFields: [{ path: 'spec.host' }],
     });
@@ -123,7 +123,7 @@ describe('customKind', () => {
 
   test('judges changes', () => {
     const next = kind.complete({ ...gateway, spec: { host: 'y' } });
-    expect(kind.checkUpdate?.(kind.complete(gateway), next).map((cause) => cause.message)).toEqual([
+    expect(kind.strategy.validateUpdate(kind.complete(gateway), next).map((cause) => cause.message)).toEqual([
       'Invalid value: "y": host is immutable',
     ]);
   });
@@ -219,7 +219,9 @@ describe('a definition', () => {
   test('keeps its scope and its names', () => {
     const old = parsed(definition());
     const next = parsed(definition({}, { scope: 'Cluster' }));
-    expect(customResourceDefinitionKind.checkUpdate?.(old, next).map((cause) => cause.field)).toEqual(['spec.scope']);
+    expect(customResourceDefinitionKind.strategy.validateUpdate(old, next).map((cause) => cause.field)).toEqual([
+      'spec.scope',
+    ]);
   });
 
   test('takes an object with __proto__ for what it is', () => {

@@ -3,7 +3,8 @@ import { SluiceError } from '../../../foundation/sluice-error.ts';
 import { causesOf, type FieldCause, invalidObject, invalidValue } from '../../object/invalid-object.ts';
 import { DNS_SUBDOMAIN } from '../../object/name-rules.ts';
 import { apiVersionOf, type KubernetesObject, type ObjectMeta } from '../../object/object.ts';
-import type { Kind, Parsed, PrinterColumn } from '../../schema/kind.ts';
+import type { Kind, Parsed } from '../../schema/kind.ts';
+import type { PrinterColumn } from '../../schema/kind-schema.ts';
 import { parseWithoutNulls } from '../../schema/null-fields.ts';
 import { metadataSchema } from '../../schema/object-schema.ts';
 import { wholeObject } from '../../schema/schema-of-kind.ts';
@@ -12,6 +13,7 @@ import { judgeValue } from '../../schema/structural/judge-value.ts';
 import { ruleCauses } from '../../schema/structural/rule-causes.ts';
 import type { StructuralSchema } from '../../schema/structural/structural-schema.ts';
 import { unknownFields } from '../../schema/unknown-fields.ts';
+import { type WriteStrategy, writeStrategy } from '../../schema/write-strategy.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import type { CustomResourceDefinition } from './custom-resource-definition.ts';
 
@@ -33,9 +35,14 @@ export function customKind(definition: CustomResourceDefinition, version: string
     throw new SluiceError('NotFound', `${definition.metadata.name} has no version ${JSON.stringify(version)}`);
   const apiVersion = apiVersionOf({ group, version });
   const given = (found.schema?.openAPIV3Schema ?? {}) as StructuralSchema;
-  const hasStatus = found.subresources?.status !== undefined;
   const content = withoutEnvelope(given);
-  const parse = parser(apiVersion, names.kind, `${names.kind}.${group}`, given, content);
+  const strategy = writeStrategy<KubernetesObject>({
+    hasStatus: found.subresources?.status !== undefined,
+    updatesNeedVersion: true,
+    validate: (object) => ruleCauses(given, ruleView(object)),
+    validateUpdate: (old, next) => ruleCauses(given, ruleView(next), { old: ruleView(old) }),
+  });
+  const parse = parser(apiVersion, names.kind, `${names.kind}.${group}`, given, content, strategy);
   return {
     group,
     version,
@@ -47,22 +54,19 @@ export function customKind(definition: CustomResourceDefinition, version: string
     categories: names.categories ?? [],
     namespaced: scope === 'Namespaced',
     description: given.description ?? `${names.kind} as defined by ${definition.metadata.name}.`,
-    serverNamed: false,
     sensitive: false,
-    hasStatus,
+    strategy,
     printerColumns: [NAME_COLUMN, ...(found.additionalPrinterColumns?.map(columnOf) ?? [AGE_COLUMN])],
     selectableFields: (found.selectableFields ?? []).map(({ jsonPath }) => ({ path: jsonPath.replace(/^\./, '') })),
     fields: {},
     nameRule: DNS_SUBDOMAIN,
     immutableFields: [],
-    updatesNeedVersion: true,
     ...(found.deprecated === true
       ? { deprecation: found.deprecationWarning ?? `${apiVersion} ${names.kind} is deprecated` }
       : {}),
     schema: wholeObject(given.description ?? '', content),
     parse,
     complete: (input) => parse(input).object,
-    checkUpdate: (old, next) => ruleCauses(given, ruleView(next), { old: ruleView(old) }),
   };
 }
 
@@ -84,6 +88,7 @@ function parser(
   subject: string,
   schema: StructuralSchema,
   content: StructuralSchema,
+  strategy: WriteStrategy,
 ) {
   const nameSchema = schema.properties?.metadata;
   return (value: unknown): Parsed<KubernetesObject> => {
@@ -102,7 +107,7 @@ function parser(
     const judged = judgeValue(content, rest);
     causes.push(...judged.causes);
     const object = { apiVersion, kind, metadata, ...(judged.value as Json) } as KubernetesObject;
-    if (causes.length === 0) causes.push(...ruleCauses(schema, ruleView(object)));
+    if (causes.length === 0) causes.push(...strategy.validate(object));
     if (causes.length > 0) throw invalidObject(`${subject}${nameOf(given)}`, causes);
     const dropped = unknownFields(given.metadata, metadata).map((path) => ['metadata', ...path]);
     return { object, unknownFields: [...dropped, ...judged.unknownFields] };

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN } from '../../object/name-rules.ts';
 import type { DeepReadonly } from '../../object/object.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { nameString } from '../../schema/object-schema.ts';
 import { versionProblems } from '../../schema/structural/definition-problems.ts';
 import { CREATED_AT_COLUMN, NAME_COLUMN } from '../common/columns.ts';
@@ -110,17 +111,19 @@ export const customResourceDefinitionKind = defineKind({
       storedVersions: z.array(z.string()).optional().describe('Versions that objects may be stored in.'),
     })
     .describe('Whether the kind is served.'),
-  normalize(definition) {
-    const { names: given } = definition.spec;
-    const kindNames = {
-      ...given,
-      singular: given.singular ?? given.kind.toLowerCase(),
-      listKind: given.listKind ?? `${given.kind}List`,
-    };
-    const conversion = definition.spec.conversion ?? { strategy: 'None' };
-    return { ...definition, spec: { ...definition.spec, names: kindNames, conversion } };
+  strategy: {
+    canonicalize(definition) {
+      const { names: given } = definition.spec;
+      const kindNames = {
+        ...given,
+        singular: given.singular ?? given.kind.toLowerCase(),
+        listKind: given.listKind ?? `${given.kind}List`,
+      };
+      const conversion = definition.spec.conversion ?? { strategy: 'None' };
+      return { ...definition, spec: { ...definition.spec, names: kindNames, conversion } };
+    },
+    validate: definitionCauses,
   },
-  check: definitionCauses,
   immutableFields: ['spec.group', 'spec.scope', 'spec.names.plural', 'spec.names.kind'],
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { findCondition } from '../../object/condition.ts';
 import { invalidValue } from '../../object/invalid-object.ts';
 import { PATH_SEGMENT } from '../../object/name-rules.ts';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
@@ -41,10 +41,12 @@ export const apiServiceKind = defineKind({
     })
     .describe('What is served, and by whom.'),
   status: z.object({ conditions: conditionsSchema.optional() }).describe('Whether the API can be used.'),
-  check({ metadata, spec: { group = '', version } }) {
-    const name = `${version}.${group}`;
-    if (metadata.name === name) return [];
-    return [invalidValue(['metadata', 'name'], metadata.name, `must be \`spec.version+"."+spec.group\`: "${name}"`)];
+  strategy: {
+    validate({ metadata, spec: { group = '', version } }) {
+      const name = `${version}.${group}`;
+      if (metadata.name === name) return [];
+      return [invalidValue(['metadata', 'name'], metadata.name, `must be \`spec.version+"."+spec.group\`: "${name}"`)];
+    },
   },
   printerColumns: [
     NAME_COLUMN,

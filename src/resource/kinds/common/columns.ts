@@ -1,6 +1,6 @@
 import { type Condition, findCondition } from '../../object/condition.ts';
 import type { KubernetesObject } from '../../object/object.ts';
-import type { PrinterColumn } from '../../schema/kind.ts';
+import type { PrinterColumn } from '../../schema/kind-schema.ts';
 
 /** The first column of every table. */
 export const NAME_COLUMN: PrinterColumn<KubernetesObject> = {

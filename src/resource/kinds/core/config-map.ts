@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { sizeCauses } from './data-size.ts';
 import { sealedCauses } from './sealed-data.ts';
@@ -22,8 +22,10 @@ export const configMapKind = defineKind({
     data: z.record(dataKeySchema, z.string()).optional().describe('Texts by name.'),
     binaryData: z.record(dataKeySchema, z.string()).optional().describe('Values in base64.'),
   },
-  check: ({ data, binaryData }) => sizeCauses('data', data, binaryData),
-  checkUpdate: (old, next) => sealedCauses(old, next, ['data', 'binaryData']),
+  strategy: {
+    validate: ({ data, binaryData }) => sizeCauses('data', data, binaryData),
+    validateUpdate: (old, next) => sealedCauses(old, next, ['data', 'binaryData']),
+  },
   printerColumns: [
     NAME_COLUMN,
     {

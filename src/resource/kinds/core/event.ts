@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import type { ObjectMeta } from '../../object/object.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
 import { objectReferenceSchema } from './object-reference.ts';
 
@@ -67,7 +68,7 @@ export const eventKind = defineKind({
   shortNames: ['ev'],
   description: 'Something that happened to an object, for people to read.',
   fields: eventFields,
-  check: namespaceCauses,
+  strategy: { validate: namespaceCauses },
   selectableFields: [
     { path: 'involvedObject.apiVersion' },
     { path: 'involvedObject.kind' },

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { DNS_LABEL } from '../../object/name-rules.ts';
 import { DEFAULT_NAMESPACE, type ObjectMeta } from '../../object/object.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema } from '../common/condition-schema.ts';
 
@@ -37,12 +38,14 @@ export const namespaceKind = defineKind({
       conditions: conditionsSchema.optional(),
     })
     .describe('The observed state of the namespace.'),
-  normalize: named,
-  onCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
-  // What an earlier version stored has no finalizers.
-  deletionHold: ({ spec }) => (spec?.finalizers ?? []).length > 0,
-  forbidsDeletion: ({ metadata }) =>
-    SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
+  strategy: {
+    canonicalize: named,
+    prepareForCreate: (namespace) => ({ ...named(namespace), status: { phase: 'Active' as const } }),
+    // What an earlier version stored has no finalizers.
+    holdsDeletion: ({ spec }) => (spec?.finalizers ?? []).length > 0,
+    deletionRefusal: ({ metadata }) =>
+      SYSTEM_NAMESPACES.includes(metadata.name) ? 'this namespace may not be deleted' : undefined,
+  },
   selectableFields: [{ path: 'status.phase' }],
   printerColumns: [
     NAME_COLUMN,

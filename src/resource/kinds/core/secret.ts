@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { dataKeySchema } from './config-map.ts';
 import { sizeCauses } from './data-size.ts';
@@ -24,14 +25,16 @@ export const secretKind = defineKind({
       .describe('Values in base64.'),
     stringData: z.record(dataKeySchema, z.string()).optional().describe('Values as text; merged into data.'),
   },
-  normalize({ stringData, ...secret }) {
-    if (stringData === undefined) return secret;
-    const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
-    return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
-  },
-  check: ({ data }) => sizeCauses('data', undefined, data),
   immutableFields: ['type'],
-  checkUpdate: (old, next) => sealedCauses(old, next, ['data']),
+  strategy: {
+    canonicalize({ stringData, ...secret }) {
+      if (stringData === undefined) return secret;
+      const encoded = Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
+      return { ...secret, data: { ...secret.data, ...Object.fromEntries(encoded) } };
+    },
+    validate: ({ data }) => sizeCauses('data', undefined, data),
+    validateUpdate: (old, next) => sealedCauses(old, next, ['data']),
+  },
   selectableFields: [{ path: 'type' }],
   printerColumns: [
     NAME_COLUMN,

@@ -1,6 +1,7 @@
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import type { KubernetesObject, ObjectMeta } from '../../object/object.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import type { Translation } from '../../storage/translated-storage.ts';
 import { type Event, eventFields, eventKind } from '../core/event.ts';
 
@@ -30,7 +31,7 @@ export const eventV1Kind = defineKind({
     deprecatedLastTimestamp: lastTimestamp,
     deprecatedCount: count,
   },
-  check: namespaceCauses,
+  strategy: { validate: namespaceCauses },
   selectableFields: [
     { path: 'regarding.apiVersion' },
     { path: 'regarding.kind' },

@@ -1,4 +1,4 @@
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 
 /** Porch keeps labels and owners of package revisions in objects of this kind. Sluice makes none: it keeps them in Git. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { NAME_COLUMN } from '../common/columns.ts';
 
 const resultItem = z.object({
@@ -59,7 +59,7 @@ export const packageRevisionResourcesKind = defineKind({
   singular: 'packagerevisionresources',
   categories: ['kpt'],
   description: 'The files of one package revision. Its name and uid are those of the package revision.',
-  serverNamed: true,
+  strategy: { serverNamed: true },
   // A package has up to 10,000 files.
   maxValues: 11_000,
   spec: z

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { packageConditionsSchema } from '../common/condition-schema.ts';
 import { serverTimeSchema } from '../common/time-schema.ts';
@@ -135,7 +136,7 @@ export const packageRevisionKind = defineKind({
   shortNames: ['rpkg'],
   categories: ['kpt', 'all'],
   description: 'One version of a package: a draft, a proposal or a published revision.',
-  serverNamed: true,
+  strategy: { serverNamed: true },
   spec: z
     .object({
       packageName: z.string().min(1).describe('Path and name of the package inside the repository.'),

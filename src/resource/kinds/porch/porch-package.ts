@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { NAME_COLUMN } from '../common/columns.ts';
 
 export const porchPackageKind = defineKind({
@@ -10,7 +10,7 @@ export const porchPackageKind = defineKind({
   singular: 'package',
   categories: ['kpt'],
   description: 'A package: what all of its revisions have in common.',
-  serverNamed: true,
+  strategy: { serverNamed: true },
   spec: z
     .object({
       packageName: z.string().optional().describe('Path and name of the package inside the repository.'),

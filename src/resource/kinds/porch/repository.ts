@@ -3,7 +3,8 @@ import { parsePublicKeyList } from '../../../git/signing/public-key-list.ts';
 import { findCondition } from '../../object/condition.ts';
 import { type FieldCause, invalidValue } from '../../object/invalid-object.ts';
 import { DNS_LABEL } from '../../object/name-rules.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN, READY_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { branchSchema, directorySchema, gitAddressSchema, secretRefSchema } from '../common/git-location.ts';
@@ -75,8 +76,10 @@ export const repositoryKind = defineKind({
     })
     .describe('What was found in the repository.'),
   // The server writes the status at once after a create and after each poll: a client that reads and updates would race with it.
-  updatesIgnoreStatusWrites: true,
-  check: ({ metadata }) => trustedKeysCauses(metadata.annotations),
+  strategy: {
+    updatesIgnoreStatusWrites: true,
+    validate: ({ metadata }) => trustedKeysCauses(metadata.annotations),
+  },
   immutableFields: ['spec.type', 'spec.git.repo', 'spec.git.branch', 'spec.git.directory', 'spec.oci.registry'],
   selectableFields: [{ path: 'spec.type' }, { path: 'spec.git.repo' }],
   printerColumns: [

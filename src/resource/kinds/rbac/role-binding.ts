@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { type FieldCause, forbidden, invalidValue, requiredValue } from '../../object/invalid-object.ts';
 import { DNS_LABEL, followsRule, PATH_SEGMENT } from '../../object/name-rules.ts';
-import { defineKind, type PrinterColumn } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { PrinterColumn } from '../../schema/kind-schema.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { RBAC_GROUP } from './role.ts';
 
@@ -95,8 +96,7 @@ export const roleBindingKind = defineKind({
   plural: 'rolebindings',
   description: 'Gives a role to users, groups and service accounts in one namespace.',
   fields: { subjects, roleRef: roleRef(['Role', 'ClusterRole']) },
-  normalize: withGroups,
-  check: subjectCauses,
+  strategy: { canonicalize: withGroups, validate: subjectCauses },
   immutableFields: ['roleRef'],
   printerColumns: COLUMNS,
 });
@@ -108,8 +108,7 @@ export const clusterRoleBindingKind = defineKind({
   namespaced: false,
   description: 'Gives a role to users, groups and service accounts everywhere.',
   fields: { subjects, roleRef: roleRef(['ClusterRole']) },
-  normalize: withGroups,
-  check: subjectCauses,
+  strategy: { canonicalize: withGroups, validate: subjectCauses },
   immutableFields: ['roleRef'],
   printerColumns: COLUMNS,
 });

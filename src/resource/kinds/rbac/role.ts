@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type FieldCause, invalidValue, REQUIRED_VALUE, requiredValue } from '../../object/invalid-object.ts';
 import { PATH_SEGMENT } from '../../object/name-rules.ts';
 import type { DeepReadonly } from '../../object/object.ts';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { labelSelectorSchema } from '../../selector/label-selector.ts';
 import { CREATED_AT_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 
@@ -58,7 +58,7 @@ export const roleKind = defineKind({
   plural: 'roles',
   description: 'What may be done with objects of one namespace.',
   fields: { rules },
-  check: (role) => ruleCauses(role.rules, true),
+  strategy: { validate: (role) => ruleCauses(role.rules, true) },
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],
 });
 
@@ -81,6 +81,6 @@ export const clusterRoleKind = defineKind({
       .optional()
       .describe('Gathers the rules of other roles; rules is then written by the server.'),
   },
-  check: (role) => ruleCauses(role.rules, false),
+  strategy: { validate: (role) => ruleCauses(role.rules, false) },
   printerColumns: [NAME_COLUMN, CREATED_AT_COLUMN],
 });

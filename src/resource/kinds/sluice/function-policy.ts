@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineKind } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 
 const ruleSchema = z

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { durationSchema } from '../../object/duration.ts';
 import { lookalikeProblem } from '../../object/lookalike.ts';
-import { defineKind, type ObjectOf } from '../../schema/kind.ts';
+import { defineKind } from '../../schema/define-kind.ts';
+import type { ObjectOf } from '../../schema/kind.ts';
 import { AGE_COLUMN, NAME_COLUMN } from '../common/columns.ts';
 import { conditionsSchema, observedGenerationSchema } from '../common/condition-schema.ts';
 import { packageSelectorSchema } from './package-selector.ts';

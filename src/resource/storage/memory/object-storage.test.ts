@@ -41,8 +41,7 @@ test('the namespaces that clients count on cannot be deleted', async () => {
 });
 
 test('a kind can be redefined: its objects are found by the new fields', async () => {
-  const { selectableFields, hasStatus, ...rest } = widgetKind;
-  const plain = { ...rest, selectableFields: [], hasStatus: false };
+  const plain = { ...widgetKind, selectableFields: [], strategy: { ...widgetKind.strategy, hasStatus: false } };
   const storage = new MemoryStorage<Widget>(plain, { clock, log: new EventLog({ clock }) });
   const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 3 } });
   await storage.create(context, widget);
@@ -99,7 +98,7 @@ test('a watch by a field that objects are no longer found by ends, rather than t
 
 test('an update conflicts with a write of the status only where the kind permits nothing else', async () => {
   for (const updatesIgnoreStatusWrites of [false, true]) {
-    const kind = { ...widgetKind, updatesIgnoreStatusWrites };
+    const kind = { ...widgetKind, strategy: { ...widgetKind.strategy, updatesIgnoreStatusWrites } };
     const storage = new MemoryStorage<Widget>(kind, { clock, log: new EventLog({ clock }) });
     const widget = widgetKind.complete({ metadata: { name: 'a', namespace: 'default' }, spec: { size: 1 } });
     const read = await storage.create(context, widget);

@@ -14,6 +14,7 @@ import type { RequestContext } from '../../object/request-context.ts';
 import { sameValue } from '../../object/same-value.ts';
 import { settledVersion } from '../../object/settled-version.ts';
 import type { Kind } from '../../schema/kind.ts';
+import type { KindIdentity } from '../../schema/kind-identity.ts';
 import type { EventLog } from '../../watch/event-log.ts';
 import { type IndexKey, indexedObject, indexKeysOf, narrowestKey, sharedKeysOf } from '../../watch/index-key.ts';
 import { compileSelection } from '../selection.ts';
@@ -49,7 +50,7 @@ export interface ObjectStorageOptions {
 }
 
 /** The name under which a kind's changes are logged. */
-export function topicOf(kind: Pick<Kind, 'apiVersion' | 'kind'>): string {
+export function topicOf(kind: Pick<KindIdentity, 'apiVersion' | 'kind'>): string {
   return `${kind.apiVersion}/${kind.kind}`;
 }
 
@@ -88,8 +89,8 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
   }
 
   get subResources(): readonly string[] {
-    const { hasStatus, deletionHold } = this.#kind;
-    return [...(hasStatus ? ['status'] : []), ...(deletionHold === undefined ? [] : [FINALIZE])];
+    const { hasStatus, holdsDeletion } = this.#kind.strategy;
+    return [...(hasStatus ? ['status'] : []), ...(holdsDeletion === undefined ? [] : [FINALIZE])];
   }
 
   /** Keeps the objects to another definition of the same kind from now on. What is stored stays as it is. */
@@ -197,7 +198,7 @@ export class ObjectStorage<T extends KubernetesObject = KubernetesObject> implem
 
   /** What an update expects, without the parts of the status that do not matter to it. */
   #settled(old: Stored<T>, { uid, resourceVersion }: ObjectMeta): Pick<ObjectMeta, 'uid' | 'resourceVersion'> {
-    const since = this.kind.updatesIgnoreStatusWrites === true ? this.#sinceStatus.get(old) : undefined;
+    const since = this.kind.strategy.updatesIgnoreStatusWrites ? this.#sinceStatus.get(old) : undefined;
     if (since === undefined) return { uid, resourceVersion };
     const current = old.metadata.resourceVersion;
     return { uid, resourceVersion: settledVersion(resourceVersion, { since, current }) };
