@@ -10,7 +10,7 @@ import { compareText, type Pool } from './pool.ts';
 /**
  * Chooses the value of a claim; the table is left as it is but for released values whose grace period is over.
  *
- * In this order: the value the owner already holds, if it still fits; the fixed prefix; the index; what the status says, if
+ * In this order: the value the owner already holds, if it still fits; the fixed prefix; the index; the value in the status, if
  * it is free; the lowest free one, pool by pool. Equal inputs give equal answers. `now`: milliseconds since the epoch.
  */
 export function allocate(table: AllocationTable, claim: Claim, now: number): Outcome {
@@ -80,7 +80,7 @@ function sticky({ instance, pools, claim }: Search): Outcome | undefined {
   return undefined;
 }
 
-/** True if the block is one address, or a prefix of the wanted length, and the fixed one if the claim names one. */
+/** True if the block is one address, or a prefix of the requested length, and the fixed one if the claim names one. */
 function hasWantedForm(range: Range, claim: Claim): boolean {
   if (claim.prefix !== undefined) return sameRange(range, claimedRange(claim, claim.prefix));
   return range.length === (wantsPrefix(claim) ? claim.prefixLength : 32);

@@ -12,7 +12,7 @@ export interface OwnerKey {
   readonly name: string;
 }
 
-/** A wish for an address or a prefix, as the spec of an IPClaim states it. */
+/** A request for an address or a prefix, as the spec of an IPClaim states it. */
 export interface Claim {
   readonly owner: OwnerKey;
   readonly networkInstance: string;

@@ -80,7 +80,7 @@ function problemOf(claim: Claim): string | undefined {
     }
   }
   if (wantsPrefix(claim) && prefix === undefined && prefixLength === undefined)
-    return 'spec.prefixLength is missing: a claim for a prefix must say how long it is';
+    return 'spec.prefixLength is missing: a claim for a prefix must state its length';
   if (!wantsPrefix(claim) && prefixLength !== undefined && prefixLength !== 32)
     return `spec.prefixLength ${prefixLength} needs spec.createPrefix: true; without it the claim gets one address`;
   return undefined;

@@ -17,10 +17,10 @@ import { type DataFolder, exists } from './data-folder.ts';
 export interface ObjectSetOptions {
   readonly folder: DataFolder;
   readonly clock: Clock;
-  /** Without it objects are only read, beside whoever writes. */
+  /** Without it objects are only read, beside a process that writes. */
   readonly write: boolean;
   readonly quota?: Partial<QuotaLimits> | undefined;
-  /** Told why what nobody waits for could not be written. */
+  /** Called with why something could not be written that no caller waits for. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -37,7 +37,7 @@ export class ObjectSet {
   private constructor(database: ObjectDatabase, clock: Clock, lock: ProcessLock | undefined) {
     this.database = database;
     this.#lock = lock;
-    // Whoever only reads makes no versions either.
+    // A process that only reads makes no versions either.
     this.log = new EventLog({ clock, ...(lock === undefined ? {} : { journal: database.journal }) });
     database.attach(this.log);
     for (const kind of OBJECT_KINDS) this.add(kind);

@@ -26,10 +26,9 @@ const addresses = new LruCache<string, { readonly canonical: string; readonly un
 });
 
 /**
- * What the policies say about a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they
- * were read. Rights are given by namespace, so neither
- * a policy nor a repository of another one has a say, save where both have registered the same packages: then what holds in one holds
- * in the other, or each could be gone around by the other.
+ * The policies for a revision of a repository in this namespace, as the readers show them. Throws Unavailable before they were read.
+ * Rights are given by namespace, so policies and repositories of others do not count, except where two namespaces have registered the
+ * same packages: then the requirements of each hold in the other, or a user could bypass one through the other.
  */
 export function policyOf(readers: ObjectReaders, revision: PackageRevision, namespace: string): EffectivePolicy {
   const repository = readers.repositories.get({ namespace, name: revision.key.repository });

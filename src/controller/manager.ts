@@ -140,7 +140,7 @@ export class Manager {
 
   /**
    * Starts runnables, then informers, and, once every informer is synced, the controllers. A controller never works on
-   * half a picture. Rejects with Unavailable if stopped meanwhile.
+   * a partial state. Rejects with Unavailable if stopped meanwhile.
    */
   async start(): Promise<void> {
     this.#expectNew('start');

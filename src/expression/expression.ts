@@ -6,7 +6,7 @@ import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
 import { fromCel, toCel } from './values.ts';
 
 /**
- * What keeps a stranger's expression from costing much. CEL has no endless loops and its regular expressions are linear
+ * The bounds on the cost of an untrusted expression. CEL has no endless loops and its regular expressions are linear
  * (RE2), so what can grow is the text, its tree, and loops inside of loops over large inputs.
  */
 export interface ExpressionLimits {

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 describe('process lock', () => {
-  test('one holds it, and the next one learns who does', async () => {
+  test('one process holds it, and the next one gets the holder', async () => {
     const path = fresh();
     expect(await lockHolder(path)).toBeUndefined();
     const lock = await ProcessLock.acquire(path, { says });

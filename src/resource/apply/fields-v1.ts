@@ -9,14 +9,14 @@ const MAX_DEPTH = 200;
 
 /** Writes a set the way `managedFields` keeps it: `{"f:spec": {".": {}, "f:color": {}}}`. */
 export function toFieldsV1(set: FieldSet): FieldsV1 {
-  // Every element has a prefix, so no key can be one that a prototype knows.
+  // Every element has a prefix, so no key can be one of a prototype.
   const fields: Record<string, unknown> = {};
   if (set.owned && set.children.size > 0) fields['.'] = {};
   for (const element of sortedElements(set)) fields[element] = toFieldsV1(set.children.get(element) ?? NO_FIELDS);
   return fields;
 }
 
-/** Reads what others wrote. Elements that are not understood are left out: a later version may know them. */
+/** Reads what others wrote. Elements that are not understood are left out: a later version may define them. */
 export function fromFieldsV1(fields: unknown): FieldSet {
   return isJsonObject(fields) ? fieldSet(false, read(fields, 0).children) : NO_FIELDS;
 }

@@ -47,7 +47,7 @@ function setUp() {
 }
 
 describe('Registry', () => {
-  test('finds kinds by any of their words', () => {
+  test('finds kinds by any of their names', () => {
     const { registry } = setUp();
     for (const word of ['widgets', 'widget', 'Widget', 'wd', 'widgets.test.sluice.dev', 'WD.test.sluice.dev'])
       expect(registry.lookup(word)).toBe(widgetKind);

@@ -100,7 +100,7 @@ describe('roles and bindings', () => {
     expect(judge({ kind: 'Robot', name: 'r' })[0]).toContain('Unsupported value: "Robot"');
   });
 
-  test('a binding for everything wants a role for everything, and keeps its role', () => {
+  test('a ClusterRoleBinding requires a ClusterRole, and keeps its role', () => {
     const bad = { metadata: { name: 'b' }, roleRef: { kind: 'Role', name: 'x' } };
     expect(thrownCauses(() => clusterRoleBindingKind.parse(bad))[0]).toContain(
       'roleRef.kind: Unsupported value: "Role"',
@@ -287,7 +287,7 @@ describe('field owners', () => {
     expect(object.metadata.managedFields?.[1]).toMatchObject({ subresource: 'status', fieldsV1: {} });
   });
 
-  test.each([[[]], [[{}]]])('%j forgets them, and none leaves them alone', (managedFields) => {
+  test.each([[[]], [[{}]]])('%j removes them, and an absent field leaves them', (managedFields) => {
     expect(parse(managedFields).object.metadata.managedFields).toEqual([]);
     expect(parse(undefined).object.metadata.managedFields).toBeUndefined();
     expect(parse(null).object.metadata.managedFields).toBeUndefined();

@@ -12,7 +12,7 @@ export type Face = 'cli' | 'api' | 'controller' | 'git';
 export interface RequestContext {
   readonly actor: Actor;
   readonly face: Face;
-  /** Why, in the words of the caller; a rejection's reason for instance. */
+  /** Why, as the caller writes it; a rejection's reason for instance. */
   readonly reason?: string;
   /** Judges a write and returns what it would store, and writes nothing. */
   readonly dryRun?: boolean;

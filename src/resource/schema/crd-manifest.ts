@@ -60,7 +60,7 @@ function publishedSchema(kind: KindSchema): StructuralSchema {
 }
 
 function nameRules(nameRule: NameRule | undefined): ValidationRule[] {
-  // A kube-apiserver wants DNS sub-domains anyway.
+  // A kube-apiserver requires DNS sub-domains anyway.
   if (nameRule === undefined || nameRule === DNS_SUBDOMAIN) return [];
   const { pattern, maxLength, rule } = nameRule;
   const name = 'self.metadata.name';

@@ -49,7 +49,7 @@ describe('defineKind', () => {
     expect(thrownCauses(() => widgetKind.parse(value))[0]).toContain('expected object');
   });
 
-  test('wants metadata and a name, unless one is generated or derived', () => {
+  test('requires metadata and a name, unless one is generated or derived', () => {
     expect(thrownCauses(() => widgetKind.parse({ spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(thrownCauses(() => widgetKind.parse({ metadata: {}, spec: {} }))).toEqual(['metadata.name: Required value']);
     expect(widgetKind.parse({ metadata: { generateName: 'a-' }, spec: {} }).object.metadata.name).toBe('');

@@ -39,7 +39,7 @@ const entry = z.object({
 
 /**
  * The field owners in the metadata of an object. `[{}]` is how clients that cannot write an empty list state that the owners
- * shall be forgotten; it becomes the empty list.
+ * are to be removed; it becomes the empty list.
  */
 export const managedFieldsSchema = z
   .array(entry)

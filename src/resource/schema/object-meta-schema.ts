@@ -21,7 +21,7 @@ export const OBJECT_META_SCHEMA: StructuralSchema = {
     generation: {
       type: 'integer',
       format: 'int64',
-      description: 'Grows with every change of what is wanted, not with the status. Set by the server.',
+      description: 'Grows with every change of the desired state, not with the status. Set by the server.',
     },
     creationTimestamp: time('When the object was made. Set by the server.'),
     deletionTimestamp: time(

@@ -50,7 +50,7 @@ export type WatchEvent<T extends KubernetesObject> =
 /** What happens to the objects that name a deleted one as their owner. */
 export type PropagationPolicy = 'Background' | 'Foreground' | 'Orphan';
 
-/** Held by an owner until its dependents are gone, or until they have forgotten it; the garbage collector removes them. */
+/** Held by an owner until its dependents are gone, or until they no longer name it; the garbage collector removes them. */
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 export const ORPHAN_FINALIZER = 'orphan';
 

@@ -47,7 +47,7 @@ interface Topic {
   /** Bytes of the entries. */
   size: number;
   /** The newest version that is not in memory any more. */
-  forgotten: bigint;
+  dropped: bigint;
   readonly unselective: Set<WatchBuffer>;
   readonly selective: Map<IndexKey, Set<WatchBuffer>>;
 }
@@ -143,8 +143,8 @@ export class EventLog {
     const log = this.#topic(topic);
     log.entries.length = 0;
     log.size = 0;
-    log.forgotten = this.reserve();
-    this.#journal?.forget(topic, log.forgotten);
+    log.dropped = this.reserve();
+    this.#journal?.forget(topic, log.dropped);
     for (const buffer of log.unselective) buffer.overflow();
     for (const buffers of log.selective.values()) for (const buffer of buffers) buffer.overflow();
   }
@@ -158,12 +158,12 @@ export class EventLog {
     subscribers.add(buffer);
     // What is in memory is copied now, so that trimming cannot remove it while the watcher reads.
     const kept = log.entries.slice(firstAfter(log.entries, from));
-    const forgotten = log.forgotten;
+    const dropped = log.dropped;
     const end = () => buffer.wake();
     options.signal.addEventListener('abort', end);
     const over = () => options.signal.aborted || this.#closed;
     try {
-      for (const entry of this.#past<T>(topic, from, forgotten, kept as LogEntry<T>[])) {
+      for (const entry of this.#past<T>(topic, from, dropped, kept as LogEntry<T>[])) {
         if (over()) return;
         const event = eventOf(entry, options.selects);
         if (event !== undefined) yield event;
@@ -206,13 +206,13 @@ export class EventLog {
     }
     const removed = log.entries.splice(0, surplus);
     log.size = size;
-    log.forgotten = removed.at(-1)?.version ?? log.forgotten;
+    log.dropped = removed.at(-1)?.version ?? log.dropped;
   }
 
   #topic(name: string): Topic {
     let topic = this.#topics.get(name);
     if (topic === undefined) {
-      topic = { entries: [], size: 0, forgotten: this.#start, unselective: new Set(), selective: new Map() };
+      topic = { entries: [], size: 0, dropped: this.#start, unselective: new Set(), selective: new Map() };
       this.#topics.set(name, topic);
     }
     return topic;
@@ -229,22 +229,22 @@ export class EventLog {
 
   #floor(log: Topic, topic: string): bigint {
     const journaled = this.#journal?.floor(topic);
-    return journaled !== undefined && journaled < log.forgotten ? journaled : log.forgotten;
+    return journaled !== undefined && journaled < log.dropped ? journaled : log.dropped;
   }
 
-  /** What happened after a version, up to now: from the journal what memory has forgotten, then what it has. */
+  /** What happened after a version, up to now: from the journal what memory has dropped, then what it has. */
   *#past<T extends KubernetesObject>(
     topic: string,
     from: bigint,
-    forgotten: bigint,
+    dropped: bigint,
     kept: readonly LogEntry<T>[],
   ): Generator<LogEntry<T>> {
     let reached = from;
-    while (this.#journal !== undefined && reached < forgotten) {
+    while (this.#journal !== undefined && reached < dropped) {
       if (reached < this.#journal.floor(topic)) throw expired('the watch fell behind the events that are kept');
-      const page = this.#journal.read(topic, reached, forgotten, JOURNAL_PAGE_ENTRIES) as LogEntry<T>[];
+      const page = this.#journal.read(topic, reached, dropped, JOURNAL_PAGE_ENTRIES) as LogEntry<T>[];
       yield* page;
-      reached = page.length < JOURNAL_PAGE_ENTRIES ? forgotten : (page.at(-1)?.version ?? forgotten);
+      reached = page.length < JOURNAL_PAGE_ENTRIES ? dropped : (page.at(-1)?.version ?? dropped);
     }
     yield* kept;
   }

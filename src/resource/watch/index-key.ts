@@ -54,7 +54,7 @@ export interface Indexed {
   readonly field: (path: string) => string | undefined;
 }
 
-/** The view of an object that `indexKeysOf` wants. */
+/** The view of an object that `indexKeysOf` takes. */
 export function indexedObject(object: KubernetesObject): Indexed {
   const { name, namespace, labels } = object.metadata;
   return { name, namespace, labels, field: (path) => readField(object, stepsOf(path)) };

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A reference to any object, as events have it; nothing is wanted. */
+/** A reference to any object, as events have it; no field is required. */
 export const objectReferenceSchema = z.object({
   apiVersion: z.string().optional().describe('API version of the object.'),
   kind: z.string().optional().describe('Kind of the object.'),

@@ -97,13 +97,13 @@ export const ipClaimKind = defineKind({
       networkInstance: networkInstanceRef,
       addressFamily: z.enum(['ipv4', 'ipv6']).optional().describe('ipv4 or ipv6.'),
       prefix: prefixSchema.optional().describe('A fixed request.'),
-      prefixLength: z.int().min(0).max(128).optional().describe('Length of the wanted prefix in bits.'),
-      index: z.int().min(0).optional().describe('Which address of the prefix is wanted.'),
+      prefixLength: z.int().min(0).max(128).optional().describe('Length of the requested prefix in bits.'),
+      index: z.int().min(0).optional().describe('Which address of the prefix is requested.'),
       createPrefix: z.boolean().optional().describe('Request a prefix instead of an address.'),
       labels: labels.optional().describe('Labels of what is allocated.'),
       selector: labelSelectorSchema.optional().describe('Labels of the prefixes to take from.'),
     })
-    .describe('What is wanted.'),
+    .describe('The request.'),
   status: z
     .object({
       conditions: conditionsSchema.optional(),

@@ -103,7 +103,7 @@ function readyOf({ status }: Shown) {
   return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
 }
 
-/** What the column of the gates says already. */
+/** What the column of the gates shows already. */
 const COUNT_OF_GATES = /^(?:\d+ of \d+ gates closed: |the gate is open; |all \d+ gates are open; )/;
 
 /** `1/3`: open gates of all, as the message counts them. */
@@ -162,7 +162,7 @@ export const packageRevisionKind = defineKind({
         .optional()
         .describe('Labels and annotations in the Kptfile.'),
     })
-    .describe('What the revision is and what is wanted of it.'),
+    .describe('What the revision is and its desired state.'),
   status: z
     .object({
       upstreamLock: locator.optional().describe('Where the package was cloned from.'),

@@ -59,7 +59,7 @@ export const repositoryKind = defineKind({
       type: z.enum(['git', 'oci']).default('git').describe('Only git can be used.'),
       content: z.string().default('Package').describe('Not used any more.'),
       sync: sync.optional().describe('When to look for changes besides the usual polling.'),
-      git: git.optional().describe('Where the repository is; wanted for type git.'),
+      git: git.optional().describe('Where the repository is; required for type git.'),
       oci: oci.optional().describe('Where the registry is, for type oci.'),
     })
     .describe('What the repository is and where.'),

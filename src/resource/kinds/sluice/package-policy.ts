@@ -53,7 +53,7 @@ export const packagePolicyKind = defineKind({
           }),
         )
         .default([])
-        .describe('Who may give conditions of a type; a type that is not listed may be given by everyone.'),
+        .describe('Who may give conditions of a type; a type that is not listed may be given by all users.'),
       validFor: z
         .array(
           z.object({

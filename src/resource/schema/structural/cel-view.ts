@@ -1,6 +1,6 @@
 import type { StructuralSchema } from './structural-schema.ts';
 
-/** Words that CEL keeps for itself; a field of that name is written with two underscores around it. */
+/** Reserved words of CEL; a field of that name is written with two underscores around it. */
 const RESERVED = new Set(
   (
     'true false null in as break const continue else for function if import let loop package namespace return var ' +

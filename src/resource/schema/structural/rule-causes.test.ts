@@ -52,7 +52,7 @@ describe('rules about one state', () => {
     );
   });
 
-  test('know fields that CEL has no word for by other names', () => {
+  test('see fields whose names CEL does not permit by other names', () => {
     const odd: StructuralSchema = {
       type: 'object',
       properties: {

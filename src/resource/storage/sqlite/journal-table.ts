@@ -48,7 +48,7 @@ interface Mark {
   readonly bytes: number;
 }
 
-/** The events table: what the event log remembers beyond the life of the process. */
+/** The events table: the events that outlive the process. */
 export class JournalTable implements EventJournal {
   readonly start: bigint;
   readonly #options: JournalTableOptions;
@@ -214,7 +214,7 @@ export class JournalTable implements EventJournal {
     this.#floors.set(topic, version);
   }
 
-  /** A bulk of changes of one kind is not kept one by one: who watched from before it lists again. */
+  /** A bulk of changes of one kind is not kept one by one: a watch from before it lists again. */
   #worthKeeping(noted: Noted[]): Noted[] {
     if (noted.length <= MIN_BULK_CHANGES) return noted;
     const counts = new Map<string, number>();

@@ -89,7 +89,7 @@ test('a watch continues after a new start, from a version before it', async () =
   second.database.close();
 });
 
-test('a watch reads from the file what memory has forgotten, across pages', async () => {
+test('a watch reads from the file what memory has dropped, across pages', async () => {
   const { database, storage, create } = open({ window: 4 });
   const { resourceVersion } = await storage.list(context);
   for (let round = 0; round < 8; round += 1)
@@ -302,7 +302,7 @@ test('few large events are as much as many small ones: in memory, for a watcher 
   for (let round = 0; round < 8; round += 1) await write(round);
   await begun;
   await expect(slow.next()).rejects.toMatchObject({ code: 'Expired' });
-  // What memory has forgotten is in the file.
+  // What memory has dropped is in the file.
   expect(await seen(first.storage, resourceVersion, 8)).toHaveLength(8);
   for (let round = 0; round < 12; round += 1) await write(round);
   await expect(seen(first.storage, resourceVersion, 1)).rejects.toMatchObject({ code: 'Expired' });
