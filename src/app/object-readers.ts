@@ -1,6 +1,7 @@
 import type { Manager } from '../controller/manager.ts';
 import { ObjectReader } from '../controller/object-reader.ts';
 import type { Clock } from '../foundation/clock.ts';
+import { isSluiceError } from '../foundation/sluice-error.ts';
 import { allowedSignersOf, hostUsersNameOf } from '../package/store/policy-objects.ts';
 import type { Client } from '../resource/client/client.ts';
 import { configMapKind } from '../resource/kinds/core/config-map.ts';
@@ -32,7 +33,11 @@ export class ObjectReaders {
   readonly signingSecret;
 
   constructor({ client, clock, signingSecret, onError }: ObjectReadersOptions) {
-    const common = { client, clock, ...(onError === undefined ? {} : { onError }) };
+    const report = (error: unknown) => {
+      // An informer that lists again has lost nothing.
+      if (!isSluiceError(error, 'Expired')) onError?.(error);
+    };
+    const common = { client, clock, onError: report };
     const reader = <T extends KubernetesObject>(kind: Kind<T>) => new ObjectReader({ ...common, kind });
     this.repositories = reader(repositoryKind);
     this.policies = reader(packagePolicyKind);

@@ -403,6 +403,8 @@ export class Session {
 
   /** Saves caches and ends child processes. */
   async close(): Promise<void> {
+    // They follow the log. What is still being decided reads the objects by lists.
+    await this.readers.stop();
     this.log.close();
     try {
       await this.renderer.close();
@@ -414,7 +416,6 @@ export class Session {
           this.trust.pushes?.close();
           this.trust.ledger.close();
         } finally {
-          await this.readers.stop();
           await this.objects.close();
         }
       }

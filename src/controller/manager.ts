@@ -106,7 +106,7 @@ export class Manager {
   release(kind: KindIdentity): void {
     const ids = `${kind.apiVersion} ${kind.kind} `;
     for (const [id, informer] of this.#informers) {
-      if (!id.startsWith(ids)) continue;
+      if (!id.startsWith(ids) || this.#shared.has(informer)) continue;
       this.#informers.delete(id);
       void informer.stop();
     }
