@@ -55,6 +55,11 @@ export interface PackageRepositoryOptions {
   readonly identity?: { readonly name: string; readonly email: string };
   /** What the policies of the repository's namespace say about one of its revisions. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
+  /**
+   * Resolves when `policyFor` answers by all that was acknowledged before the call. Rejects with Unavailable or Timeout if that cannot be
+   * known, and then nothing is decided. Absent where policies do not change.
+   */
+  refreshPolicies?(): Promise<void>;
   dependentsOf(revision: PackageRevision): string[];
   /** Told of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
@@ -163,6 +168,11 @@ export class PackageRepository implements Workbench {
     return this.#options.policyFor(revision, this.namespace);
   }
 
+  /** To be called before a decision by `policyFor`; see `PackageRepositoryOptions`. */
+  async refreshPolicies(): Promise<void> {
+    await this.#options.refreshPolicies?.();
+  }
+
   dependentsOf(revision: PackageRevision): string[] {
     return this.#options.dependentsOf(revision);
   }
@@ -265,6 +275,7 @@ export class PackageRepository implements Workbench {
 
   /** Adopts what `adoptable` found: one signed statement, and old records as signed ones, in one transaction. */
   async adopt(adoptable: Adoptable, context: RequestContext): Promise<void> {
+    await this.refreshPolicies();
     this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
@@ -290,6 +301,7 @@ export class PackageRepository implements Workbench {
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
     const create = async () => {
       await this.trust.expectId();
+      await this.refreshPolicies();
       const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
       if (context.dryRun === true) return this.#preview(plan);
       return this.#queue.add({
@@ -359,6 +371,8 @@ export class PackageRepository implements Workbench {
   ): Promise<WritePlan | undefined> {
     // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
     await this.#followKeys();
+    // Nor by a policy that the caller has replaced before this request.
+    await this.refreshPolicies();
     const before = this.#expect(name);
     const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
     return planUpdate(this, before, update, context, { revisionAfter, mainHead });

@@ -37,7 +37,7 @@ export const updateObject: Handler = async (request, services) => {
 
 /** As in Kubernetes, an update of a kind that users define must name the version that it replaces. */
 function requireVersion({ resource: { kind } }: ApiRequest, { metadata }: KubernetesObject): void {
-  if (kind.updatesNeedVersion !== true || metadata.resourceVersion !== undefined) return;
+  if (!kind.strategy.updatesNeedVersion || metadata.resourceVersion !== undefined) return;
   const cause = invalidValue(['metadata', 'resourceVersion'], 0, 'must be specified for an update');
   throw invalidObject(`${kind.kind}.${kind.group} ${JSON.stringify(metadata.name)}`, [cause]);
 }
