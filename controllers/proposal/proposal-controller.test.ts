@@ -190,7 +190,7 @@ describe('proposal controller', () => {
     const name = await draft({ Kptfile: kptfile() });
     await world.settle(name);
     await reconcile(name);
-    await world.store.transition(name, { action: 'reject' }, { ...ANNA, reason: 'too many replicas' });
+    await world.store.update(name, { action: 'reject' }, { ...ANNA, reason: 'too many replicas' });
     await reconcile(name);
     expect(lifecycle(name)).toBe('Draft');
     expect((await world.events(name)).at(-1)).toBe(
@@ -244,7 +244,7 @@ describe('proposal controller', () => {
         if (property === 'as') return () => late;
         if (property === 'update')
           return async () => {
-            if (isFirst) await store.transition(name, { action: 'propose' }, ANNA);
+            if (isFirst) await store.update(name, { action: 'propose' }, ANNA);
             isFirst = false;
             throw new SluiceError('Refused', `cannot propose ${name}: it is Proposed, this needs Draft`);
           };

@@ -36,7 +36,7 @@ describe('an approval is meant for what was proposed', () => {
   /** Eve adds a file to the proposal. */
   async function pushed(): Promise<string> {
     await world.draft('apps/web/v1');
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     clock.advance(1000);
     const tip = await world.push(bare, { 'web/evil.yaml': '# evil\n' }, 'proposed/web/v1', 'proposed/web/v1');
     await look();
@@ -68,15 +68,15 @@ describe('an approval is meant for what was proposed', () => {
 
   test('without a push it needs no version', async () => {
     await world.draft('apps/web/v1');
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     await approve(BOB);
     expect(await lifecycle()).toBe('Published');
   });
 
   test('what is proposed again is what is approved', async () => {
     await pushed();
-    await world.store.transition('apps.web.v1', { action: 'reject' }, ANNA);
-    await world.store.transition('apps.web.v1', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'reject' }, ANNA);
+    await world.store.update('apps.web.v1', { action: 'propose' }, ANNA);
     await approve(BOB);
     expect(await lifecycle()).toBe('Published');
   });
@@ -135,9 +135,9 @@ describe('names that a push brings are claims', () => {
     await look();
     expect(lastRequestOf(world.store.get('apps.web.v1'))).toMatchObject({ by: 'push', action: 'push' });
     expect(told()).toEqual(['Published → DeletionProposed, by push']);
-    await world.store.transition('apps.web.v1', { action: 'undo-deletion' }, BOB);
+    await world.store.update('apps.web.v1', { action: 'undo-deletion' }, BOB);
     told();
-    await world.store.transition('apps.web.v1', { action: 'propose-deletion' }, BOB);
+    await world.store.update('apps.web.v1', { action: 'propose-deletion' }, BOB);
     expect(told()).toEqual(['Published → DeletionProposed, by bob']);
     git('update-ref', '-d', 'refs/heads/deletionProposed/web/v1');
     await look();

@@ -139,9 +139,14 @@ export class PackageResourcesStorage implements Storage<Resources> {
       );
       return this.#read(entry);
     }
-    const after = await this.#revisions.table.write(context, revisionId(revision), undefined, () =>
-      this.#store.update(revisionId(revision), { change, expectedCommit: revision.commit }, context),
-    );
+    const id = revisionId(revision);
+    const write = this.#revisions.table.beginWrite(context, id, undefined);
+    let after: RevisionEntry | undefined;
+    try {
+      after = await write.finish(await this.#store.update(id, { change, expectedCommit: revision.commit }, context));
+    } finally {
+      write.end();
+    }
     if (metadata.managedFields !== undefined && context.dryRun !== true)
       this.#owners.set(revision.uid, metadata.managedFields.length === 0 ? undefined : metadata.managedFields);
     // As in Porch, the caller sees an error although the files are saved.

@@ -272,7 +272,7 @@ test('dry runs of every write change nothing and tell what would be', async () =
   expect(await revisions.delete(dry, { name }, { propagationPolicy: 'Orphan' })).toMatchObject({
     metadata: { finalizers: ['orphan'] },
   });
-  await store.transition(name, { action: 'propose' }, anna);
+  await store.update(name, { action: 'propose' }, anna);
   const proposed = await revisions.get(anna, { name });
   const approved = await revisions.updateSubResource(dry, 'approval', to(proposed, 'Published'));
   expect(approved).toMatchObject({ spec: { lifecycle: 'Published', revision: 1 }, status: { publishedBy: 'anna' } });
@@ -348,7 +348,7 @@ test('lists come in pages of one state and are selected by index', async () => {
   for (const packageName of ['c', 'a', 'b']) await draft(store, packageName);
   const first = await revisions.list(anna, { limit: 2 });
   expect(first.remainingItemCount).toBe(1);
-  await store.transition('packages.b.v1', { action: 'delete' }, anna);
+  await store.update('packages.b.v1', { action: 'delete' }, anna);
   await draft(store, 'd');
   const rest = await revisions.list(anna, { limit: 2, continue: first.continue });
   expect([...first.items, ...rest.items].map(({ spec }) => spec.packageName)).toEqual(['a', 'b', 'c']);

@@ -156,10 +156,13 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
       ...{ package: packageName, workspace: workspaceName, source, kptfile: kptfileOf(object) },
       metadata: ownMetadata(object) as unknown as NonNullable<RevisionChange['metadata']>,
     };
-    const made = await this.table.write(context, `${namespace}/${name}`, metadata.managedFields, () =>
-      this.#store.create(repositoryId, wanted, context),
-    );
-    return made?.object ?? this.#existing({ namespace, name }).object;
+    const write = this.table.beginWrite(context, `${namespace}/${name}`, metadata.managedFields);
+    try {
+      const made = await write.finish(await this.#store.create(repositoryId, wanted, context));
+      return made?.object ?? this.#existing({ namespace, name }).object;
+    } finally {
+      write.end();
+    }
   }
 
   /** Metadata, gates, package metadata, and the lifecycle steps that need no right to approve, in one transaction. */
@@ -256,11 +259,17 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     { metadata }: { readonly metadata?: RevisionObject['metadata'] },
     update: RevisionUpdate,
   ): Promise<Stored<RevisionObject>> {
-    const made = await this.table.write(context, revisionId(revision), metadata?.managedFields, () =>
-      this.#store.update(revisionId(revision), { ...update, expectedCommit: revision.commit }, context),
-    );
-    if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
-    return made?.object ?? stored;
+    const id = revisionId(revision);
+    const write = this.table.beginWrite(context, id, metadata?.managedFields);
+    try {
+      const made = await write.finish(
+        await this.#store.update(id, { ...update, expectedCommit: revision.commit }, context),
+      );
+      if (made !== undefined && update.action !== undefined) warnOfClosedGates(context, made, update.action);
+      return made?.object ?? stored;
+    } finally {
+      write.end();
+    }
   }
 
   #existing(key: ObjectKey): RevisionEntry {

@@ -43,8 +43,8 @@ test('its events tell what becomes of the package, and nothing else', async () =
   await publish(store, second);
   expect([await next(), await next(), await next()]).toEqual(['ADDED 0', 'MODIFIED 1', 'MODIFIED 2']);
   for (const name of [second, first, 'packages.shop.main']) {
-    await store.transition(name, { action: 'propose-deletion' }, anna);
-    await store.transition(name, { action: 'delete' }, anna);
+    await store.update(name, { action: 'propose-deletion' }, anna);
+    await store.update(name, { action: 'delete' }, anna);
   }
   expect([await next(), await next(), await next()]).toEqual(['MODIFIED 1', 'MODIFIED 0', 'DELETED 0']);
   expect((await client.list(kind)).items).toEqual([]);

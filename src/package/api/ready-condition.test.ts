@@ -33,8 +33,8 @@ test('Ready is True only while every gate is open for the current content, and n
   expect(readyOf(edited)).toMatchObject({ status: 'False', message: expect.stringContaining('changed since') });
   for (const type of ['tested', 'reviewed'])
     await store.change(key.name, { conditions: [{ type, status: 'True' }] }, anna);
-  await store.transition(key.name, { action: 'propose' }, anna);
-  await store.transition(key.name, { action: 'approve' }, anna);
+  await store.update(key.name, { action: 'propose' }, anna);
+  await store.update(key.name, { action: 'approve' }, anna);
   expect(readyOf(await client.get(packageRevisionKind, key))).toMatchObject({ status: 'True' });
   expect(readyOf(await client.get(packageRevisionKind, { ...key, name: 'packages.shop.main' }))).toBeNull();
 });

@@ -21,6 +21,17 @@ import type { RevisionVersions } from './revision-versions.ts';
 /** Under this name changes of package revisions are logged. */
 export const REVISION_TOPIC = topicOf(packageRevisionKind);
 
+/** A write of one revision, from the request to what the table shows of it. */
+export interface TableWrite {
+  /**
+   * Returns the entry of the revision that the write left behind, with its gates evaluated; undefined if it is gone. The entry of a dry
+   * run is in no table.
+   */
+  finish(made: PackageRevision | undefined): Promise<RevisionEntry | undefined>;
+  /** Ends the write, whether it succeeded or not. */
+  end(): void;
+}
+
 /** The revisions of a store with the versions that they have as objects, and their changes in the event log. */
 export class RevisionTable {
   readonly #store: RevisionStore;
@@ -119,33 +130,33 @@ export class RevisionTable {
   }
 
   /**
-   * Runs a write that leaves a revision behind and returns its entry; undefined if it is gone. Of a dry run the entry stands in no
-   * table. `managedFields` are set down with it; undefined leaves them as they are.
+   * Begins a write of a revision, which the caller finishes with what the store returned, and ends in any case. `managedFields` are kept
+   * with what it changes; undefined leaves them as they are.
    */
-  async write(
-    context: RequestContext,
+  beginWrite(
+    { dryRun, actor }: RequestContext,
     id: string,
     managedFields: readonly ManagedFieldsEntry[] | undefined,
-    run: () => Promise<PackageRevision | undefined>,
-  ): Promise<RevisionEntry | undefined> {
-    if (context.dryRun === true) {
-      const foreseen = await run();
-      return foreseen && this.#foreseen(foreseen, managedFields);
-    }
+  ): TableWrite {
+    if (dryRun === true)
+      return { finish: async (made) => made && this.#foreseen(made, managedFields), end: () => undefined };
     // Of two writes the store refuses the second, which must not speak for the first.
-    const first = managedFields !== undefined && !this.#coming.has(id);
-    if (first) this.#coming.set(id, managedFields);
+    let isOwner = managedFields !== undefined && !this.#coming.has(id);
+    if (isOwner && managedFields !== undefined) this.#coming.set(id, managedFields);
     const before = this.#byId.get(id);
-    try {
-      const made = await run();
+    const end = () => {
+      if (isOwner) this.#coming.delete(id);
+      isOwner = false;
+    };
+    const finish = async (made: PackageRevision | undefined) => {
       const after = this.#byId.get(id);
-      if (before !== undefined && made?.etag === after?.revision.etag) after?.noteOwnStep(context.actor.name, before);
-    } finally {
-      if (first) this.#coming.delete(id);
-    }
-    this.#settle(id, managedFields);
-    await this.#gates.evaluate(id);
-    return this.#byId.get(id);
+      if (before !== undefined && made?.etag === after?.revision.etag) after?.noteOwnStep(actor.name, before);
+      end();
+      this.#settle(id, managedFields);
+      await this.#gates.evaluate(id);
+      return this.#byId.get(id);
+    };
+    return { finish, end };
   }
 
   /** Owners that did not come along with a change in Git are a change of their own. */

@@ -22,28 +22,26 @@ describe('a Kptfile that kpt rejects', () => {
     await store.change(name, { files: new Map([['Kptfile', text(misspelt)]]) }, { ...anna, warn });
     const problem = /Kptfile:\d+:3: kpt knows no field readinesGates .*Did you mean readinessGates\?/;
     expect(warnings).toEqual([expect.stringMatching(problem)]);
-    const outcome = await outcomeOf(store.transition(name, { action: 'propose' }, anna));
+    const outcome = await outcomeOf(store.update(name, { action: 'propose' }, anna));
     expect(outcome).toMatch(/^Refused: kpt rejects a Kptfile of packages\.shop\.v1: /);
     expect(outcome).toMatch(problem);
     // A change of something else warns of nothing, and a repaired one can be proposed.
     await store.change(name, { files: new Map([['a.yaml', text('a: 1\n')]]) }, { ...anna, warn });
     expect(warnings).toHaveLength(1);
     await store.change(name, { files: new Map([['Kptfile', text(KPTFILE)]]) }, { ...anna, warn });
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toBe('succeeded');
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toBe('succeeded');
   });
 
   test('of a package within the package counts too, and whoever pushed it to the proposed branch cannot have it approved', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
-    await store.transition(name, { action: 'propose' }, anna);
+    await store.update(name, { action: 'propose' }, anna);
     const git = await openRepository(scratch.path);
     await commitFiles(git, { 'shop/sub/Kptfile': misspelt }, scratch.clock.now(), { branch: 'proposed/shop/v1' });
     await git.close();
     await store.repository('packages').refresh();
-    expect(await outcomeOf(store.transition(name, { action: 'approve' }, anna))).toMatch(
-      /sub\/Kptfile:\d+:3: kpt knows/,
-    );
+    expect(await outcomeOf(store.update(name, { action: 'approve' }, anna))).toMatch(/sub\/Kptfile:\d+:3: kpt knows/);
   });
 });
 
@@ -53,7 +51,7 @@ describe('gates', () => {
     const { store } = await scratch.open();
     const name = await draft(store);
     await store.change(name, { kptfile: [{ op: 'addGate', conditionType: 'tested' }] }, anna);
-    expect(await outcomeOf(store.transition(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
+    expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toContain('gate tested is closed');
     const given = { type: 'tested', status: 'True', reason: 'Ok' } as const;
     await store.change(name, { conditions: [given] }, anna);
     expect((await store.judge(name)).gates[0]?.state).toBe('Open');
@@ -184,7 +182,7 @@ describe('gates', () => {
     await scratch.git('update-ref', '-d', record(plain.store, name));
     await plain.repository.refresh();
     expect((await plain.store.judge(name)).gates[0]?.state).toBe('Unproven');
-    expect(await outcomeOf(plain.store.transition(name, { action: 'propose' }, anna))).toContain(
+    expect(await outcomeOf(plain.store.update(name, { action: 'propose' }, anna))).toContain(
       'Refused: gate x is closed',
     );
   });

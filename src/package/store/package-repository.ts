@@ -1,6 +1,6 @@
 import type { Clock } from '../../foundation/clock.ts';
 import { Slots } from '../../foundation/slots.ts';
-import { SluiceError } from '../../foundation/sluice-error.ts';
+import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
 import type { Face, RequestContext } from '../../resource/object/request-context.ts';
@@ -15,11 +15,10 @@ import type { RepositoryLayout } from '../model/layout.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
 import { type Adoptable, findAdoptable, planAdoption } from '../plan/adoption.ts';
-import type { RevisionChange } from '../plan/change.ts';
 import { planCreate } from '../plan/create/create.ts';
 import { checkPlace } from '../plan/create/place.ts';
 import type { Renderer } from '../plan/renderer.ts';
-import { mayMoveMain, type Transition } from '../plan/transition.ts';
+import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
 import type { Workbench, WritePlan } from '../plan/workbench.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
@@ -27,7 +26,7 @@ import { closing, MOST_LOCAL_WRITES, MOST_WRITES, WriteQueue } from '../transact
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
-import { judged } from './transitions.ts';
+import { transitions } from './transitions.ts';
 
 export interface PackageRepositoryOptions {
   readonly name: string;
@@ -265,7 +264,7 @@ export class PackageRepository implements Workbench {
     this.trust.expectOwnKey();
     await this.trust.expectId();
     const refs = this.#refs;
-    await refs.alone(async () => {
+    await refs.mutex.run(async () => {
       const { updates, marks } = await planAdoption(this, adoptable, context);
       if (updates.length === 0) return;
       await refs.carryOut(updates);
@@ -273,70 +272,71 @@ export class PackageRepository implements Workbench {
       const kept = adoptable.main === undefined ? [] : this.index.marksOfKept();
       refs.raiseMarks([...marks, ...kept], true);
       if (adoptable.main !== undefined) this.trust.noteMain(adoptable.main.present);
-      await refs.show(updates);
+      await refs.publish(updates);
     });
   }
 
   /** Makes a draft. `upstreams` gives what it is made from, where that lies elsewhere. */
-  create(
+  async create(
     wanted: NewRevision,
     context: RequestContext,
     upstreams: UpstreamReader = NO_UPSTREAMS,
   ): Promise<PackageRevision> {
     const { package: packageName, workspace, source } = wanted;
     const name = revisionName({ repository: this.repository, package: packageName, workspace });
-    const create = async () => {
-      await this.trust.expectId();
-      const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
-      if (context.dryRun === true) return this.#preview(plan);
-      return this.#queue.add({
-        ...{ package: packageName, urgent: false, plan },
-        wholePackage: source.type === 'init' || source.type === 'clone',
-        // Another package can have come into being meanwhile.
-        check: () => checkPlace(this, wanted),
+    const release = await this.#occupy(name, context);
+    try {
+      const made = await this.#underWay.run(async () => {
+        await this.trust.expectId();
+        const plan = await this.#plans.run(() => planCreate(this, wanted, upstreams, context));
+        if (context.dryRun === true) return this.preview(plan);
+        return this.#queue.add({
+          ...{ package: packageName, urgent: false, plan },
+          wholePackage: source.type === 'init' || source.type === 'clone',
+          // Another package can have come into being meanwhile.
+          check: () => checkPlace(this, wanted),
+        });
       });
-    };
-    return this.#exclusive(name, context, async () => {
-      const made = await this.#underWay.run(create);
       if (made === undefined) throw new SluiceError('Internal', `${name} was created and is not there`);
       return made;
-    });
+    } catch (error) {
+      throw this.#failureOf(error);
+    } finally {
+      release();
+    }
   }
 
-  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
-  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
-    return (await this.update(name, { change }, context)) ?? this.#expect(name);
-  }
-
-  /** Moves a revision through its lifecycle; undefined if it is gone afterwards. */
-  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.update(name, transition, context);
-  }
-
-  /** A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. */
-  update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return judged(update.action, context, () => this.#update(name, update, context));
-  }
-
-  #update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.#exclusive(name, context, async () => {
+  /**
+   * A change and a lifecycle step, or one of them, in one transaction; undefined if the revision is gone afterwards. A change that changes
+   * nothing makes no commit.
+   */
+  async update(name: string, update: RevisionUpdate, context: RequestContext): Promise<PackageRevision | undefined> {
+    const { action } = update;
+    const isDryRun = context.dryRun === true;
+    const release = await this.#occupy(name, context);
+    try {
       await this.#expectTrust(name);
-      const plan = (mainHead?: Oid) => this.#planUpdate(name, update, context, mainHead);
+      const plan = (mainHead?: Oid) => planUpdate(this, name, update, context, mainHead);
+      const wholePackage = mayMoveMain(action);
       const { key } = this.#expect(name);
-      const late = mayMoveMain(update.action);
-      const write = {
-        ...{ package: key.package, urgent: update.action !== undefined, wholePackage: late },
-        signal: context.signal,
+      const write = { package: key.package, urgent: action !== undefined, wholePackage, signal: context.signal };
+      const commit = async (planned: WritePlan | undefined) => {
+        if (planned === undefined) return this.#expect(name);
+        return isDryRun ? this.preview(planned) : this.#queue.add({ ...write, plan: planned });
       };
-      if (late && context.dryRun !== true)
-        return this.#queue.add({ ...write, plan: async (head) => stepOf(await plan(head)) });
-      const carryOut = async (made: WritePlan | undefined) => {
-        if (made === undefined) return this.#expect(name);
-        return context.dryRun === true ? this.#preview(made) : this.#queue.add({ ...write, plan: made });
-      };
-      if (write.urgent) return carryOut(await plan());
-      return this.#underWay.run(async () => carryOut(await this.#plans.run(plan)));
-    });
+      let after: PackageRevision | undefined;
+      if (wholePackage && !isDryRun) after = await this.#queue.add({ ...write, plan });
+      else if (write.urgent) after = await commit(await plan());
+      else after = await this.#underWay.run(async () => commit(await this.#plans.run(plan)));
+      if (action !== undefined && !isDryRun) transitions.tell({ action, result: 'allowed' });
+      return after;
+    } catch (error) {
+      if (action !== undefined && !isDryRun && isSluiceError(error, 'Refused'))
+        transitions.tell({ action, result: 'refused' });
+      throw this.#failureOf(error);
+    } finally {
+      release();
+    }
   }
 
   /**
@@ -348,17 +348,16 @@ export class PackageRepository implements Workbench {
     if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
   }
 
-  async #planUpdate(
-    name: string,
-    update: RevisionUpdate,
-    context: RequestContext,
-    mainHead: Oid | undefined,
-  ): Promise<WritePlan | undefined> {
+  async current(name: string): Promise<PackageRevision> {
     // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
     await this.#followKeys();
-    const before = this.#expect(name);
-    const revisionAfter = async (plan: WritePlan) => (await this.#preview(plan)) ?? before;
-    return planUpdate(this, before, update, context, { revisionAfter, mainHead });
+    return this.#expect(name);
+  }
+
+  async preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
+    const changed = await this.#refs.preview(updates);
+    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
+    return own === undefined ? this.index.get(name) : own.after;
   }
 
   /** Writes the index cache; what is no longer referenced is dropped from it. */
@@ -388,10 +387,10 @@ export class PackageRepository implements Workbench {
   }
 
   /**
-   * Porch's clients expect a second request on one revision to be refused, not queued. What a controller writes is no request of
-   * theirs, and waited for.
+   * Waits until a revision is free for a request and returns what frees it again. Porch's clients expect a second request on one revision
+   * to be refused, not queued; only behind a controller's write does a request wait.
    */
-  async #exclusive<Result>(name: string, { face }: RequestContext, section: () => Promise<Result>): Promise<Result> {
+  async #occupy(name: string, { face }: RequestContext): Promise<() => void> {
     for (let other = this.#busy.get(name); other !== undefined; other = this.#busy.get(name)) {
       if (other.face !== 'controller') {
         throw new SluiceError(
@@ -403,31 +402,18 @@ export class PackageRepository implements Workbench {
     }
     const over = Promise.withResolvers<void>();
     this.#busy.set(name, { face, over: over.promise });
-    try {
-      return await section();
-    } catch (error) {
-      // Whatever came in its way.
-      throw this.#closed && !isUnknownOutcome(error) ? closing() : error;
-    } finally {
+    return () => {
       this.#busy.delete(name);
       over.resolve();
-    }
+    };
   }
 
-  /** What a plan would leave behind; undefined if the revision is gone then. */
-  async #preview({ updates, name }: WritePlan): Promise<PackageRevision | undefined> {
-    const changed = await this.#refs.preview(updates);
-    const own = changed.find(({ before, after }) => (after ?? before)?.name === name);
-    return own === undefined ? this.index.get(name) : own.after;
+  /** The error of a request: whatever hinders one while the repository is being closed, the caller learns that it is closed. */
+  #failureOf(error: unknown): unknown {
+    return this.#closed && !isUnknownOutcome(error) ? closing() : error;
   }
 }
 
 function originOf({ name, namespace, layout, trust }: PackageRepositoryOptions): Origin {
   return { repository: name, namespace, layout, repositoryId: trust.repository };
-}
-
-/** The plan of an update with a lifecycle step, which always has one. */
-function stepOf(plan: WritePlan | undefined): WritePlan {
-  if (plan === undefined) throw new SluiceError('Internal', 'a lifecycle step changes nothing');
-  return plan;
 }

@@ -12,7 +12,7 @@ import type { Lifecycle } from '../model/types.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { type HistoryEntry, historyOf } from '../plan/history.ts';
 import { currentRecord } from '../plan/record-at-tip.ts';
-import { factsOf, type Transition } from '../plan/transition.ts';
+import { factsOf } from '../plan/transition.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import {
@@ -325,13 +325,11 @@ export class RevisionStore {
     return target.create(wanted, context, { address: this.#address, revision });
   }
 
-  change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
+  /** Changes a revision without moving its lifecycle. A change that changes nothing makes no commit. */
+  async change(name: string, change: RevisionChange, context: RequestContext): Promise<PackageRevision> {
     const revision = this.get(name);
-    return this.repositoryOf(revision).change(revision.name, change, context);
-  }
-
-  transition(name: string, transition: Transition, context: RequestContext): Promise<PackageRevision | undefined> {
-    return this.update(name, transition, context);
+    const after = await this.repositoryOf(revision).update(revision.name, { change }, context);
+    return after ?? this.get(name);
   }
 
   /** A change and a lifecycle step in one transaction; undefined if the revision is gone afterwards. */

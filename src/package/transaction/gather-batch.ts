@@ -45,6 +45,7 @@ export async function gatherBatch<Write extends PendingWrite>(
     try {
       write.check?.();
       const plan = typeof write.plan === 'function' ? await write.plan(head) : write.plan;
+      if (plan === undefined) throw new SluiceError('Internal', `a lifecycle step of ${write.package} changes nothing`);
       if (plan.updates.some(({ ref }) => ref !== view.main && touched.has(ref))) {
         later.push(write);
         continue;

@@ -13,7 +13,7 @@ export interface PendingWrite {
    * What it does. A write that moves the main branch is planned when its turn has come: `mainHead` is where the writes before it will
    * have brought the branch.
    */
-  readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan>);
+  readonly plan: WritePlan | ((mainHead: Oid | undefined) => Promise<WritePlan | undefined>);
   /** Aborts when no caller waits for the write any more; then it is not sent again after a lost race. */
   readonly signal?: AbortSignal | undefined;
   /** Looks, when its turn has come, whether there still is a place for it, and throws if not. */

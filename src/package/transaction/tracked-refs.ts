@@ -48,10 +48,10 @@ const FOLLOW_TRIES = 3;
 export class TrackedRefs implements WriteTarget {
   readonly main: string;
   readonly #options: TrackedRefsOptions;
-  /** One request, or one look at the refs, at a time. */
-  readonly #lane = new Mutex();
+  /** One request to Git, or one reading of the refs, at a time. */
+  readonly mutex = new Mutex();
   /** One call of the index at a time. */
-  readonly #taking = new Mutex();
+  readonly #indexing = new Mutex();
   readonly #fetches = new Mutex();
   readonly #doubtful = new Set<string>();
   /** What a listener threw when it was notified of a write; the next look throws it. */
@@ -79,18 +79,14 @@ export class TrackedRefs implements WriteTarget {
     return this.#options.index.get(name);
   }
 
-  alone<Result>(section: () => Promise<Result>): Promise<Result> {
-    return this.#lane.run(section);
-  }
-
   /** What updates would come to. */
   preview(updates: readonly RefUpdate[]): Promise<IndexChange[]> {
-    return this.#taking.run(() => this.#options.index.preview(changesOf(updates)));
+    return this.#indexing.run(() => this.#options.index.preview(changesOf(updates)));
   }
 
   /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
-    const changed = await this.alone(() => this.#look());
+    const changed = await this.mutex.run(() => this.#readRefs());
     this.#throwListenerProblem();
     return changed;
   }
@@ -102,7 +98,7 @@ export class TrackedRefs implements WriteTarget {
       await this.#fetches.run(() =>
         this.#fetch(remote, scope, {
           ...(signal === undefined ? {} : { signal }),
-          exclusively: (fetch) => this.alone(fetch),
+          exclusively: (fetch) => this.mutex.run(fetch),
         }),
       );
     return this.refresh();
@@ -111,10 +107,10 @@ export class TrackedRefs implements WriteTarget {
   /** Makes a damaged mirror whole while nobody writes, and takes in what its refs are then. */
   repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
     return this.#fetches.run(() =>
-      this.alone(async () => {
+      this.mutex.run(async () => {
         const options = { refspecs: MIRROR_REFSPECS, prune: true, ...(signal === undefined ? {} : { signal }) };
         const repaired = await this.#options.git.repair(remote, options);
-        await this.#look();
+        await this.#readRefs();
         return repaired;
       }),
     );
@@ -165,15 +161,15 @@ export class TrackedRefs implements WriteTarget {
 
   /** Evaluates revisions again; see `RevisionIndex.reassess`. Without packages, all of them. */
   reassess(packages?: Iterable<string>): Promise<IndexChange[]> {
-    return this.#taking.run(async () => {
+    return this.#indexing.run(async () => {
       const changed = await this.#options.index.reassess(packages);
       if (changed.length > 0) this.#options.onChange(changed);
       return changed;
     });
   }
 
-  async show(updates: readonly RefUpdate[]): Promise<void> {
-    await this.#take(changesOf(updates), (error) => {
+  async publish(updates: readonly RefUpdate[]): Promise<void> {
+    await this.#index(changesOf(updates), (error) => {
       // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
       this.#listenerProblem ??= error;
     });
@@ -186,12 +182,12 @@ export class TrackedRefs implements WriteTarget {
     if (problem !== undefined) throw problem;
   }
 
-  async reread(ref: string | undefined): Promise<void> {
+  async refetch(ref: string | undefined): Promise<void> {
     const { repository, remote } = this.#options;
     const scope = ref === undefined || ref.startsWith('refs/tags/') ? 'everything' : 'branches';
     try {
       if (remote !== undefined) await this.#fetch(remote, scope, {});
-      await this.#look();
+      await this.#readRefs();
     } catch (error) {
       throw new SluiceError(
         'Unavailable',
@@ -269,20 +265,20 @@ export class TrackedRefs implements WriteTarget {
     for (const { ref } of updates) this.#doubtful.add(ref);
   }
 
-  async #look(): Promise<IndexChange[]> {
+  async #readRefs(): Promise<IndexChange[]> {
     const { git, layout, index } = this.#options;
     this.#raise();
-    return this.#take(index.diff(await git.listRefs(watchedPrefixes(layout))));
+    return this.#index(index.diff(await git.listRefs(watchedPrefixes(layout))));
   }
 
-  #take(
+  #index(
     changes: readonly RefChange[],
     onListenerError = (error: unknown): void => {
       throw error;
     },
   ): Promise<IndexChange[]> {
     if (changes.length === 0) return Promise.resolve([]);
-    return this.#taking.run(async () => {
+    return this.#indexing.run(async () => {
       const changed = await this.#options.index.apply(changes);
       try {
         if (changed.length > 0) this.#options.onChange(changed);

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { runs } from '../../../test/support/runs.ts';
 import { ManualClock } from '../../foundation/manual-clock.ts';
+import { Mutex } from '../../foundation/mutex.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { PushRefusedError, unknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
@@ -34,13 +35,7 @@ class Remote implements WriteTarget {
   lost: 'before' | 'after' | undefined;
   /** Marks of what was carried out, with the refs as they were shown when they were raised. */
   readonly raised: { readonly marks: readonly NewMark[]; readonly durable: boolean; readonly known: number }[] = [];
-  #tail: Promise<unknown> = Promise.resolve();
-
-  alone<Result>(section: () => Promise<Result>): Promise<Result> {
-    const result = this.#tail.then(section);
-    this.#tail = result.catch(() => undefined);
-    return result;
-  }
+  readonly mutex = new Mutex();
 
   ref(name: string): string | undefined {
     return this.known.get(name);
@@ -78,7 +73,7 @@ class Remote implements WriteTarget {
     this.notes.push([revision, refusal]);
   }
 
-  async show(updates: readonly RefUpdate[]): Promise<void> {
+  async publish(updates: readonly RefUpdate[]): Promise<void> {
     for (const update of updates) {
       const value = newValue(update);
       if (value === null) this.known.delete(update.ref);
@@ -86,7 +81,7 @@ class Remote implements WriteTarget {
     }
   }
 
-  async reread(): Promise<void> {
+  async refetch(): Promise<void> {
     await setImmediate();
     this.known.clear();
     for (const [ref, value] of this.refs) this.known.set(ref, value);
@@ -253,7 +248,7 @@ test('what is left of a request that is refused while the repository is closed i
 
 test('a write that was carried out and cannot be shown is not told as failed', async () => {
   const remote = new Remote();
-  remote.show = async () => {
+  remote.publish = async () => {
     throw new SluiceError('Corrupt', 'an object is damaged');
   };
   const queue = new WriteQueue(remote, NO_PAUSE);
@@ -329,7 +324,7 @@ test('what has to wait for the next request has no part in what becomes of this 
   };
   const both = [same('a'), same('b')];
   await first;
-  remote.reread = async () => {
+  remote.refetch = async () => {
     throw new SluiceError('Unavailable', 'nobody answers');
   };
   remote.refuses = () => true;

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../../foundation/clock.ts';
+import type { Mutex } from '../../foundation/mutex.ts';
 import { conflictDelayMs, MAX_CONFLICT_RETRIES } from '../../foundation/retry-conflicts.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
@@ -13,18 +14,18 @@ import type { PendingWrite } from './pending-write.ts';
 
 /** Where writes go. */
 export interface WriteTarget extends RefView {
-  /** Runs one section at a time, in the order asked; the state of the view changes in no other. */
-  alone<Result>(section: () => Promise<Result>): Promise<Result>;
+  /** The state of the view changes only in its sections. */
+  readonly mutex: Mutex;
   /** Carries updates out, all or none. */
   carryOut(updates: readonly RefUpdate[]): Promise<void>;
   /** Notes how far statements have come; on disk when it returns if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
   /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was carried out. */
   notePush(revision: string, refusal: string | undefined): void;
-  /** Shows what was carried out. */
-  show(updates: readonly RefUpdate[]): Promise<void>;
-  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. Nothing is doubtful after that. */
-  reread(ref: string | undefined): Promise<void>;
+  /** Brings updates that were committed into the view and notifies its listeners. */
+  publish(updates: readonly RefUpdate[]): Promise<void>;
+  /** Reads the refs again; `ref` is the one that was not as expected, if one was named. After that no ref is unconfirmed. */
+  refetch(ref: string | undefined): Promise<void>;
   revision(name: string): PackageRevision | undefined;
 }
 
@@ -110,7 +111,7 @@ export class WriteQueue {
       // Servers that collided on the main branch must not meet again; writes that wait already go first.
       const races = this.#waiting.length > 0 ? 0 : Math.max(0, ...this.#groups.flat().map((entry) => entry.races));
       if (races > 0) await this.#pause(conflictDelayMs(races));
-      await this.#target.alone(() => this.#round());
+      await this.#target.mutex.run(this.#round);
       // What is left of a request that was under way when it was closed.
       if (this.#closed) this.#drop();
     }
@@ -118,11 +119,11 @@ export class WriteQueue {
   }
 
   /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
-  async #round(): Promise<void> {
+  readonly #round = async (): Promise<void> => {
     let entries = this.#next();
     if (entries.length === 0) return;
     try {
-      await this.#settleDoubt(entries);
+      await this.#confirmRefs(entries);
       const batch = await gatherBatch(entries, this.#target);
       for (const { write, error } of batch.failed) write.over.reject(error);
       this.#waiting.unshift(...batch.later);
@@ -131,7 +132,7 @@ export class WriteQueue {
     } catch (error) {
       for (const { over } of entries) over.reject(error);
     }
-  }
+  };
 
   /** Groups take turns with what came since, so that a search for a culprit holds nobody back. */
   #next(): readonly Entry[] {
@@ -162,7 +163,7 @@ export class WriteQueue {
       return;
     }
     try {
-      await this.#target.show(updates);
+      await this.#target.publish(updates);
     } catch (error) {
       for (const { write } of planned) write.over.reject(notShown(error));
       return;
@@ -176,7 +177,7 @@ export class WriteQueue {
       this.#most = Math.max(1, Math.floor(planned.length / 2));
     // Whatever was not as expected is read again, so that the next look shows the truth.
     if (changed || (failed.length > 0 && isSluiceError(error, 'Conflict')))
-      await this.#target.reread(error instanceof RefConflictError ? error.details?.ref : undefined);
+      await this.#target.refetch(error instanceof RefConflictError ? error.details?.ref : undefined);
     const lost = new Set(failed);
     for (const entry of overtaken) {
       entry.races += 1;
@@ -193,7 +194,7 @@ export class WriteQueue {
   }
 
   /** Before refs are changed of which nobody knows where they are, they are read. If that fails, their writes are not carried out. */
-  async #settleDoubt(entries: readonly Entry[]): Promise<void> {
+  async #confirmRefs(entries: readonly Entry[]): Promise<void> {
     const { doubtful } = this.#target;
     if (doubtful.size === 0) return;
     const concerned = entries.some(({ plan }) =>
@@ -201,7 +202,7 @@ export class WriteQueue {
     );
     if (!concerned) return;
     try {
-      await this.#target.reread(undefined);
+      await this.#target.refetch(undefined);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
       // Told by `gatherBatch` to those whom it concerns.

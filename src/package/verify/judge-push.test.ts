@@ -153,9 +153,9 @@ describe('the hook on deletions', () => {
       { files: new Map([['cm.yaml', Buffer.from(configMap('web', '3'))]]) },
       ANNA,
     );
-    await world.store.transition('apps.web.w3', { action: 'propose' }, ANNA);
+    await world.store.update('apps.web.w3', { action: 'propose' }, ANNA);
     const approval = await pushOf(() =>
-      world.store.transition('apps.web.w3', { action: 'approve' }, { ...ANNA, actor: { name: 'bob' } }),
+      world.store.update('apps.web.w3', { action: 'approve' }, { ...ANNA, actor: { name: 'bob' } }),
     );
     expect(Object.keys(approval)).toEqual(expect.arrayContaining([MAIN, 'refs/tags/web/v2', TOMBSTONE]));
     expect(await hook(approval)).toEqual([]);

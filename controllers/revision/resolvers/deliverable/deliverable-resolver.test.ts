@@ -146,7 +146,7 @@ test('a proposed revision is judged again when a target changes, and freshly whe
     return kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status;
   };
   await expect.poll(statusNow).toBe('True');
-  await expect.poll(() => outcomeOf(store.transition(name, { action: 'propose' }, ANNA))).toBe('succeeded');
+  await expect.poll(() => outcomeOf(store.update(name, { action: 'propose' }, ANNA))).toBe('succeeded');
 
   // Nothing has told the controller yet, and the condition still says that it can be delivered.
   targets = [target('edge')];
@@ -159,7 +159,7 @@ test('a proposed revision is judged again when a target changes, and freshly whe
   });
   await approvals.add(store.repository('apps'));
   expect(statusNow()).toBe('True');
-  expect(await outcomeOf(approvals.transition(name, { action: 'approve' }, ANNA))).toMatch(
+  expect(await outcomeOf(approvals.update(name, { action: 'approve' }, ANNA))).toMatch(
     /^Refused: gate sluice\.dev\/Deliverable is closed now: edge cannot deliver it: Secret key at secret\.yaml:1/,
   );
 
