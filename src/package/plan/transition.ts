@@ -4,32 +4,19 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid, RefUpdate } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { decide } from '../kernel/decide.ts';
+import { recordAfter } from '../kernel/record-after.ts';
+import { gateFactsFrom, type KptfileFacts, stateFrom } from '../kernel/revision-state.ts';
 import { approvalOf } from '../model/attribution.ts';
 import { formatCommitMessage, type PublicationStatement } from '../model/commit-message.ts';
 import type { PackageContent } from '../model/content.ts';
-import { evaluateGates, type GateFacts } from '../model/gates.ts';
+import { evaluateGates, type Gate } from '../model/gates.ts';
 import { revisionName } from '../model/identity.ts';
 import { type PackageInputs, UNKNOWN_INPUTS } from '../model/inputs.ts';
-import {
-  deletionProposedRef,
-  draftRef,
-  mainRef,
-  proposedRef,
-  recordRef,
-  tagRef,
-  tombstoneRef,
-} from '../model/layout.ts';
+import { recordRef, tagRef, tombstoneRef } from '../model/layout.ts';
 import { isPlaceholder, type PackageRevision } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
-import {
-  type Approval,
-  hasObjectMetadata,
-  type RecordStatement,
-  type RevisionRecord,
-  withStep,
-} from '../model/record.ts';
+import { hasObjectMetadata, type RecordStatement, type RevisionRecord } from '../model/record.ts';
 import type { Action, Allowed, PushedSince, RefStep, Refused, RevisionState } from '../model/types.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
 import { deletionDigest } from '../trust/publication-mark.ts';
 import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
@@ -79,38 +66,21 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
   const { content, problem } = await contentOf(bench, revision);
   const record = await currentRecord(bench, revision, content);
   const pushedSince = await pushedSinceProposal(bench, revision, record);
-  // From here on nothing waits, so that what is said about others fits together.
+  // From here on nothing waits, so that what is read of others fits together.
   const { layout, index } = bench;
-  const head = mainHead ?? index.mainHead;
-  const version = revision.revision > 0 ? `v${revision.revision}` : revision.key.workspace;
-  const deletionProposed = deletionProposedRef(layout, revision.key.package, version);
-  const state: RevisionState = {
-    name: revision.name,
-    lifecycle: revision.lifecycle,
-    revision: revision.revision,
-    commit: isPlaceholder(revision) ? (head ?? revision.commit) : revision.commit,
+  const state = stateFrom({
+    ...{ layout, revision, record, pushedSince },
+    kptfile: kptfileFacts(revision),
     problem: revision.problem ?? problem,
     invalidKptfile: content === undefined ? undefined : describeKptfileProblems(kptfileProblems(content.files)),
-    facts: factsOf(revision, record, content ?? UNKNOWN_INPUTS),
-    proposedBy: proposerOf(record),
-    pushedSince,
+    inputs: content ?? UNKNOWN_INPUTS,
     publishedBy: approvalOf(revision)?.by,
-    contributors: record.contributors ?? [],
-    approvals: record.approvals ?? [],
-    siblings: index.ofPackage(revision.key.package).filter((other) => other.name !== revision.name),
+    ofPackage: index.ofPackage(revision.key.package),
     nestedWith: index.nestedWith(revision.key.package),
     dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
-    refs: {
-      main: mainRef(layout),
-      draft: draftRef(layout, revision.key),
-      proposed: proposedRef(layout, revision.key),
-      tag: revision.ref.startsWith('refs/tags/') ? revision.ref : undefined,
-      deletionProposed,
-      tagFor: (number) => tagRef(layout, revision.key.package, `v${number}`),
-    },
-    mainHead: head,
-    deletionProposed: index.ref(deletionProposed),
-  };
+    mainHead: mainHead ?? index.mainHead,
+    refAt: (name) => index.ref(name),
+  });
   return { state, record, content };
 }
 
@@ -129,18 +99,21 @@ async function pushedSinceProposal(
   return { proposed, files: changes.map((change) => change.path) };
 }
 
-/** What the gates of a revision are judged on. */
-export function factsOf(
-  { kptfile, lifecycle }: PackageRevision,
+/** Evaluates the gates of a revision on its record and the inputs at hand. */
+export function gatesAt(
+  revision: PackageRevision,
   record: RevisionRecord,
   inputs: PackageInputs,
-): GateFacts {
-  return {
-    gates: kptfile === undefined ? [] : gatesOf(kptfile),
-    proposed: lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
-    conditions: kptfile === undefined ? new Map() : conditionsOf(kptfile),
-    ...{ record, inputs },
-  };
+  policy: EffectivePolicy,
+  at: string,
+): Gate[] {
+  return evaluateGates(gateFactsFrom(kptfileFacts(revision), revision.lifecycle, record, inputs), policy, at);
+}
+
+function kptfileFacts({ kptfile }: PackageRevision): KptfileFacts {
+  return kptfile === undefined
+    ? { gates: [], conditions: new Map() }
+    : { gates: gatesOf(kptfile), conditions: conditionsOf(kptfile) };
 }
 
 /** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
@@ -154,14 +127,6 @@ async function contentOf(
     if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
     return { content: undefined, problem: error.message };
   }
-}
-
-/** Who proposed what is proposed now. A push that moved the branch since is nobody's proposal that Sluice knows of. */
-export function proposerOf(record: RevisionRecord): string | undefined {
-  const last = record.steps.at(-1);
-  if (last?.action === 'propose') return last.by;
-  // What a person pushed with a signature stands for their proposal.
-  return last?.action === 'push' && last.by !== PUSH_ACTOR ? last.by : undefined;
 }
 
 /**
@@ -195,17 +160,17 @@ export async function planTransition(
   );
   if (!decision.allowed) throw new TransitionRefusedError(revision, action, decision);
 
-  if (decision.approvals !== undefined) return planApproval(bench, revision, reading, decision.approvals, context);
-
-  const record = withStep(approved(reading, decision, policy, context, at), {
-    action,
-    by: context.actor.name,
-    face: context.face,
-    at,
-    commit: revision.commit,
+  const { content } = reading;
+  const approval = content && {
+    ...{ subject: context.actor.name, content: content.content, tree: content.tree, at, face: context.face },
+  };
+  const step = {
+    ...{ action, by: context.actor.name, face: context.face, at, commit: revision.commit },
     ...(context.reason === undefined ? {} : { reason: context.reason }),
-    ...bypassNote(decision),
-  });
+  };
+  const record = recordAfter(decision, { ...reading, approval }, step, policy);
+  if (decision.approvals !== undefined) return planApproval(bench, revision, record, decision.approvals, context);
+
   const { made, fact } = await commitFor(bench, revision, decision, { ...reading, record }, policy, context);
   const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
   const updates = decision.plan.map((step) =>
@@ -232,53 +197,21 @@ function decides({ lifecycle }: PackageRevision, action: Action): boolean {
   return action === 'delete' && (lifecycle === 'Published' || lifecycle === 'DeletionProposed');
 }
 
-/** Plans that an approval is kept which is not enough yet. */
+/** Plans that the record keeps an approval which is not enough yet. */
 async function planApproval(
   bench: Workbench,
   revision: PackageRevision,
-  { record, content }: Reading,
+  record: RevisionRecord,
   { given, needed }: { readonly given: number; readonly needed: number },
   context: RequestContext,
 ): Promise<WritePlan> {
-  if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
-  const approval = newApproval(content, context, timestamp(bench.clock.now()));
-  const next: RevisionRecord = {
-    ...{ ...record, commit: revision.commit, approvals: [...otherApprovals(record, approval), approval] },
-    proposal: { gates: record.proposal?.gates ?? [], approvalsNeeded: needed },
-  };
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
-  const { update, mark } = await writeRecord(bench, revision, next, { subject, action: 'approval' }, context);
+  const { update, mark } = await writeRecord(bench, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
     `approval ${given} of ${needed} recorded: who pushed to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
-}
-
-function newApproval(content: PackageContent, { actor, face }: RequestContext, at: string): Approval {
-  return { subject: actor.name, content: content.content, tree: content.tree, at, face };
-}
-
-/** Those that still hold, without an earlier one of the same person. */
-function otherApprovals({ approvals = [] }: RevisionRecord, { subject, content }: Approval): Approval[] {
-  return approvals.filter((other) => other.content === content && other.subject !== subject);
-}
-
-/** The record with what a proposal or an approval adds to it; a rejection takes both back. */
-function approved(
-  { state, record, content }: Reading,
-  { next }: Allowed,
-  policy: EffectivePolicy,
-  context: RequestContext,
-  at: string,
-): RevisionRecord {
-  const { proposal: _proposal, approvals: _approvals, ...rest } = record;
-  if (next?.lifecycle === 'Proposed') {
-    return { ...rest, proposal: { gates: evaluateGates(state.facts, policy, at).map(({ type }) => type) } };
-  }
-  if (next?.lifecycle !== 'Published' || state.lifecycle !== 'Proposed' || content === undefined) return rest;
-  const approval = newApproval(content, context, at);
-  return { ...rest, approvals: [...otherApprovals(record, approval), approval] };
 }
 
 /**
@@ -287,11 +220,6 @@ function approved(
  */
 function expectedIn(revision: PackageRevision, state: RevisionState, { expectedCommit }: Transition): Oid | undefined {
   return isPlaceholder(revision) && expectedCommit === revision.commit ? state.commit : expectedCommit;
-}
-
-function bypassNote(decision: Allowed): { gates?: string[] } {
-  const gates = decision.bypassed.flatMap((refusal) => refusal.gate?.type ?? []);
-  return gates.length === 0 ? {} : { gates };
 }
 
 /** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */

@@ -3,7 +3,7 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageContent } from '../model/content.ts';
-import { evaluateGates, type Gate } from '../model/gates.ts';
+import type { Gate } from '../model/gates.ts';
 import { DEFAULT_NAMESPACE } from '../model/identity.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../model/package-revision.ts';
 import type { EffectivePolicy } from '../model/policy.ts';
@@ -12,7 +12,7 @@ import type { Lifecycle } from '../model/types.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { type HistoryEntry, historyOf } from '../plan/history.ts';
 import { currentRecord } from '../plan/record-at-tip.ts';
-import { factsOf } from '../plan/transition.ts';
+import { gatesAt } from '../plan/transition.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import {
@@ -298,7 +298,7 @@ export class RevisionStore {
       content,
       record,
       policy,
-      gates: evaluateGates(factsOf(revision, record, content), policy, at),
+      gates: gatesAt(revision, record, content, policy, at),
       at,
     };
   }

@@ -8,7 +8,6 @@ import {
   parseCommitMessage,
 } from '../../model/commit-message.ts';
 import type { PackageInputs } from '../../model/inputs.ts';
-import type { RevisionRecord } from '../../model/record.ts';
 import type { SignedStatement } from '../../trust/statement.ts';
 
 export const PACKAGE = 'net/upf';
@@ -64,11 +63,6 @@ export function inputsOf(data: PackageData | undefined): PackageInputs {
 export function treeOf({ content, object, gates, conditions, problem }: PackageData): string {
   const texts = [...conditions.values()].map(({ type, status, message }) => `${type}=${status}:${message}`).sort();
   return [content, object, gates.join(), texts.join(), problem].join('/');
-}
-
-export function proposerOf(record: RevisionRecord | undefined): string | undefined {
-  const last = record?.steps.at(-1);
-  return last?.action === 'propose' ? last.by : undefined;
 }
 
 export function without(conditions: ReadonlyMap<string, Condition>, type: string): Map<string, Condition> {

@@ -4,16 +4,19 @@ import type { Oid } from '../../../git/git-repository.ts';
 import type { Actor, Face } from '../../../resource/object/request-context.ts';
 import type { PublicationStatement } from '../../model/commit-message.ts';
 import { evaluateGates } from '../../model/gates.ts';
-import { deletionProposedRef, draftRef, parseRef, proposedRef, tagRef } from '../../model/layout.ts';
+import { revisionName } from '../../model/identity.ts';
+import { deletionProposedRef, draftRef, parseRef, proposedRef } from '../../model/layout.ts';
 import type { EffectivePolicy } from '../../model/policy.ts';
-import { type Approval, emptyRecord, type RevisionRecord, withContributor, withStep } from '../../model/record.ts';
+import { type Approval, emptyRecord, type RevisionRecord, withContributor } from '../../model/record.ts';
 import type { Action, Allowed, Decision, Lifecycle, RevisionState } from '../../model/types.ts';
 import { giveVerdict, withdrawVerdict } from '../../model/verdict.ts';
 import { payloadOf, STATEMENT_VERSION } from '../../trust/statement.ts';
 import { fakeSignature } from '../../trust/testing/fake-signatures.ts';
 import { decide } from '../decide.ts';
+import { recordAfter } from '../record-after.ts';
+import { stateFrom } from '../revision-state.ts';
 import { atTip } from './at-tip.ts';
-import { inputsOf, PACKAGE, type PackageData, proposerOf, REPOSITORY, treeOf, without } from './package-data.ts';
+import { inputsOf, PACKAGE, type PackageData, REPOSITORY, treeOf, without } from './package-data.ts';
 import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
 import { Records, scope, signedBy } from './records.ts';
 import { Refs } from './refs.ts';
@@ -103,41 +106,23 @@ export class World {
 
   stateOf(revision: Listed): RevisionState {
     const data = this.data(revision.commit);
-    const key = keyOf(revision.workspace);
-    const mark = this.#mark(revision);
-    const record = this.#record(revision);
-    return {
-      name: `r.net.upf.${revision.workspace}`,
-      lifecycle: revision.lifecycle,
-      revision: revision.revision,
-      commit: revision.commit,
-      problem: data?.problem,
-      facts: {
-        gates: data?.gates ?? [],
-        proposed: revision.lifecycle === 'Proposed' ? (record.proposal?.gates ?? []) : [],
-        conditions: data?.conditions ?? new Map(),
-        record,
-        inputs: inputsOf(data),
+    const nameOf = (workspace: string) => revisionName(keyOf(workspace));
+    return stateFrom({
+      layout: LAYOUT,
+      revision: {
+        ...{ name: nameOf(revision.workspace), key: keyOf(revision.workspace), ref: refOf(revision) },
+        ...{ lifecycle: revision.lifecycle, revision: revision.revision, commit: revision.commit },
       },
-      proposedBy: proposerOf(record),
-      contributors: record.contributors ?? [],
-      approvals: record.approvals ?? [],
-      siblings: this.list()
-        .filter((other) => other.workspace !== revision.workspace)
-        .map((other) => ({ name: other.workspace, lifecycle: other.lifecycle, revision: other.revision })),
+      kptfile: data ?? { gates: [], conditions: new Map() },
+      problem: data?.problem,
+      record: this.#record(revision),
+      inputs: inputsOf(data),
+      ofPackage: this.list().map((other) => ({ ...other, name: nameOf(other.workspace) })),
       nestedWith: this.nestedWith,
       dependents: this.dependents,
-      refs: {
-        main: MAIN,
-        draft: draftRef(LAYOUT, key),
-        proposed: proposedRef(LAYOUT, key),
-        tag: revision.tag,
-        deletionProposed: mark,
-        tagFor: (number) => tagRef(LAYOUT, PACKAGE, `v${number}`),
-      },
       mainHead: this.refs.get(MAIN),
-      deletionProposed: this.refs.get(mark),
-    };
+      refAt: (name) => this.refs.get(name),
+    });
   }
 
   /** Asks the kernel and does what it says. Throws if the plan does not fit the refs as they are. */
@@ -153,21 +138,14 @@ export class World {
     const decision = decide(state, request, this.policy, this.at);
     if (!decision.allowed) return decision;
     this.#checkPlan(decision);
-    const record = this.#record(revision);
-    const approval = this.#approval(revision, asking);
-    const approvals = [...(record.approvals ?? []).filter((other) => isKept(other, approval)), approval];
+    const step = { action, by: actor.name, face, at: this.at, commit: revision.commit };
+    const decidedOn = { state, record: this.#record(revision), approval: this.#approval(revision, asking) };
+    const record = recordAfter(decision, decidedOn, step, this.policy);
     if (decision.approvals !== undefined) {
-      this.#write(revision.workspace, { ...record, approvals, commit: revision.commit });
+      this.#write(revision.workspace, record);
       return decision;
     }
-    const { proposal: _proposal, approvals: _approvals, ...rest } = record;
-    let next: RevisionRecord = rest;
-    if (decision.next?.lifecycle === 'Proposed') {
-      const gates = evaluateGates(state.facts, this.policy, this.at).map(({ type }) => type);
-      next = { ...rest, proposal: { gates } };
-    } else if (action === 'approve') next = { ...rest, approvals };
-    const step = { action, by: actor.name, face, at: this.at, commit: revision.commit };
-    this.#carryOut(revision, asking, decision, withStep(next, step), state);
+    this.#carryOut(revision, asking, decision, record, state);
     this.look();
     return decision;
   }
@@ -224,10 +202,6 @@ export class World {
     return {
       lifecycle: this.refs.has(deletionProposedRef(LAYOUT, PACKAGE, version)) ? 'DeletionProposed' : 'Published',
     };
-  }
-
-  #mark(revision: Listed): string {
-    return deletionProposedRef(LAYOUT, PACKAGE, revision.tag?.split('/').at(-1) ?? revision.workspace);
   }
 
   /** The record of a revision as it stands now. */
@@ -331,6 +305,10 @@ export class World {
   }
 }
 
-function isKept(other: Approval, { subject, content }: Approval): boolean {
-  return other.content === content && other.subject !== subject;
+/** The ref that shows a revision. */
+function refOf({ workspace, lifecycle, tag, revision }: Listed): string {
+  if (tag !== undefined) return tag;
+  if (revision === -1) return MAIN;
+  const key = keyOf(workspace);
+  return lifecycle === 'Draft' ? draftRef(LAYOUT, key) : proposedRef(LAYOUT, key);
 }
