@@ -191,7 +191,7 @@ describe('approval controller', () => {
     await reconcile(name);
     expect(lifecycle(name)).toBe('Proposed');
     expect((await world.events(name)).at(-1)).toBe(
-      'NotApproved: closed gates: signed-off: nobody has given this condition yet',
+      'NotApproved: closed gates: signed-off: the condition has not been given yet',
     );
     await world.store.change(name, { conditions: [{ type: 'signed-off', status: 'True' }] }, ANNA);
     await reconcile(name);

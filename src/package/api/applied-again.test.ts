@@ -41,7 +41,7 @@ describe('files that are applied again', () => {
     expect((await client.get(kind, { name })).spec.revision).toBe(1);
   });
 
-  test('change a draft where they say something new, or somebody else wrote since', async () => {
+  test('change a draft where they have something new, or another actor wrote since', async () => {
     await using scratch = await scratchRepository();
     const { store, apply, answer } = await applied(scratch);
     const newer = await apply({ ...files, 'claim.yaml': 'kind: Claim\nspec: 1\n' });

@@ -15,7 +15,7 @@ import type { RevisionChange } from '../plan/change.ts';
 import { AFFIRM_ANNOTATION, BREAK_GLASS_ANNOTATION, PROBLEM_ANNOTATION } from './revision-object.ts';
 
 /**
- * What in a write was taken otherwise than asked for is told to the writer: names are the server's, and how a package came to be
+ * Parts of a write that have another effect than requested are reported to the writer: names are the server's, and how a package came to be
  * cannot be changed afterwards.
  */
 export function warnOfIgnored(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
@@ -222,7 +222,7 @@ export function refuseManagedLabel(stored: RevisionObject | undefined, object: R
   throw invalidObject(subjectOf(object), [forbidden(['metadata', 'labels', LATEST_REVISION_LABEL], rule)]);
 }
 
-/** Whoever waits for the end of a deletion must not be made to wait anew. */
+/** A client that waits for the end of a deletion must not have to wait for more. */
 export function refuseLateFinalizer(stored: Stored<RevisionObject>, object: RevisionObject): void {
   if (stored.metadata.deletionTimestamp === undefined) return;
   const known = stored.metadata.finalizers ?? [];

@@ -42,7 +42,7 @@ describe('files of a package', () => {
     expect(status).toEqual({ renderStatus: {} });
   });
 
-  test('tell in a deployment repository which package they are', async () => {
+  test('have in a deployment repository the context of their package', async () => {
     await using scratch = await scratchRepository();
     const { store, client } = await packageKinds(scratch, { deployment: true });
     await draft(store);
@@ -289,7 +289,7 @@ test('who must not give a condition cannot write it into the Kptfile either', as
   await tester.patch(kind, { name }, patch);
   const without = { spec: { resources: { Kptfile: spec.resources?.Kptfile ?? '' } } };
   expect(await outcomeOf(client.patch(kind, { name }, without))).toBe(refused);
-  // What stays as it was is nobody's statement.
+  // The writer is not the issuer of what stays as it was.
   await client.patch(kind, { name }, { spec: { resources: { 'a.yaml': 'a: 1\n' } } });
 });
 

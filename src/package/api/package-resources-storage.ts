@@ -42,7 +42,7 @@ const READERS = 8;
 const KEPT_EVENTS = 8;
 
 /**
- * The files of package revisions as Kubernetes objects. They are read when somebody looks. Name, uid, version and labels are those
+ * The files of package revisions as Kubernetes objects. They are read on request. Name, uid, version and labels are those
  * of the package revision, so a write of the one is a conflict for a writer of the other.
  *
  * An update replaces all text files; a patch, which the server makes into an update of what was read, touches the files that it
@@ -131,8 +131,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
       },
     };
     const { revision } = entry;
-    // Whoever applies the same files again and again does not take away what controllers made of them, nor ask for an edit of what
-    // is published.
+    // A client that applies the same files again and again does not revert what controllers made of them, nor edit what is published.
     if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, texts))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
@@ -199,7 +198,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
       if (this.#recent.size <= KEPT_EVENTS) break;
       this.#recent.delete(old);
     }
-    // Whoever asked is told; the next one tries again.
+    // The caller gets the error; the next one tries again.
     shown.catch(() => this.#recent.delete(object));
     return shown;
   }
@@ -224,7 +223,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   }
 }
 
-/** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be told from them. */
+/** By kubectl on its side; of a draft, where other writes count as well, server-side apply cannot be distinguished from them. */
 function isApplied({ annotations, managedFields = [] }: Resources['metadata'], lifecycle: Lifecycle): boolean {
   if (annotations?.[LAST_APPLIED] !== undefined) return true;
   return lifecycle !== 'Draft' && managedFields.some(({ operation }) => operation === 'Apply');

@@ -54,7 +54,7 @@ describe('create', () => {
     expect(warnings).toEqual(['metadata.name "mine" was ignored; the name is "packages.web.v1"']);
   });
 
-  test('puts gates and package metadata into the Kptfile of the first commit, so that nobody sees the draft without them', async () => {
+  test('puts gates and package metadata into the Kptfile of the first commit, so that the draft is never without them', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store } = await packageKinds(scratch);
     const spec = {
@@ -171,7 +171,7 @@ describe('update', () => {
     });
   });
 
-  test('tells that tasks cannot change', async () => {
+  test('refuses a change of tasks', async () => {
     await using scratch = await scratchRepository();
     const { revisions, store } = await packageKinds(scratch);
     await draft(store);
@@ -251,7 +251,7 @@ describe('delete', () => {
   });
 });
 
-test('dry runs of every write change nothing and tell what would be', async () => {
+test('dry runs of every write change nothing and return what would be', async () => {
   await using scratch = await scratchRepository();
   const { revisions, store, log } = await packageKinds(scratch);
   const created = await revisions.create(dry, revision('shop'));

@@ -68,7 +68,7 @@ test('the lifecycle moves through the main resource, publication only through ap
   expect(await client.find(packageRevisionKind, { name: created.metadata.name })).toBeUndefined();
 });
 
-test('a caller undoes its own deletion proposal with the object from before it, and nobody else does', async () => {
+test('a caller undoes its own deletion proposal with the object from before it, and no other caller does', async () => {
   await using scratch = await scratchRepository();
   const { store, registry, client, created } = await setUp(scratch);
   const { name } = created.metadata;
@@ -108,7 +108,7 @@ test('a revision stays created when it was, whether or not a record outlives its
   }
 });
 
-test('a version that is not current is a conflict; conditions and gates can be written; watch tells all', async () => {
+test('a version that is not current is a conflict; conditions and gates can be written; a watch reports all', async () => {
   await using scratch = await scratchRepository();
   const { store, client, created } = await setUp(scratch);
   const stop = new AbortController();

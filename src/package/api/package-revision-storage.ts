@@ -62,7 +62,7 @@ export interface PackageStorageOptions {
   readonly clock?: Clock;
   /** One for each kind: an object of one kind has the uid of another. Default: in memory. */
   readonly owners?: FieldOwners;
-  /** Default: versions begin anew with the process. */
+  /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
 }

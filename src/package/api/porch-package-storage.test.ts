@@ -6,7 +6,7 @@ import { porchPackageKind } from '../../resource/kinds/porch-package.ts';
 
 const kind = porchPackageKind;
 
-test('a package is there with its first revision, and tells the highest published one', async () => {
+test('a package is there with its first revision, and names the highest published one', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await packageKinds(scratch);
   const name = await draft(store, 'net/upf');
@@ -25,7 +25,7 @@ test('a package is there with its first revision, and tells the highest publishe
   });
 });
 
-test('its events tell what becomes of the package, and nothing else', async () => {
+test('its events report changes of the package, and nothing else', async () => {
   await using scratch = await scratchRepository();
   const { store, client } = await packageKinds(scratch);
   const stop = new AbortController();

@@ -78,7 +78,7 @@ test('a gate of this type is never open', async () => {
   expect((await store.judge(key.name)).gates[0]?.state).toBe('NotAllowed');
 });
 
-test('an evaluation that comes later is told to watchers, and is no conflict for a client that read the object before', async () => {
+test('an evaluation that comes later reaches watchers, and is no conflict for a client that read the object before', async () => {
   await using scratch = await scratchRepository();
   let policy: EffectivePolicy = DEFAULT_POLICY;
   const { client, revisions } = await packageKinds(scratch, { policyFor: () => policy });

@@ -48,10 +48,10 @@ export class RevisionTable {
   /** Ids of revisions of earlier processes, by the id of the repository, as long as it has not arrived. */
   readonly #remembered = new Map<string, string[]>();
   readonly #gates: GateEvaluations;
-  /** Something became other than it was while nobody looked, and the watchers do not know yet. */
-  #hasUntold = false;
+  /** Something changed while no process ran, and the watchers do not know yet. */
+  #hasUnreported = false;
 
-  /** Without `versions` watches of earlier processes cannot go on: what others did to Git meanwhile is not told as events. */
+  /** Without `versions` watches of earlier processes cannot go on: no events report what others did to Git meanwhile. */
   constructor(store: RevisionStore, log: EventLog, clock: Clock, owners: FieldOwners, versions?: RevisionVersions) {
     this.#store = store;
     this.#gates = new GateEvaluations({
@@ -199,43 +199,43 @@ export class RevisionTable {
     }
   }
 
-  /** The version of a revision from before this process, if it is still as it was and nobody outside has seen it missing. */
+  /** The version of a revision from before this process, if it is still as it was and no client has seen it missing. */
   #sameSince(revision: PackageRevision): string | undefined {
     const before = this.#versions?.get(revisionId(revision));
     if (before === undefined) return undefined;
     if (before.etag === revision.etag) return this.#versions?.quiet === true ? before.resourceVersion : undefined;
     // What it was is not known any more, and so neither which selections it has left.
-    this.#hasUntold = true;
+    this.#hasUnreported = true;
     return undefined;
   }
 
   #arrive(repository: string): void {
     this.#forgetMissingOf(repository);
-    this.#tellUntold();
+    this.#expireUnreported();
   }
 
   /**
-   * Forgets the revisions of earlier processes that are not here, save those whose repository is still awaited. What happened while
-   * nobody looked cannot be told as events, so that watchers list again.
+   * Forgets the revisions of earlier processes that are not here, save those whose repository is still awaited. No events
+   * can report what happened while no process ran, so that watchers list again.
    */
   forgetMissing(isAwaited: (repository: string) => boolean): void {
     for (const repository of [...this.#remembered.keys()])
       if (!isAwaited(repository)) this.#forgetMissingOf(repository);
-    this.#tellUntold();
+    this.#expireUnreported();
   }
 
   #forgetMissingOf(repository: string): void {
     for (const name of this.#remembered.get(repository) ?? []) {
       if (this.#byId.has(name)) continue;
       this.#versions?.delete(name);
-      this.#hasUntold = true;
+      this.#hasUnreported = true;
     }
     this.#remembered.delete(repository);
   }
 
-  #tellUntold(): void {
-    if (this.#hasUntold) this.#log.expire(REVISION_TOPIC);
-    this.#hasUntold = false;
+  #expireUnreported(): void {
+    if (this.#hasUnreported) this.#log.expire(REVISION_TOPIC);
+    this.#hasUnreported = false;
   }
 
   #put(revision: PackageRevision, repository: PackageRepository, resourceVersion: string): RevisionEntry {

@@ -21,7 +21,7 @@ const SLICE_BYTES = 8 * 1024 * 1024;
 const UNDER_WAY = 6;
 /** From so many packages of one commit on, its root tree is gone through here, once. */
 const MANY = 16;
-/** Larger objects are read by nobody here. A tree of this size has some 400,000 entries. */
+/** Larger objects are not read here. A tree of this size has some 400,000 entries. */
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Larger commits, tags and records are not read: what may stand in them, in characters of three bytes, and room for signatures. */
 const MAX_COMMIT_BYTES = 4 * 1024 * 1024;
@@ -66,7 +66,7 @@ export class FactReader {
   }
 
   /**
-   * Many folders of one commit. Git would go through the root tree anew for each of them, which takes a hundred times as long as
+   * Many folders of one commit. Git would go through the root tree again for each of them, which takes a hundred times as long as
    * reading a package where ten thousand packages lie side by side.
    */
   async #readTogether(places: readonly Place[]): Promise<void> {
@@ -202,7 +202,7 @@ export class FactReader {
     }
   }
 
-  /** Objects in the order asked; missing ones are undefined, and so are those that somebody made too large for any use here. */
+  /** Objects in the order asked; missing ones are undefined, and so are those that are too large for any use here. */
   async #read(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     try {
       return await this.#git.readObjects(specifications);

@@ -182,7 +182,7 @@ export class IndexState {
   }
 
   /**
-   * From here on nothing is read. Whoever runs it to its end without a pause lets nobody see half of it. `raised` are marks that were
+   * From here on nothing is read. A caller that runs it to its end without a pause shows no half of it. `raised` are marks that were
    * raised since the last call.
    */
   *takeIn(

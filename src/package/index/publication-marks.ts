@@ -103,7 +103,7 @@ export class PublicationMarks {
   }
 
   /**
-   * Notes deletions of which only the tombstone tells: those of other servers, and those of a process that ended before it noted them.
+   * Notes deletions that only the tombstone shows: those of other servers, and those of a process that ended before it noted them.
    */
   async noteDeleted(state: IndexState, { refs, candidates, adoption }: News, isFirstLook: boolean): Promise<void> {
     const found = await this.#unknown(refs);

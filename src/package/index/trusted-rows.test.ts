@@ -209,7 +209,7 @@ test('what signatures say is kept over a restart, and evaluated by the keys of t
   expect((await loadFactCache(file, { ...one.origin, repositoryId: 'other' })).note).toMatch(/rebuilt/);
 });
 
-test('a statement that nobody could have signed fails nobody', async () => {
+test('a statement that cannot have been signed fails no reader', async () => {
   await using at = await setUp();
   const { refresh, row } = server(at.git);
   const deep = `${'{"a":'.repeat(1000)}1${'}'.repeat(1000)}`;

@@ -24,7 +24,7 @@ export interface ApprovalStatus {
 }
 
 /**
- * Which approvals a revision has and needs. Where nobody may approve what they changed or proposed, a change or a proposal by a plain
+ * Which approvals a revision has and needs. Where people must not approve what they changed or proposed, a change or a proposal by a plain
  * push, whose author is not known, needs a second approver: one of the two is then another person than the author.
  */
 export function approvalStatus(

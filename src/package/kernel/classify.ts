@@ -40,7 +40,7 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * A draft or proposed branch that ends because a tag of its workspace appears is part of that `Published`. If `before` has no
  * refs at all, this is the first look, and a main branch that is there has not moved. The caller leaves a main branch out that moved on
  * along its line: what its commits hold is judged by package, see `MainDiffers`. Refs without a meaning in the layout are
- * ignored. Findings tell; whether an out-of-band draft is used is decided where gates are judged, at the next request.
+ * ignored. Findings only report; whether an out-of-band draft is used is decided where gates are evaluated, at the next request.
  */
 export type FindingKind =
   | 'DraftCreated'
@@ -187,7 +187,7 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
       // Once the kernel has ended the proposal, what is pushed to the draft is a push like any other.
       const ended = { name: sibling, before: proposed, after: undefined };
       const inBand = look.knowledge.decided(change) || look.knowledge.decided(ended);
-      const how = inBand ? '' : ' by a plain push, so nobody is known to have rejected it';
+      const how = inBand ? '' : ' by a plain push, so the actor who rejected it is not known';
       return { ...found('Moved', inBand, `${what} went from proposed back to draft${how}`), before: proposed };
     }
     if (look.after.has(sibling)) {
@@ -236,7 +236,7 @@ function judgeTag(change: Change<Meaning<'published'>>, look: Look): Finding {
     const mark = deletionProposedRef(look.layout, meaning.package, meaning.version);
     const inOrder = look.before.has(mark) && !look.after.has(mark);
     if (inOrder || look.knowledge.decided(change)) return found('TagRemoved', true, `${what} was deleted`);
-    return found('TagRemoved', false, `the tag of ${what} is gone, and nobody is known to have deleted the revision`);
+    return found('TagRemoved', false, `the tag of ${what} is gone, and no known actor deleted the revision`);
   }
   if (before !== undefined) {
     return found(

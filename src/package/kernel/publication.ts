@@ -50,7 +50,7 @@ export type PublicationFlaw =
   | TrustFlaw;
 
 export type PublicationJudgement =
-  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let somebody pass. */
+  /** `warning`: it was published with closed gates, which the repository did not enforce or a policy let the actor pass. */
   | { readonly inBand: true; readonly warning?: string }
   /** `message` is one sentence for people. */
   | { readonly inBand: false; readonly reason: PublicationFlaw; readonly message: string };

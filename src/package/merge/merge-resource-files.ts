@@ -87,7 +87,7 @@ function match(sides: Sides, paths: readonly string[], reader: ResourceReader): 
     for (const one of found[side]) {
       let key = keys.get(one) ?? '';
       if (ambiguous.has(key)) {
-        // Several resources of one name are told apart by where they stand.
+        // Several resources of one name are distinguished by their position.
         key = `${key} ${one.path}`;
         const count = counts.get(key) ?? 0;
         counts.set(key, count + 1);
@@ -123,7 +123,7 @@ function elsewhere({ local, original, updated }: Sides, missing: readonly Found[
 }
 
 function identityText({ group, kind, namespace, name }: ResourceIdentity): string {
-  // Whoever leaves the namespace out means this one.
+  // A resource without a namespace means this one.
   return JSON.stringify([group, kind, namespace || 'default', name]);
 }
 

@@ -3,7 +3,7 @@ import { mergeKeyOf } from './merge-key-comment.ts';
 import { isBlankDocument, splitDocuments } from './split-documents.ts';
 import { readYamlDocument, textAt } from './yaml-document.ts';
 
-/** Larger files are data that nobody edits field by field; they merge as a whole. */
+/** Larger files are data that people do not edit field by field; they merge as a whole. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** One document of a YAML file. */
@@ -14,7 +14,7 @@ export interface ResourceText {
   readonly resource?: ResourceIdentity;
 }
 
-/** What a resource is matched by. Namespace and name are those upstream, where a comment tells them. */
+/** What a resource is matched by. Namespace and name are those upstream, where a comment has them. */
 export interface ResourceIdentity {
   readonly group: string;
   readonly kind: string;

@@ -14,7 +14,7 @@ import {
 /** A part of a YAML document; undefined is absent. */
 export type Part = Node | undefined;
 
-/** Beside texts, only null is told apart. */
+/** Beside texts, only null is distinguished. */
 const NULL_TAG: Tags = ['null'];
 
 /** More levels than any resource has; every walk over a document may recurse this deep. */

@@ -54,7 +54,7 @@ export interface FoldedRecord {
   readonly gates?: readonly StatedGate[];
   readonly contributors?: readonly Contributor[];
   readonly approvals?: readonly Approval[];
-  /** Set where a policy let somebody publish with closed gates. */
+  /** Set where a policy let the actor publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
 }
 
@@ -233,7 +233,7 @@ export function parseCommitMessage(message: string): CommitFacts {
         });
       } else invalidAnnotations.push(line);
     } else if (start > 0) {
-      // A folded record may hold line separators of Unicode, which `.` leaves out unless told otherwise.
+      // A folded record may hold line separators of Unicode, which `.` leaves out without the flag `s`.
       const match = /^Sluice-([A-Za-z-]+): (.*)$/s.exec(line);
       if (match?.[1] !== undefined && match[2] !== undefined) trailers.set(match[1], match[2]);
     }
@@ -284,7 +284,7 @@ function parseStatement(
   return canBeSigned(statement) ? { statement, signature } : undefined;
 }
 
-/** What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later. */
+/** What is nested too deeply to be written again cannot have been signed, and must not fail a later reader. */
 function canBeSigned(statement: PublicationStatement): boolean {
   try {
     payloadOf(statement);
@@ -295,7 +295,7 @@ function canBeSigned(statement: PublicationStatement): boolean {
   }
 }
 
-/** A subject that somebody wrote must not read as an annotation or a trailer. */
+/** A subject that a user wrote must not read as an annotation or a trailer. */
 function harmlessSubject(subject: string): string {
   const line = oneLine(subject).trim() || 'Change without a description';
   return line.startsWith('kpt:') || line.startsWith('Sluice-') ? JSON.stringify(line) : line;

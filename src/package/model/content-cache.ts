@@ -31,7 +31,7 @@ export class ContentCache {
         this.#trim();
       },
       () => {
-        // Whoever asked for it is told; the next one tries again.
+        // The caller gets the error; the next one tries again.
         if (this.#entries.get(key) === entry) this.#entries.delete(key);
       },
     );

@@ -9,8 +9,8 @@ import { type RevisionRecord, type Verdict, verdictOf } from './record.ts';
 import { type Issuer, PUSH_ACTOR, RENDER_ACTOR, RENDERED_TYPE } from './verdict.ts';
 
 /**
- * - `Open`: True, by somebody who may say so, for the inputs at hand;
- * - `Missing`: nobody has given the condition;
+ * - `Open`: True, by an issuer that the policies allow, for the inputs at hand;
+ * - `Missing`: the condition was not set;
  * - `NotTrue`: given, and False or Unknown;
  * - `Unproven`: True in the Kptfile, but no verdict says for what;
  * - `Stale`: True for inputs that have changed since;
@@ -110,7 +110,7 @@ function judge(
   if (problem !== undefined) {
     return { state: 'NotAllowed', explanation: `${problem}, so nothing opens this gate; require another type` };
   }
-  if (condition === undefined) return { state: 'Missing', explanation: 'nobody has given this condition yet' };
+  if (condition === undefined) return { state: 'Missing', explanation: 'the condition has not been given yet' };
   if (condition.status !== 'True') {
     const said = [condition.reason, condition.message].filter((text) => text !== undefined && text !== '').join(': ');
     return { state: 'NotTrue', explanation: `the condition is ${condition.status}${said === '' ? '' : ` (${said})`}` };
@@ -118,7 +118,7 @@ function judge(
   if (verdict === undefined || verdict.status !== 'True' || Object.keys(verdict.inputs).length === 0) {
     return {
       state: 'Unproven',
-      explanation: 'the Kptfile says True, but no record tells for which content; give the condition again',
+      explanation: 'the Kptfile says True, but no record proves for which content; give the condition again',
     };
   }
   for (const { name, groups = [], face } of issuersOf(verdict)) {
@@ -169,7 +169,7 @@ export function expiryOf(
 }
 
 /**
- * True if giving a condition again must set its time anew: a policy limits how long it counts, and a person affirms it, or it expired.
+ * True if setting a condition again must renew its time: a policy limits how long it counts, and a person affirms it, or it expired.
  * What controllers say before that is not news, or they would write without end.
  */
 export function needsRenewal(

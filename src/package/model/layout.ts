@@ -122,7 +122,7 @@ export function adoptionRef(layout: Pick<RepositoryLayout, 'recordPrefix'>): str
 }
 
 /**
- * Keeps the last record of a published revision that was deleted; it tells a deletion in order from a tag that vanished. The path
+ * Keeps the last record of a published revision that was deleted; it distinguishes a deletion in order from a tag that vanished. The path
  * is one segment: the ref stays, and must not be in the way of packages that come later.
  */
 export function tombstoneRef(layout: RepositoryLayout, packageName: string, version: string): string {

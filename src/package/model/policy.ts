@@ -18,7 +18,7 @@ export interface EffectivePolicy {
   readonly validatorConditions: ReadonlyMap<string, string>;
   /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
   readonly pinnedValidators: readonly PinnedValidator[];
-  /** Whether annotations of the Kptfile ask for automatic steps; whoever may push can write them. */
+  /** Whether annotations of the Kptfile can request automatic steps; every user who may push can write them. */
   readonly kptfileApprovals: boolean;
   /** Proposes revisions whose gates are open without being asked. */
   readonly autoPropose: boolean;
@@ -105,7 +105,7 @@ export function refuseGiver(
 }
 
 /**
- * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: whoever
+ * True if a policy requires a condition of this type for the whole content although its type resembles the name of an object: every user who
  * may edit a package could put a small object of that name into it, and the rest could change behind an open gate.
  */
 export function bindsContent({ requiredGates }: Pick<EffectivePolicy, 'requiredGates'>, type: string): boolean {

@@ -44,9 +44,9 @@ export const verdictSchema = z.object({
   by: z.string(),
   /** Set for what functions of the package said: it counts as said by all of these, who may have changed the functions. */
   issuers: listOf(z.object({ name: z.string(), groups: listOf(z.string()).optional(), face: z.string() })).optional(),
-  /** Set for what functions said that a policy pins: then `by` said it, whoever may change the package. */
+  /** Set where functions that a policy pins issued it: then `by` is its issuer, whichever users may change the package. */
   pinned: z.boolean().optional(),
-  /** Groups of the giver, so that a policy can still tell later whether it may give this type. */
+  /** Groups of the issuer, so that a policy can still decide later whether it may issue this type. */
   groups: listOf(z.string()).optional(),
   face: z.string(),
   /** When it was given or last affirmed, RFC 3339. */
@@ -198,7 +198,7 @@ export function parseRecord(message: string): ReadRecord {
     const { record } = recordStatementSchema.parse(value);
     // The value as it was read: the signature covers fields that a later version added.
     const statement = value as RecordStatement;
-    // What is nested too deeply to be written again cannot have been signed, and nobody must fail over it later.
+    // What is nested too deeply to be written again cannot have been signed, and must not fail a later reader.
     const digest = statementDigest(payloadOf(statement));
     return { record, signed: { statement, signature }, digest };
   } catch (error) {

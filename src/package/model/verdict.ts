@@ -11,7 +11,7 @@ import {
   verdictsByType,
 } from './record.ts';
 
-/** A condition as somebody gives it. */
+/** A condition as its issuer sets it. */
 export interface GivenCondition extends Condition {
   /** What it is given for; by default the object that the type names, else the content. */
   readonly inputs?: readonly InputReference[];
@@ -24,7 +24,7 @@ export interface GivenCondition extends Condition {
 export type Issuer = NonNullable<Verdict['issuers']>[number];
 
 export interface VerdictOptions {
-  /** Sets the time of the verdict anew although nothing else differs. */
+  /** Renews the time of the verdict although nothing else differs. */
   readonly renew?: boolean;
   /** On behalf of whom the actor says it, where that is not the actor. */
   readonly issuers?: readonly Issuer[];
@@ -53,7 +53,7 @@ export const PUSH_ACTOR = 'push';
 /**
  * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
  * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for. With
- * `renew` its time is set anew all the same, for verdicts that expire.
+ * `renew` its time is renewed all the same, for verdicts that expire.
  */
 export function giveVerdict(
   record: RevisionRecord,
@@ -112,7 +112,7 @@ export function withdrawVerdict(record: RevisionRecord, type: string): RevisionR
 }
 
 /**
- * The record as it stands for a draft's tip. If somebody pushed since it was written, every condition that the push added or
+ * The record as it stands for a draft's tip. If a push came since it was written, every condition that the push added or
  * changed counts as given by that push for the content it brought; conditions that it left alone keep their verdicts, which may
  * now be stale. A record is missing for a commit of Sluice itself only if it was lost; then nothing is made up.
  */
@@ -129,7 +129,7 @@ export function recordAfterPush(
   return syncVerdicts(carried, { conditions }, inputs, { actor: { name: PUSH_ACTOR }, face: 'git' }, tip.time);
 }
 
-/** The conditions of a Kptfile that somebody wrote. */
+/** The conditions of a Kptfile as a caller or a push wrote it. */
 export interface WrittenConditions {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Those of the Kptfile before, where that is known. */
@@ -141,7 +141,7 @@ export interface WrittenConditions {
 }
 
 /**
- * Brings the verdicts in line with what somebody wrote: what differs counts as given by the writer, what is gone is withdrawn, what
+ * Brings the verdicts in line with a written Kptfile: what differs counts as given by the writer, what is gone is withdrawn, what
  * is the same keeps its verdict. A condition that was there before without a verdict is not given by who left it there.
  */
 export function syncVerdicts(

@@ -36,7 +36,7 @@ export interface RevisionChange {
   readonly texts?: ReadonlyMap<string, string>;
   /** Edits of the Kptfile other than conditions, applied after `files`. Gates can be added in Proposed too. */
   readonly kptfile?: readonly KptfileEdit[];
-  /** Conditions to give; each is bound to its inputs anew, also where the text stays the same. In Draft and Proposed. */
+  /** Conditions to give; each is bound to its inputs again, also where the text stays the same. In Draft and Proposed. */
   readonly conditions?: readonly GivenCondition[];
   /** Condition types to take back. In Draft and Proposed. */
   readonly withdraw?: readonly string[];
@@ -216,7 +216,7 @@ function checkAllowed(
       `conditions and gates of ${revision.name} cannot change any more: it is ${revision.lifecycle}; copy it to a new workspace`,
     );
   }
-  // Whoever approves must not find a gate missing that was there when it was proposed.
+  // An approver must not miss a gate that was there when it was proposed.
   const notNow = revision.lifecycle === 'Proposed' ? change.kptfile?.find((edit) => edit.op !== 'addGate') : undefined;
   if (notNow !== undefined) {
     const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
@@ -352,7 +352,7 @@ function updateVerdicts(
     const wholeContent = bindsContent(policy, given.type);
     next = giveVerdict(next, given, inputs, context, at, { renew, wholeContent });
   }
-  // What was written into the Kptfile text itself counts as given by whoever wrote it.
+  // The writer of the Kptfile text is the issuer of the conditions that it changed.
   const known = before === undefined ? undefined : conditionsOf(before);
   const binds = (type: string) => bindsContent(policy, type);
   const written = { conditions: conditionsOf(after), known, unproven: !mayGive, bindsContent: binds };

@@ -164,7 +164,7 @@ async function recordsOf(bench: Workbench, revision: PackageRevision, limit: num
   return records;
 }
 
-/** Records tell of what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
+/** Records hold what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
   return records
     .filter(({ last, isTrusted }) => last.made === undefined && !(isTrusted && isStep(last.action)))

@@ -20,7 +20,7 @@ async function setUp(policy = DEFAULT_POLICY) {
   const { store, repository } = await scratch.open({ policyFor: () => policy });
   const git = await openRepository(scratch.path);
   let time = scratch.clock.now();
-  /** One commit of somebody who uses plain git. */
+  /** One commit of a user of plain git. */
   const push = async (files: Record<string, string | null>, options: Parameters<typeof commitFiles>[3] = BRANCH) => {
     time += 1000;
     return commitFiles(git, files, time, options);
@@ -100,7 +100,7 @@ describe('several pushes between two looks', () => {
     expect(await at.gate()).toEqual(['Stale', 'push']);
   });
 
-  test('a Kptfile that cannot be read for a while does not bring anything anew', async () => {
+  test('a Kptfile that cannot be read for a while does not issue anything again', async () => {
     await using at = await setUp();
     await draft(at.store);
     const text = await at.scratch.git('show', 'drafts/shop/v1:shop/Kptfile');
@@ -121,7 +121,7 @@ describe('several pushes between two looks', () => {
 });
 
 describe('a record that is lost', () => {
-  test('opens nothing by the next change, whoever makes it', async () => {
+  test('opens nothing by the next change, whichever actor makes it', async () => {
     await using at = await setUp();
     await draft(at.store);
     await loseRecord(at.scratch, at.store);
@@ -173,7 +173,7 @@ test('a draft that was branched off main with git carries the verdicts of what w
   expect(await at.gate('packages.shop.v2')).toEqual(['Stale', 'anna']);
 });
 
-test('conditions in the files that a package begins with are given by whoever makes it', async () => {
+test('conditions in the files that a package begins with are issued by its creator', async () => {
   await using at = await setUp();
   const files = new Map([['Kptfile', Buffer.from(kptfile('True'))]]);
   await at.store.create('packages', { package: 'shop', workspace: 'v1', source: { type: 'init', files } }, anna);
@@ -227,7 +227,7 @@ describe('who changed a pushed draft is not known', () => {
 
   test.each([
     ['its commit claims to be one of Sluice', 'x\n\nSluice-Action: edit\nSluice-Actor: anna\n', false],
-    ['somebody tagged the same as published', 'pushed\n', true],
+    ['a plain push tagged the same as published', 'pushed\n', true],
   ])('also where %s', async (_, message, isTagged) => {
     await using at = await setUp({ ...DEFAULT_POLICY, forbidSelfApproval: true });
     await at.push({ 'shop/Kptfile': KPTFILE_WITHOUT_GATES }, { ...BRANCH, message });

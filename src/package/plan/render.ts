@@ -54,7 +54,7 @@ export function namesFunctions(files: PackageTexts): boolean | undefined {
 
 /**
  * What rendering makes of a package as it is about to be written. A package without functions only gets the condition. Undefined if
- * nothing can be rendered: a Kptfile cannot be read, or nobody can run its functions now; the controller looks at it again.
+ * nothing can be rendered: a Kptfile cannot be read, or its functions cannot run now; the controller tries again.
  */
 export async function renderFiles(
   files: PackageTexts,

@@ -13,7 +13,7 @@ export interface Resolver {
   readonly name: string;
   /** Condition types that it alone settles: exact, or prefixes ending in `*`. Claims of two resolvers must not overlap. */
   readonly claims: readonly string[];
-  /** Condition types (or prefixes) that must be True first. A circle is found and told, not run. */
+  /** Condition types (or prefixes) that must be True first. A cycle is detected and reported, not run. */
   readonly waitsFor?: readonly string[];
   /** Whether the package is its business at all. A proposal waits for every resolver that says yes. */
   applies(subject: ResolverSubject): boolean;

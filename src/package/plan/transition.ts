@@ -328,8 +328,8 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
 
 /**
  * The record moves in the same transaction; publication folds it into the approval commit, deletion ends it. Of a published
- * revision that is deleted the last record stays in the place of its tag, so that anyone can tell later that it was deleted in
- * order, by whom and why.
+ * revision that is deleted the last record stays in the place of its tag, so that it
+ * stays known that it was deleted in order, by which actor and why.
  */
 async function recordUpdates(
   bench: Workbench,

@@ -12,7 +12,7 @@ import { STATEMENT_VERSION, scopeOf } from '../trust/statement.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
 import type { Renderer } from './renderer.ts';
 
-/** What planning a write needs of a repository. Plans write objects, which nobody sees until their refs are committed. */
+/** What planning a write needs of a repository. Plans write objects, which are unreachable until their refs are committed. */
 export interface Workbench {
   readonly repository: string;
   readonly namespace: string;
@@ -102,7 +102,7 @@ export async function writeRecord(
     record: { recordedAt: last.at, ...record, ...publicationOf(revision), last },
   };
   const { signed, fact } = await bench.trust.sign(statement);
-  // Whatever somebody put there: only a commit can be the parent of one.
+  // A push can put any object there; only a commit can be the parent of one.
   const parent = before ?? note.onTopOf;
   const [stat] = parent === undefined ? [] : await bench.git.statObjects([parent]);
   const oid = await bench.git.writeCommit({

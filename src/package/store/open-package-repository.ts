@@ -39,7 +39,7 @@ export interface OpenOptions
   readonly credentials?: () => Promise<GitCredentials>;
   readonly git?: RepositoryOptions;
   readonly signal?: AbortSignal;
-  /** Told that the mirror was damaged and has been made whole. */
+  /** Called when the mirror was damaged and has been repaired. */
   readonly onRepair?: (repair: MirrorRepair) => void;
 }
 
@@ -173,7 +173,7 @@ async function createBranch(
 }
 
 /**
- * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that told nothing;
+ * Some hosts take branches and tags only. A ref is created and removed to find out, once for each mirror, unless that showed nothing;
  * records and the id, where they exist already, answer for free.
  */
 async function recordPrefixFor(
@@ -211,7 +211,7 @@ async function probe(
     } catch (error) {
       if (isSluiceError(error, 'PushRefused') || isSluiceError(error, 'Conflict')) continue;
       if (isSluiceError(error, 'Timeout') || signal?.aborted === true) throw error;
-      // Whoever writes will be told.
+      // The next write gets the error.
       return undefined;
     }
     await git.push(remote, [{ type: 'delete', ref, old: oid }], signal);

@@ -32,7 +32,7 @@ describe('a Kptfile that kpt rejects', () => {
     expect(await outcomeOf(store.update(name, { action: 'propose' }, anna))).toBe('succeeded');
   });
 
-  test('of a package within the package counts too, and whoever pushed it to the proposed branch cannot have it approved', async () => {
+  test('of a package within the package counts too, and a push of it to the proposed branch prevents the approval', async () => {
     await using scratch = await scratchRepository();
     const { store } = await scratch.open();
     const name = await draft(store);
@@ -133,7 +133,7 @@ describe('gates', () => {
     await repository.refresh();
     const name = 'packages.shop.v1';
     expect((await store.judge(name)).gates[0]).toMatchObject({ state: 'Open', verdict: { by: 'push', face: 'git' } });
-    // The record is written with the first change by Sluice; from then on the push that follows is told from what was there.
+    // The record is written with the first change by Sluice; from then on the push that follows is distinguished from what was there.
     await store.change(name, { metadata: { labels: { team: 'a' } } }, anna);
     await commitFiles(git, { 'shop/app.yaml': 'a: 1\n' }, scratch.clock.now(), { branch: 'drafts/shop/v1' });
     await repository.refresh();

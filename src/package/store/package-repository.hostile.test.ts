@@ -170,7 +170,7 @@ test('packages that are made side by side keep to the rules', async () => {
   expect(store.list()).toHaveLength(1);
 });
 
-test('a tag or branch that is in the way of what follows is told at creation', async () => {
+test('a tag or branch that is in the way of what follows is reported at creation', async () => {
   await using scratch = await scratchRepository();
   const { store, repository } = await scratch.open();
   await scratch.git('tag', 'shop', 'main');

@@ -54,7 +54,7 @@ export interface PackageRepositoryOptions {
   /** What the policies of the repository's namespace say about one of its revisions. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   dependentsOf(revision: PackageRevision): string[];
-  /** Told of every revision that changed, in order. */
+  /** Notified of every revision that changed, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
 
@@ -193,7 +193,7 @@ export class PackageRepository implements Workbench {
 
   /**
    * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
-   * tags only where the branches tell of news; see `branchesFirst` for what that can miss until the next sync of everything.
+   * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
     const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
@@ -369,7 +369,7 @@ export class PackageRepository implements Workbench {
     this.#savedReads = reads;
   }
 
-  /** Nobody hears of changes from here on, also not of those that are under way. */
+  /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([this.#queue.close(this.clock), this.#checking]);

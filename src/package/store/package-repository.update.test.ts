@@ -32,7 +32,7 @@ test('a change and a step are one transaction: both or neither', async () => {
   expect(actions).toEqual(['propose', 'edit', 'init']);
 });
 
-test('a dry run tells what would be, and leaves everything as it is', async () => {
+test('a dry run returns what would be, and leaves everything as it is', async () => {
   await using scratch = await scratchRepository();
   const { store, repository } = await scratch.open();
   const name = await draft(store);

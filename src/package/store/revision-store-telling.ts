@@ -1,17 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import type { PackageRevision } from '../model/package-revision.ts';
 
-/** So many revisions are told at a time, before others get their turn: a few milliseconds of work for those who listen. */
+/** Revisions that are announced at a time, before other work gets its turn: a few milliseconds of work for the listeners. */
 const PART = 64;
-/** A package is told as a whole unless that makes a part larger than this. */
+/** A package is announced as a whole unless that makes a part larger than this. */
 const LARGEST_PART = 8 * PART;
 
-/** Tells all listeners. What one of them cannot bear is its own fault: it is thrown when the others have heard. */
-export function tellAll<News>(listeners: Iterable<(news: News) => void>, news: News): void {
+/** Notifies all listeners. The first error of one is thrown after all were notified. */
+export function notifyAll<Change>(listeners: Iterable<(change: Change) => void>, change: Change): void {
   const errors: unknown[] = [];
   for (const listener of listeners) {
     try {
-      listener(news);
+      listener(change);
     } catch (error) {
       errors.push(error);
     }
@@ -20,19 +20,19 @@ export function tellAll<News>(listeners: Iterable<(news: News) => void>, news: N
 }
 
 /**
- * Calls `tell` with one part of the revisions after the other, and lets others have their turn in between. The first part is told
- * before this returns. It ends early when `tell` returns false. What `tell` throws is thrown after the last part.
+ * Calls `announce` with one part of the revisions after the other, and lets other work have its turn in between. The first part is
+ * announced before this returns. It ends early when `announce` returns false. What `announce` throws is thrown after the last part.
  */
 export async function inParts(
   revisions: readonly PackageRevision[],
-  tell: (part: readonly PackageRevision[]) => boolean,
+  announce: (part: readonly PackageRevision[]) => boolean,
 ): Promise<void> {
   const errors: unknown[] = [];
   for (let start = 0; start < revisions.length; ) {
     if (start > 0) await setImmediate();
     const end = endOfPart(revisions, start);
     try {
-      if (!tell(revisions.slice(start, end))) break;
+      if (!announce(revisions.slice(start, end))) break;
     } catch (error) {
       errors.push(error);
     }

@@ -22,7 +22,7 @@ import {
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
 import type { PackageRepository } from './package-repository.ts';
-import { inParts, tellAll } from './revision-store-telling.ts';
+import { inParts, notifyAll } from './revision-store-telling.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 export interface RevisionFilter {
@@ -57,7 +57,7 @@ export interface RevisionStoreOptions {
     revision: PackageRevision,
     files: ReadonlyMap<string, Buffer>,
   ) => { readonly type: string; readonly message: string } | undefined;
-  /** True for the id of a repository that is registered and will be opened without anybody asking for it. Default: none is. */
+  /** True for the id of a repository that is registered and will be opened by itself. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
 }
 
@@ -74,9 +74,9 @@ export class RevisionStore {
   readonly #address: UpstreamReader['address'];
   /** By the repository whose revisions name an upstream. */
   readonly #references = new Map<string, UpstreamReferences>();
-  /** Names of revisions that were told, of repositories of which not all are. */
+  /** Names of the revisions that were announced, of repositories of which not all are. */
   readonly #arriving = new Map<string, Set<string>>();
-  /** Repositories that were taken out, until all have been told. */
+  /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #listeners = new Set<RevisionListener>();
   readonly #arrivals = new Set<(repository: string) => void>();
@@ -96,36 +96,36 @@ export class RevisionStore {
   }
 
   /**
-   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was told; changes
-   * are to be announced from here on. What a listener throws, this throws when all have heard, and the repository is taken out again.
-   * Unavailable if that is done by somebody else meanwhile.
+   * Adds an opened repository. Its revisions are announced to the listeners in parts, and each is found once it was announced; the
+   * caller announces changes from here on. What a listener throws, this throws after all were notified, and the repository is removed
+   * again. Throws Unavailable if another caller removes it meanwhile.
    */
   async add(repository: PackageRepository): Promise<void> {
     const { id: name } = repository;
-    // Those who were told of the one before must not hear of its end when they know this one.
+    // Listeners of the repository before must not be notified of its end when they know this one.
     while (this.#leaving.has(name)) await Promise.allSettled([this.#leaving.get(name)]);
-    if (this.#closed) throw takenOut(name);
+    if (this.#closed) throw removedMeanwhile(name);
     if (this.#repositories.has(name))
       throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
-    const told = new Set<string>();
+    const announced = new Set<string>();
     this.#repositories.set(name, repository);
-    this.#arriving.set(name, told);
+    this.#arriving.set(name, announced);
     const references = new UpstreamReferences(repository.index);
     this.#references.set(name, references);
-    const isArriving = () => this.#arriving.get(name) === told;
+    const isArriving = () => this.#arriving.get(name) === announced;
     try {
-      // As they are now: what changes from here on is announced, and tells of those whose turn has not come.
+      // As they are now: a change from here on announces a revision whose turn has not come.
       await inParts([...repository.index.all()], (part) => {
         if (!isArriving()) return false;
-        const untold = part.filter((revision) => !told.has(revision.name));
-        for (const revision of untold) told.add(revision.name);
-        this.#tell(untold.map((after) => ({ before: undefined, after })));
+        const fresh = part.filter((revision) => !announced.has(revision.name));
+        for (const revision of fresh) announced.add(revision.name);
+        this.#notify(fresh.map((after) => ({ before: undefined, after })));
         return true;
       });
-      if (!isArriving()) throw takenOut(name);
+      if (!isArriving()) throw removedMeanwhile(name);
       this.#arriving.delete(name);
       void references.read();
-      tellAll(this.#arrivals, name);
+      notifyAll(this.#arrivals, name);
     } catch (error) {
       if (this.#repositories.get(name) === repository) await Promise.allSettled([this.remove(name)]);
       throw error;
@@ -134,8 +134,8 @@ export class RevisionStore {
   }
 
   /**
-   * Takes a repository out and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
-   * listeners, who are told in parts, have heard of all of it.
+   * Removes a repository and closes it. Its data stay as they are. From here on nothing of it is found; resolves when the
+   * listeners, which are notified in parts, were notified of all of it.
    */
   remove(repositoryName: string): Promise<void> {
     const name = this.#idOf(repositoryName);
@@ -148,8 +148,8 @@ export class RevisionStore {
   }
 
   async #leave(repository: PackageRepository): Promise<void> {
-    const revisions = [...this.#toldOf(repository)];
-    // Who listens from here on has seen nothing of it.
+    const revisions = [...this.#announcedOf(repository)];
+    // A listener that subscribes from here on has seen nothing of it.
     const listeners = [...this.#listeners];
     this.#repositories.delete(repository.id);
     this.#references.get(repository.id)?.close();
@@ -159,7 +159,7 @@ export class RevisionStore {
       repository.close(),
       inParts(revisions, (part) => {
         const changes = part.map((before) => ({ before, after: undefined }));
-        this.#tell(
+        this.#notify(
           changes,
           listeners.filter((listener) => this.#listeners.has(listener)),
         );
@@ -170,8 +170,8 @@ export class RevisionStore {
   }
 
   /**
-   * Passes changes of one repository on; given to `PackageRepository.open` as `onChange`. Nobody hears of a repository that is not
-   * in the store.
+   * Notifies the listeners of changes of one repository; passed to `PackageRepository.open` as `onChange`. Ignored for a repository that
+   * is not in the store.
    */
   announce(changes: readonly IndexChange[]): void {
     const some = changes[0]?.after ?? changes[0]?.before;
@@ -179,12 +179,12 @@ export class RevisionStore {
     if (!this.#repositories.has(repository)) return;
     for (const { before, after } of changes)
       this.#references.get(repository)?.note((after ?? before)?.name ?? '', after);
-    const told = this.#arriving.get(repository);
-    this.#tell(told === undefined ? changes : changes.flatMap((change) => asHeard(change, told)));
+    const announced = this.#arriving.get(repository);
+    this.#notify(announced === undefined ? changes : changes.flatMap((change) => asAnnounced(change, announced)));
   }
 
-  #tell(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
-    if (changes.length > 0) tellAll(listeners, changes);
+  #notify(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
+    if (changes.length > 0) notifyAll(listeners, changes);
   }
 
   /** Calls the listener with every change from now on, in order, one call for what changed together. */
@@ -199,18 +199,18 @@ export class RevisionStore {
   }
 
   /**
-   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: whoever registers one and then
-   * makes a package in it should not have to know when it is open. Returns at once for all others.
+   * Waits for a repository that was registered a moment ago, at most as long as the signal allows: a client that
+   * registers one and then creates a package in it need not know when it is open. Returns at once for all others.
    */
   async arrival(name: string, signal: AbortSignal): Promise<void> {
     const repository = this.#idOf(name);
     const isComing = () =>
       this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
-    // One that is taken out meanwhile may be opened anew.
+    // One that is removed meanwhile may be opened again.
     while (!signal.aborted && isComing()) await this.#next(repository, signal);
   }
 
-  /** Waits until a repository has arrived or was taken out, at most as long as the signal allows. */
+  /** Waits until a repository has arrived or was removed, at most as long as the signal allows. */
   async #next(repository: string, signal: AbortSignal): Promise<void> {
     const waiting = this.#awaited.get(repository) ?? new Set();
     this.#awaited.set(repository, waiting);
@@ -256,7 +256,7 @@ export class RevisionStore {
   list(filter: RevisionFilter = {}): PackageRevision[] {
     const found: PackageRevision[] = [];
     for (const repository of this.#candidates(filter)) {
-      for (const row of this.#toldOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
+      for (const row of this.#announcedOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -265,8 +265,8 @@ export class RevisionStore {
     // The name of a repository is a DNS label, as is that of a namespace.
     const repository = this.#idOf(name.split('.', 1)[0] ?? '');
     const own = name.slice(name.indexOf('/') + 1);
-    const isTold = this.#arriving.get(repository)?.has(own) ?? true;
-    return isTold ? this.#repositories.get(repository)?.index.get(own) : undefined;
+    const isAnnounced = this.#arriving.get(repository)?.has(own) ?? true;
+    return isAnnounced ? this.#repositories.get(repository)?.index.get(own) : undefined;
   }
 
   get(name: string): PackageRevision {
@@ -364,7 +364,7 @@ export class RevisionStore {
     return historyOf(this.repositoryOf(revision), revision, limit);
   }
 
-  /** From here on no revision is told that has not been, save those that go because their repository was taken out before. */
+  /** Closes all repositories. From here on no more revisions are announced, except the end of those whose repository was removed before. */
   async close(): Promise<void> {
     this.#closed = true;
     const repositories = [...this.#repositories.values()];
@@ -406,19 +406,19 @@ export class RevisionStore {
   }
 
   /** Revisions that the listeners know, of one package if it is named. */
-  *#toldOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
-    const told = this.#arriving.get(id);
+  *#announcedOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
+    const announced = this.#arriving.get(id);
     const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
-    for (const row of rows) if (told === undefined || told.has(row.name)) yield row;
+    for (const row of rows) if (announced === undefined || announced.has(row.name)) yield row;
   }
 }
 
-/** A change as it is for listeners who know the revisions of `told`, and now this one. Empty if it is nothing to them. */
-function asHeard(change: IndexChange, told: Set<string>): IndexChange[] {
+/** A change as it is for listeners that know the revisions of `announced`, and now this one. Empty if it is no change for them. */
+function asAnnounced(change: IndexChange, announced: Set<string>): IndexChange[] {
   const { before, after } = change;
   const name = (after ?? before)?.name ?? '';
-  if (told.has(name)) return [change];
-  told.add(name);
+  if (announced.has(name)) return [change];
+  announced.add(name);
   return after === undefined ? [] : [{ before: undefined, after }];
 }
 
@@ -427,10 +427,10 @@ function ownName(id: string): string {
   return id.slice(id.indexOf('/') + 1);
 }
 
-function takenOut(repository: string): SluiceError {
+function removedMeanwhile(repository: string): SluiceError {
   return new SluiceError(
     'Unavailable',
-    `repository ${ownName(repository)} was taken out while it was being opened; try again`,
+    `repository ${ownName(repository)} was removed while it was being opened; try again`,
   );
 }
 

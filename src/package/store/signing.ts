@@ -87,7 +87,7 @@ export class Signers {
     if (known?.version === version) return known;
     const signer = signerOf(secret, this.#clock);
     signer.catch(() => {
-      // Thrown to whoever wants to sign.
+      // Thrown to the caller that wants to sign.
     });
     const key = { version, signer };
     this.#keys.set(place, key);

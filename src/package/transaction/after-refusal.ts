@@ -10,13 +10,13 @@ export interface AfterRefusal<Write> {
   readonly again: readonly (readonly Write[])[];
   /** They were overtaken on the main branch, and are in one of the groups. */
   readonly overtaken: readonly Write[];
-  /** Somebody else changed refs, which have to be read before anybody looks again. */
+  /** Another writer changed refs, which have to be read before the next look at them. */
   readonly changed: boolean;
 }
 
 /**
  * Finds out who is to blame. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
- * are planned anew; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
+ * are planned again; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
  * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
  */
 export function afterRefusal<Write>(

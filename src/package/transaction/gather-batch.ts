@@ -10,7 +10,7 @@ export interface RefView {
   /** Full name of the main branch. */
   readonly main: string;
   ref(name: string): Oid | undefined;
-  /** Refs of which nobody knows whether the last write of them was carried out. */
+  /** Refs whose last write has an unknown outcome. */
   readonly doubtful: ReadonlySet<string>;
 }
 

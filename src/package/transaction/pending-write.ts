@@ -1,7 +1,7 @@
 import type { Oid } from '../../git/git-repository.ts';
 import type { WritePlan } from '../plan/workbench.ts';
 
-/** A write that waits for its turn to go out. No two of one revision wait at a time: whoever asks for them sees to that. */
+/** A write that waits for its turn to go out. No two of one revision wait at a time, which the caller ensures. */
 export interface PendingWrite {
   /** The package that it is about. */
   readonly package: string;

@@ -30,7 +30,7 @@ export interface TrackedRefsOptions {
   readonly layout: RepositoryLayout;
   readonly index: RevisionIndex;
   readonly trust: RepositoryTrust;
-  /** Told of what changed in the index, in order. */
+  /** Notified of what changed in the index, in order. */
   onChange(changes: readonly IndexChange[]): void;
 }
 
@@ -104,7 +104,7 @@ export class TrackedRefs implements WriteTarget {
     return this.refresh();
   }
 
-  /** Makes a damaged mirror whole while nobody writes, and takes in what its refs are then. */
+  /** Repairs a damaged mirror while no write runs, and reads its refs after that. */
   repair(remote: GitRemote, signal: AbortSignal | undefined): Promise<MirrorRepair> {
     return this.#fetches.run(() =>
       this.mutex.run(async () => {
@@ -230,12 +230,12 @@ export class TrackedRefs implements WriteTarget {
 
   /** Undefined if the remote could not be asked. */
   async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
-    // The branches of a lifecycle step lead to commits that are there already: the same step of somebody else leads to the same.
+    // The branches of a lifecycle step lead to commits that are there already: the same step by another server leads to the same.
     const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
     try {
       return await this.#options.git.pushOutcome(remote, own.length === 0 ? updates : own);
     } catch (error) {
-      // The caller tells that it is not known, with the reason why the push broke off.
+      // The caller reports that it is not known, with the reason why the push broke off.
       if (isSluiceError(error)) return undefined;
       throw error;
     }
@@ -253,7 +253,7 @@ export class TrackedRefs implements WriteTarget {
         return await git.transaction(open);
       } catch (error) {
         // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
-        // with it is told then.
+        // with it is reported then.
         if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
       }
       const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));

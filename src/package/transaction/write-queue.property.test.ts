@@ -14,7 +14,7 @@ import { MOST_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';
 
-/** How a server tells that a rule refused: with the ref that it refused, or without. */
+/** How a server reports that a rule refused: with the ref that it refused, or without. */
 type Words = 'named' | 'unnamed';
 
 /** A remote that is a map of refs, what is known of it here, and what went over the wire. */
@@ -30,7 +30,7 @@ class Remote implements WriteTarget {
   readonly requests: (readonly RefUpdate[])[] = [];
   refuses: (ref: string) => boolean = () => false;
   words: Words = 'named';
-  /** Before the n-th request is looked at, somebody else does something, or the connection breaks. */
+  /** Before the n-th request is handled, another writer does something, or the connection breaks. */
   readonly meanwhile = new Map<number, () => void>();
   lost: 'before' | 'after' | undefined;
   /** Marks of what was carried out, with the refs as they were shown when they were raised. */
@@ -136,7 +136,7 @@ function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promi
   return queue.add({ package: `p${number}`, wholePackage: true, urgent: true, plan, signal });
 }
 
-test('what is ready together goes out together, and the first one waits for nobody', async () => {
+test('what is ready together goes out together, and the first one does not wait', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   await Promise.all(Array.from({ length: 41 }, (_, number) => (number % 2 === 0 ? create : publish)(queue, number)));
@@ -144,7 +144,7 @@ test('what is ready together goes out together, and the first one waits for nobo
   expect(remote.mains.at(-1)?.split('<')).toHaveLength(21);
 });
 
-test('one culprit that nobody names costs the others a number of requests that grows with the logarithm', async () => {
+test('one culprit that no error names costs the others a number of requests that grows with the logarithm', async () => {
   for (const size of [8, 64]) {
     const remote = new Remote();
     remote.words = 'unnamed';
@@ -204,7 +204,7 @@ test('a search for culprits does not hold back a step', async () => {
   expect(remote.requests.length).toBeLessThanOrEqual(2 * 64 + 2);
 });
 
-test('after a request of nobody knows what outcome, its refs are read before they are changed again', async () => {
+test('after a request with an unknown outcome, its refs are read before they are changed again', async () => {
   for (const lost of ['before', 'after'] as const) {
     const remote = new Remote();
     remote.lost = lost;
@@ -216,7 +216,7 @@ test('after a request of nobody knows what outcome, its refs are read before the
   }
 });
 
-test('what still waits when the repository is closed is told so, and not carried out', async () => {
+test('what still waits when the repository is closed fails with that reason, and is not committed', async () => {
   const remote = new Remote();
   const queue = new WriteQueue(remote, NO_PAUSE);
   const first = create(queue, 0);
@@ -229,7 +229,7 @@ test('what still waits when the repository is closed is told so, and not carried
   await closed;
 });
 
-test('what is left of a request that is refused while the repository is closed is told so', async () => {
+test('what is left of a request that is refused while the repository is closed fails with that reason', async () => {
   const remote = new Remote();
   remote.words = 'unnamed';
   remote.refuses = (ref) => ref === draftRef(1);
@@ -246,7 +246,7 @@ test('what is left of a request that is refused while the repository is closed i
   expect(remote.requests).toHaveLength(2);
 });
 
-test('a write that was carried out and cannot be shown is not told as failed', async () => {
+test('a write that was committed and cannot be shown is not reported as failed', async () => {
   const remote = new Remote();
   remote.publish = async () => {
     throw new SluiceError('Corrupt', 'an object is damaged');
@@ -325,7 +325,7 @@ test('what has to wait for the next request has no part in what becomes of this 
   const both = [same('a'), same('b')];
   await first;
   remote.refetch = async () => {
-    throw new SluiceError('Unavailable', 'nobody answers');
+    throw new SluiceError('Unavailable', 'no answer');
   };
   remote.refuses = () => true;
   remote.meanwhile.set(3, () => {
@@ -345,7 +345,7 @@ const world = fc.record({
   requests: fc.array(request, { minLength: 1, maxLength: 40 }),
   refused: fc.array(fc.nat(39), { maxLength: 4 }),
   words: fc.constantFrom<Words>('named', 'unnamed'),
-  /** Before which requests somebody else moves main, or takes the name of a draft or tag. */
+  /** Before which requests another writer moves main, or takes the name of a draft or tag. */
   moves: fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 4 }),
   takes: fc.array(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.nat(39)), { maxLength: 4 }),
   lost: fc.option(fc.tuple(fc.integer({ min: 1, max: 8 }), fc.constantFrom('before', 'after'))),
@@ -397,7 +397,7 @@ test('each write ends as some order one by one would end it, and what was acknow
           expect(there && isMarked).toBe(true);
           continue;
         }
-        // Nobody fails without a reason of his own; only of a lost answer all have to bear the consequences.
+        // No write fails without a reason of its own; only a lost answer concerns all.
         const { reason } = result;
         if (reason.details?.outcome === 'unknown') continue;
         expect(there).toBe(false);

@@ -34,7 +34,7 @@ export interface WriteTarget extends RefView {
  * while one request is under way goes out with the next, and is to be done within a second.
  */
 export const MOST_WRITES = 64;
-/** Where nothing goes to a remote: half as many requests sync half as often, and write `packed-refs` anew half as often. */
+/** Where nothing goes to a remote: half as many requests sync half as often, and rewrite `packed-refs` half as often. */
 export const MOST_LOCAL_WRITES = 128;
 const MOST_WAITING = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
@@ -53,7 +53,7 @@ interface Entry extends PendingWrite {
 
 /**
  * Group commit: while one request is under way, the next writes gather, and go out together in one set of ref updates, all or none.
- * The first one waits for nobody. If a request is refused, the culprit fails alone and the rest goes out again.
+ * The first one does not wait. If a request is refused, the culprit fails alone and the rest goes out again.
  */
 export class WriteQueue {
   readonly #target: WriteTarget;
@@ -90,8 +90,8 @@ export class WriteQueue {
   }
 
   /**
-   * Whatever still waits is not carried out. Resolves when the request that is under way is over, or after some seconds: what hangs is
-   * told that its outcome is not known when the connection is closed.
+   * Rejects the writes that still wait. Resolves when the request that is under way is over, or after some seconds: a write that hangs
+   * fails with an unknown outcome when the connection is closed.
    */
   async close(clock: Clock): Promise<void> {
     this.#closed = true;
@@ -118,7 +118,7 @@ export class WriteQueue {
     this.#run = undefined;
   }
 
-  /** One request. Never throws: whatever goes wrong is told to those whose writes were in it. */
+  /** One request. Never throws: an error rejects the writes that were in the request. */
   readonly #round = async (): Promise<void> => {
     let entries = this.#next();
     if (entries.length === 0) return;
@@ -134,7 +134,7 @@ export class WriteQueue {
     }
   };
 
-  /** Groups take turns with what came since, so that a search for a culprit holds nobody back. */
+  /** Groups take turns with what came since, so that a search for a culprit holds no other write back. */
   #next(): readonly Entry[] {
     const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
     this.#wasGroup = group !== undefined;
@@ -193,7 +193,7 @@ export class WriteQueue {
     }
   }
 
-  /** Before refs are changed of which nobody knows where they are, they are read. If that fails, their writes are not carried out. */
+  /** Refs with an unconfirmed value are read before they are changed. If that fails, their writes are not committed. */
   async #confirmRefs(entries: readonly Entry[]): Promise<void> {
     const { doubtful } = this.#target;
     if (doubtful.size === 0) return;
@@ -205,7 +205,7 @@ export class WriteQueue {
       await this.#target.refetch(undefined);
     } catch (error) {
       if (!isSluiceError(error)) throw error;
-      // Told by `gatherBatch` to those whom it concerns.
+      // `gatherBatch` rejects the writes that it concerns.
     }
   }
 }

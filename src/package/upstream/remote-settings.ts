@@ -3,7 +3,7 @@ import type { DeepReadonly, KubernetesObject } from '../../resource/object/objec
 
 /** Annotation of a Repository: `auto`, or `git` for a server that the own client does not get on with. */
 export const TRANSPORT_ANNOTATION = 'sluice.dev/transport';
-/** Annotation of a Repository: what its server is told with every push, as `git push -o` does; one option a line. */
+/** Annotation of a Repository: the push options that its server gets with every push, as with `git push -o`; one option a line. */
 export const PUSH_OPTIONS_ANNOTATION = 'sluice.dev/push-options';
 
 const MOST_OPTIONS = 20;

@@ -20,7 +20,7 @@ export interface UpstreamMirrorsOptions {
   readonly folder: string;
   readonly clock: Clock;
   /**
-   * Credentials from a Secret, for whoever asks. They are sent to the address that the same request names, so it must be refused
+   * Credentials from a Secret, for each request. They are sent to the address that the same request names, so it must be refused
    * here if the asker may not read the Secret.
    */
   readonly credentials?: (secret: SecretName, context: RequestContext) => Promise<GitCredentials>;
@@ -46,7 +46,7 @@ const MOST_MIRRORS = 32;
 
 /**
  * Packages of Git repositories that are not registered. Of a remote one, the ref that is asked for is fetched into a mirror, which
- * makes the next fetch small; the remote is asked each time, so nobody gets from a mirror what the remote would not give.
+ * makes the next fetch small; Sluice fetches from the remote each time, so no caller gets from a mirror what the remote would not give.
  */
 export class UpstreamMirrors {
   readonly #options: UpstreamMirrorsOptions;

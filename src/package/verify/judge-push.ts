@@ -203,7 +203,7 @@ class PushJudge {
       return 'no record of a deletion has such a name';
     const { tag } = place;
     if (oid === ZERO_OID)
-      return this.#after.has(tag) ? undefined : `what tells that ${tag} was deleted in order must stay`;
+      return this.#after.has(tag) ? undefined : `the record that ${tag} was deleted in order must stay`;
     const surroundings = { git: this.#git, trust: this.#trust };
     const judged = await judgeTombstone(surroundings, { ...place, oid, isAdopted: false });
     if (judged.flaw !== undefined) return `the record of the deletion does not count: ${judged.flaw.message}`;

@@ -28,9 +28,9 @@ export interface Step {
     readonly approvals: { readonly given: number; readonly needed: number };
     readonly nextNumber: number;
   };
-  /** Tags, and the main branch, to which somebody else did something. */
+  /** Tags, and the main branch, that another actor changed. */
   readonly foreign?: readonly string[];
-  /** A tag that somebody else put where the server once had it. */
+  /** A tag that another actor put where the server once had it. */
   readonly replayed?: string;
   /** What kind of attack it was, for the coverage of a test. */
   readonly attack?: string;

@@ -8,7 +8,7 @@ import { PACKAGE, type PackageData, TYPES } from './package-data.ts';
 import { keyOf, LAYOUT, type Listed, MAIN, recordOf } from './places.ts';
 import type { World } from './world.ts';
 
-/** What somebody else did; see Step. */
+/** What another actor did; see Step. */
 export interface ForeignMove {
   readonly foreign?: readonly string[];
   readonly replayed?: string;
@@ -142,7 +142,7 @@ export class ForeignMoves {
     return NOTHING;
   }
 
-  /** A tag on a commit that nobody approved, whatever its message says. */
+  /** A tag on a commit without an approval, whatever its message says. */
   #tag(draws: Draws): ForeignMove {
     const version = ['v2.0.0', 'v2', 'v3', 'v3', 'v4', 'v9', 'v9', 'v999999999'][draws.below(8)] ?? '';
     if (this.#world.refs.has(tagOf(version))) return NOTHING;

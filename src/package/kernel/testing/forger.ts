@@ -142,7 +142,7 @@ export class Forger {
         ...{ face: 'api', at, since: at, message: data?.conditions.get(type)?.message ?? '' },
       })),
       approvals: ['ann', 'bob', 'eve'].map((subject) => ({ subject, ...approval })),
-      steps: [{ action: 'propose', by: 'somebody', face: 'api', at }],
+      steps: [{ action: 'propose', by: 'mallory', face: 'api', at }],
     };
   }
 }

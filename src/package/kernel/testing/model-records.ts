@@ -6,7 +6,7 @@ import { type CommitData, type PackageData, treeOf } from './package-data.ts';
  * What the server wrote, and what of that counts, in words:
  *
  * - A record counts while the last one that the server wrote for the revision is where it was written. Anything else there, or nothing,
- *   is as good as none: what the server knew is not known any more, and the revision was changed by somebody unknown.
+ *   is as good as none: what the server knew is not known any more, and the revision was changed by an unknown actor.
  * - After the server has lost its memory, the record that is there then is the last one that it knows, if its own key signed it; but
  *   that it was the last one is not known, so that no verdict and no approval in it counts. The same holds for records that turn up
  *   later on top of that, and not for what the server writes itself.

@@ -31,7 +31,7 @@ export interface Kept {
   approvals: Map<string, string>;
   /** Gates of the proposal. */
   required: string[];
-  /** It was proposed, and nobody knows with which gates. */
+  /** It was proposed, and with which gates is not known. */
   lost: boolean;
   proposer: string | undefined;
 }

@@ -19,7 +19,7 @@ import { PACKAGE } from './package-data.ts';
  *   with a reason.
  * - Where a policy forbids that people approve their own changes, neither who proposed nor who changed the content approves, and no
  *   controller does. If one of them is not known, two people have to approve the same content.
- * - What somebody judged and what is there must be the same commit.
+ * - What the actor judged and what is there must be the same commit.
  * - What is known beyond the branch itself is what the server wrote last, as long as that is there: see model-records.ts.
  */
 export class Model {
@@ -114,7 +114,7 @@ export class Model {
       if (kept.lost) reasons.add('WrongState');
       if (this.policy.forbidSelfApproval && !this.#isOther(kept, asked)) reasons.add('NotAllowed');
     }
-    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are told.
+    // At proposal gates are not looked at in a package that could not be proposed anyway; at approval all reasons are reported.
     const judged = asked.action === 'approve' || reasons.size === 0;
     if (this.policy.enforcement === 'enforce' && judged) this.#addClosed(entry, kept, asked, reasons);
     return reasons;

@@ -25,7 +25,7 @@ export const ACTORS = [
   { name: 'eve', groups: ['net'] },
 ] as const;
 
-/** What a package holds, as far as the kernel can tell packages apart. */
+/** What a package holds, as far as the kernel distinguishes packages. */
 export interface PackageData {
   /** Stands for all files. */
   readonly content: number;

@@ -193,7 +193,7 @@ export class World {
     this.#write(workspace, { ...emptyRecord(commit), verdicts, contributors }, true);
   }
 
-  /** A commit by somebody else on a draft or proposed branch. */
+  /** A commit by another actor on a draft or proposed branch. */
   push(revision: Listed, change: (data: PackageData) => PackageData, action?: string): void {
     this.#advance(revision, change, action, false);
   }

@@ -33,7 +33,7 @@ interface Waiting {
 }
 
 /**
- * Reads the YAML files of large packages in a thread of its own: a mebibyte takes 200 ms, in which the server would answer nobody.
+ * Reads the YAML files of large packages in a thread of its own: a mebibyte takes 200 ms, in which the server would answer no request.
  * `readKrmFile` then finds them read.
  */
 export class KrmReader {

@@ -132,7 +132,7 @@ async function withKptfile(bench: Workbench, tree: Oid, path: string, edits: rea
   return bench.git.editTree(tree, new Map([[`${path}/Kptfile`, { data }]]));
 }
 
-/** The verdicts of whoever brings a package with conditions in its Kptfile. */
+/** The verdicts of a creator whose package has conditions in its Kptfile. */
 async function givenIn(
   bench: Workbench,
   specification: string,

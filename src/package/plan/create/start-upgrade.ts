@@ -44,7 +44,7 @@ export async function startUpgrade(
     );
   }
   const merged = updatePackage({ local: local.files, original: original.files, updated: updated.files }, strategy);
-  // Contexts are made anew below.
+  // Contexts are made again below.
   const keptLocal = merged.keptLocal.filter(
     (path) => !(bench.deployment && /(?:^|\/)package-context\.yaml$/.test(path)),
   );
