@@ -229,7 +229,7 @@ describe('repository controller', () => {
     clock.advance(1000);
     await reconcile('apps');
     expect(await world.events(name)).toEqual([
-      `DraftRewritten: the draft app/w1 was rewritten: ${draft} is no part of ${rewritten}`,
+      `DraftRewritten: the draft app/w1 was rewritten: ${draft} is not an ancestor of ${rewritten}`,
     ]);
     expect(await world.events('apps.app.v1')).toEqual([
       'OutOfBand: app/v1 points to a commit without a signed approval',

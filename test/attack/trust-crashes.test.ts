@@ -13,7 +13,7 @@ import { newServerTrust } from '../support/trust.ts';
 
 const TAG = 'refs/tags/web/v1';
 const UNWRITABLE =
-  /^the write was carried out in Git, and could not be noted in the trust ledger: .*Look at the revision before/;
+  /^the write was committed in Git, and cannot be recorded in the trust ledger: .*Read the revision before/;
 
 let trust: ServerTrust;
 let world: Fixture;

@@ -190,7 +190,7 @@ function refusePublished(context: RequestContext, { metadata, spec }: RevisionOb
   if (context.mayApprove?.() !== false) return;
   throw new SluiceError(
     'Refused',
-    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that takes the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
+    `packagerevisions.porch.kpt.dev ${JSON.stringify(metadata.name)} is forbidden: ${why}; that needs the verb "update" on packagerevisions/approval, which User ${JSON.stringify(context.actor.name)} does not have; ask a person who may approve`,
     { details: { name: metadata.name, group: 'porch.kpt.dev', kind: 'packagerevisions' } },
   );
 }

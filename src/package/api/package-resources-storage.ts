@@ -85,7 +85,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
       if (size > MAX_LIST_BYTES)
         throw new SluiceError(
           'LimitExceeded',
-          `the packages of this list have more than ${MAX_LIST_BYTES} bytes together; ask for fewer at a time with limit, or select some`,
+          `the packages of this list have more than ${MAX_LIST_BYTES} bytes together; request fewer at a time with limit, or select some`,
         );
       return item;
     });

@@ -174,7 +174,7 @@ export function judgePlaceholder(
   if (newest.tip.tree === placeholder.tip.tree) return undefined;
   return {
     reason: 'MainDiffers',
-    message: `the main branch holds another content than ${newest.name} (v${newest.revision})`,
+    message: `the main branch has other content than ${newest.name} (v${newest.revision})`,
   };
 }
 

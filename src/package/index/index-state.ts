@@ -66,7 +66,7 @@ const NOTHING_ADOPTED: AdoptionList = new Map();
 const NO_RECORD = { record: undefined, statement: undefined, recordDistrust: undefined };
 const UNREADABLE = {
   reason: 'Unsigned',
-  message: 'what its record ref holds is no record, or larger than records may be (a mebibyte)',
+  message: 'its record ref does not point to a record, or the record is larger than a mebibyte',
 } as const;
 const REMOVED = { reason: 'RolledBack', message: 'its record was removed' } as const;
 

@@ -187,8 +187,7 @@ export class RevisionIndex {
   /** What is wrong with the statements about the repository itself; one sentence each. */
   get flaws(): readonly string[] {
     const adoption = this.adoptionDistrust;
-    const adopted =
-      adoption && `nothing is adopted: what ${adoptionRef(this.#layout)} holds does not count, ${adoption.message}`;
+    const adopted = adoption && `adoptions do not count: ${adoptionRef(this.#layout)}: ${adoption.message}`;
     return [adopted, this.#idFlaw(), this.#isLedgerOld ? OLD_LEDGER : undefined].filter((flaw) => flaw !== undefined);
   }
 
@@ -312,7 +311,7 @@ export class RevisionIndex {
     const { repository } = this.#trust;
     if (this.#id === undefined || this.#id.written === repository) return undefined;
     const how = this.#id.isThere ? 'was replaced by a push' : 'is gone';
-    return `${identityRef(this.#layout)} ${how}; the repository is ${repository} all the same`;
+    return `${identityRef(this.#layout)} ${how}; the id of the repository stays ${repository}`;
   }
 
   /** Ends of lines with publications of revoked keys that were not read by this process. */

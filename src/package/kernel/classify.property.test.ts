@@ -238,7 +238,7 @@ describe('the table', () => {
         before: 'a',
         after: 'b',
         inBand: false,
-        message: 'upf/w1 went from draft to proposed by a plain push, so no gate was asked for yet',
+        message: 'upf/w1 went from draft to proposed by a plain push, so no gate was evaluated yet',
       },
     ]);
     expect(look({}, { [TAG]: 't' }, { publication: () => approval(false) })[0]).toMatchObject({

@@ -200,7 +200,7 @@ function judgeDraft(change: Change<Meaning<'draft'>>, look: Look): Finding | und
     return found('DraftCreated', true, `the draft ${what} is new`);
   }
   if (look.knowledge.isAncestor(before, after) === false) {
-    return found('DraftRewritten', true, `the draft ${what} was rewritten: ${before} is no part of ${after}`);
+    return found('DraftRewritten', true, `the draft ${what} was rewritten: ${before} is not an ancestor of ${after}`);
   }
   return found('DraftPushed', true, `the draft ${what} moved on to ${after}`);
 }
@@ -218,10 +218,10 @@ function judgeProposed(change: Change<Meaning<'proposed'>>, look: Look): Finding
   if (before === undefined) {
     const draft = look.before.get(sibling);
     if (draft !== undefined && !look.after.has(sibling)) {
-      const how = decided ? '' : ' by a plain push, so no gate was asked for yet';
+      const how = decided ? '' : ' by a plain push, so no gate was evaluated yet';
       return { ...found('Moved', decided, `${what} went from draft to proposed${how}`), before: draft };
     }
-    const how = decided ? '' : ', created by a plain push, so no gate was asked for yet';
+    const how = decided ? '' : ', created by a plain push, so no gate was evaluated yet';
     return found('ProposedCreated', decided, `the proposed revision ${what} is new${how}`);
   }
   const how = decided ? '' : ' by a plain push: it is not what was proposed';
@@ -312,7 +312,11 @@ function judgeRecord(change: Change<Meaning<'record'>>, look: Look): Finding {
     );
   }
   if (before !== undefined && look.knowledge.isAncestor(before, after) === false) {
-    return found('RecordChanged', false, `the record of ${what} was rewritten: ${before} is no part of ${after}`);
+    return found(
+      'RecordChanged',
+      false,
+      `the record of ${what} was rewritten: ${before} is not an ancestor of ${after}`,
+    );
   }
   return found('RecordChanged', true, `the record of ${what} changed`);
 }

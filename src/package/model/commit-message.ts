@@ -154,7 +154,7 @@ export function formatCommitMessage(
   if (excess !== undefined)
     throw new SluiceError(
       'LimitExceeded',
-      `the commit cannot be written: its message would not be read again, ${excess}; shorten the reason and the texts of conditions`,
+      `the commit cannot be written: its message would be too large to read, ${excess}; shorten the reason and the texts of conditions`,
     );
   return message;
 }

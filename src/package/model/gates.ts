@@ -130,7 +130,7 @@ function judge(
   if (bindsContent(policy, type) && !Object.hasOwn(verdict.inputs, CONTENT_INPUT)) {
     return {
       state: 'Unproven',
-      explanation: `given by ${verdict.by} for an object only, and a policy asks for the whole content; give the condition again`,
+      explanation: `given by ${verdict.by} for an object only, and a policy requires the whole content; give the condition again`,
     };
   }
   if (changed.length > 0) {

@@ -407,7 +407,7 @@ function describe(change: RevisionChange): string {
   if ((change.kptfile?.length ?? 0) > 0) parts.push('edit Kptfile');
   if (change.metadata !== undefined) parts.push('Change metadata');
   if (parts.length === 0 && change.settled !== undefined) parts.push('Resolvers have reported');
-  if (parts.length === 0 && change.takeIn === true) parts.push('Take in a push');
+  if (parts.length === 0 && change.takeIn === true) parts.push('Record a push');
   // What is left is what rendering made of unchanged files.
   const text = parts.join(', ') || 'Render package';
   return text.length <= 100 ? text : `${text.slice(0, 97)}...`;

@@ -85,7 +85,7 @@ function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
   const approvals = publishedRecordOf(tip.facts)?.approvals ?? [];
   return approvals.slice(0, -1).map(({ at, subject, face }) => ({
     ...{ at, by: subject, face, action: 'approval', commit, reason: undefined },
-    what: 'approval, with that of another person needed',
+    what: 'approval, one of several that were required',
   }));
 }
 

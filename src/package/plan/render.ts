@@ -89,7 +89,7 @@ export function permittedRendering(
     if (type === RENDERED.type) return true;
     // What Sluice says of a package itself is not for the package to say.
     const why = type.startsWith('sluice.dev/')
-      ? `only Sluice itself gives ${type}; let the function give another type`
+      ? `only Sluice itself sets ${type}; let the function set another type`
       : refusePipeline(policy, type, pinned ? [] : pipelineIssuers(contributors));
     if (why !== undefined) refused.push(`${RENDER_ACTOR}: ${why}`);
     return why === undefined;

@@ -208,7 +208,7 @@ async function planApproval(
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
   const { update, mark } = await writeRecord(bench, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
-    `approval ${given} of ${needed} recorded: who pushed to ${revision.name} is not known, so another person has to approve it`,
+    `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
   return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };

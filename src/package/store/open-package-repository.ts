@@ -137,10 +137,10 @@ function keyProblems({ keys, problems }: TrustedKeys, signer: ServerTrust['signe
     own = signer().fingerprint;
   } catch (error) {
     if (!isSluiceError(error)) throw error;
-    return [`nothing can be signed here: ${error.message}`, ...problems];
+    return [`statements cannot be signed: ${error.message}`, ...problems];
   }
   if (trusts(keys, own)) return [...problems];
-  const text = `statements of this server do not count here: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
+  const text = `statements of this server do not count in this repository: its key ${own} is not among those of the annotation ${TRUSTED_KEYS_ANNOTATION}, or is revoked; see "sluice key show"`;
   return [text, ...problems];
 }
 

@@ -210,7 +210,7 @@ describe('signed repositories', () => {
     expect(await look()).toBe(`False ${complaint}it does not exist; create it with git.asc, or identity`);
     expect(world.store.get('apps.db.main').lifecycle).toBe('Published');
     const refs = refsOf(path);
-    const refusal = { code: 'Unavailable', message: expect.stringContaining(`nothing is written: ${complaint}`) };
+    const refusal = { code: 'Unavailable', message: expect.stringContaining(`cannot write: ${complaint}`) };
     await expect(world.draft('apps/web/w1')).rejects.toMatchObject(refusal);
 
     await secret({ password: 'x' });

@@ -44,7 +44,7 @@ export class Signers {
       try {
         return await (await this.#key(owner)).signer.then((sign) => sign(payload));
       } catch (error) {
-        throw new SluiceError('Unavailable', `nothing is written: ${this.#complaint(owner, error)}`, { cause: error });
+        throw new SluiceError('Unavailable', `cannot write: ${this.#complaint(owner, error)}`, { cause: error });
       }
     };
   }

@@ -69,7 +69,7 @@ function checkExpectations({ updates }: WritePlan, head: Oid | undefined, view: 
     if (view.doubtful.has(ref))
       throw new SluiceError(
         'Unavailable',
-        `whether an earlier write of ${ref} was carried out is not known yet: the remote could not be asked. Try again`,
+        `cannot write ${ref}: the outcome of an earlier write is unknown, since the remote cannot be reached; try again`,
       );
     const actual = (ref === view.main ? head : view.ref(ref)) ?? null;
     const expected = expectedValue(update);

@@ -191,7 +191,7 @@ export class TrackedRefs implements WriteTarget {
     } catch (error) {
       throw new SluiceError(
         'Unavailable',
-        `a write was not carried out, and ${repository} could not be read again: ${messageOf(error)}`,
+        `cannot read the refs of ${repository} after the remote refused a write: ${messageOf(error)}; try again`,
         { cause: error },
       );
     }

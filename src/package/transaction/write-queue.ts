@@ -81,7 +81,10 @@ export class WriteQueue {
     if (this.#closed) return Promise.reject(closing());
     if (this.#waiting.length >= MOST_WAITING)
       return Promise.reject(
-        new SluiceError('TooManyRequests', `${this.#waiting.length} writes of this repository wait already; try again`),
+        new SluiceError(
+          'TooManyRequests',
+          `cannot queue the write: ${this.#waiting.length} writes of this repository wait already; try again later`,
+        ),
       );
     const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
     this.#waiting.push(entry);
@@ -212,14 +215,14 @@ export class WriteQueue {
 
 /** What was taken back must be in the ledger before it is acknowledged. */
 function notNoted(error: unknown): SluiceError<UnknownOutcome> {
-  const message = `the write was carried out in Git, and could not be noted in the trust ledger: ${messageOf(error)}; Sluice notes it with its next look at the repository. Look at the revision before you repeat the request`;
+  const message = `the write was committed in Git, and cannot be recorded in the trust ledger: ${messageOf(error)}; Sluice records it when it next reads the repository. Read the revision before you repeat the request`;
   return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
 }
 
 function notShown(error: unknown): SluiceError<UnknownOutcome> {
   return new SluiceError(
     'Unavailable',
-    `the write was carried out, and cannot be read: ${messageOf(error)}; look at the revision before you repeat the request`,
+    `the write was committed, and its result cannot be read: ${messageOf(error)}; read the revision before you repeat the request`,
     {
       cause: error,
       details: { outcome: 'unknown' },

@@ -12,7 +12,7 @@ export function lookTrust(ledger: TrustLedger, repository: string, branch: strin
   return new RepositoryTrust({
     ...{ repository, branch, ledger, verify: verifySignature },
     signer: () => {
-      throw new SluiceError('Internal', 'a look at a repository signs nothing');
+      throw new SluiceError('Internal', 'the verification of a repository signs nothing');
     },
     trustedKeys: () => new Map(ledger.keys().map((key) => [key.fingerprint, key])),
   });
