@@ -19,7 +19,7 @@ import type {
 } from '../../resource/storage/storage.ts';
 import { revisionId } from '../model/package-revision.ts';
 import type { Lifecycle } from '../model/types.ts';
-import { askedBefore } from '../plan/asked-before.ts';
+import { isAppliedBefore } from '../plan/applied-before.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { savedUnrendered } from '../plan/render-failure.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
@@ -37,9 +37,9 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Texts that one list may hold together, in bytes of UTF-8 as far as they are ASCII. */
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Packages that are read at the same time. */
-const READERS = 8;
+const MAX_READERS = 8;
 /** Events whose files are kept for the other watchers who will ask for them. */
-const KEPT_EVENTS = 8;
+const MAX_KEPT_EVENTS = 8;
 
 /**
  * The files of package revisions as Kubernetes objects. They are read on request. Name, uid, version and labels are those
@@ -79,7 +79,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
   async list(_context: RequestContext, options: ListOptions = {}): Promise<ListResult<Resources>> {
     const page = this.#revisions.listFor(this.kind, options);
     let size = 0;
-    const items = await mapLimited(page.items, READERS, async (object) => {
+    const items = await mapLimited(page.items, MAX_READERS, async (object) => {
       const item = await this.#show(object);
       for (const text of Object.values(item.spec.resources ?? {})) size += text.length;
       if (size > MAX_LIST_BYTES)
@@ -132,7 +132,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     };
     const { revision } = entry;
     // A client that applies the same files again and again does not revert what controllers made of them, nor edit what is published.
-    if (isApplied(metadata, revision.lifecycle) && (await askedBefore(entry.repository, revision, texts))) {
+    if (isApplied(metadata, revision.lifecycle) && (await isAppliedBefore(entry.repository, revision, texts))) {
       context.warn?.(
         `${revision.name} (${revision.lifecycle}) was left as it is: it was made from these files already`,
       );
@@ -195,7 +195,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     const shown = this.#show(object);
     this.#recent.set(object, shown);
     for (const old of this.#recent.keys()) {
-      if (this.#recent.size <= KEPT_EVENTS) break;
+      if (this.#recent.size <= MAX_KEPT_EVENTS) break;
       this.#recent.delete(old);
     }
     // The caller gets the error; the next one tries again.

@@ -31,11 +31,12 @@ import type { GivenCondition } from '../model/verdict.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
+import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
 import {
   affirmedTypeOf,
   breakGlassOf,
   changeOf,
-  invalid,
+  invalidRevision,
   kptfileOf,
   ownMetadata,
   refuseDeletion,
@@ -47,8 +48,7 @@ import {
   stepByUpdate,
   warnOfIgnored,
   withApprovalRights,
-} from './asked-changes.ts';
-import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
+} from './requested-changes.ts';
 import type { RevisionEntry } from './revision-entry.ts';
 import { revisionSourceOf, sourceNames } from './revision-source-of.ts';
 import { REVISION_TOPIC, RevisionTable } from './revision-table.ts';
@@ -56,7 +56,7 @@ import type { RevisionVersions } from './revision-versions.ts';
 import { warnOfClosedGates, warnOfPublication } from './warn-of-closed-gates.ts';
 
 /** How long, in milliseconds, a create waits for a repository that is being opened. */
-const ARRIVAL = 10_000;
+const ARRIVAL_TIMEOUT_MS = 10_000;
 
 export interface PackageStorageOptions {
   readonly clock?: Clock;
@@ -137,7 +137,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const object = withApprovalRights(context, undefined, asked);
     const { spec, metadata } = object;
     if (spec.lifecycle !== undefined && spec.lifecycle !== 'Draft') {
-      throw invalid(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
+      throw invalidRevision(object, ['spec', 'lifecycle'], spec.lifecycle, 'value can be only created as Draft');
     }
     refuseManagedLabel(undefined, object);
     const source = revisionSourceOf(object);
@@ -145,7 +145,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const repositoryId = `${namespace}/${spec.repository}`;
     await this.#store.arrival(
       repositoryId,
-      AbortSignal.any([AbortSignal.timeout(ARRIVAL), ...(context.signal ? [context.signal] : [])]),
+      AbortSignal.any([AbortSignal.timeout(ARRIVAL_TIMEOUT_MS), ...(context.signal ? [context.signal] : [])]),
     );
     this.#checkNamespace(repositoryId, namespace, sourceNames(source));
     const { repository, packageName, workspaceName } = spec;

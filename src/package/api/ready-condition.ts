@@ -12,7 +12,7 @@ const MAX_NAMED_GATES = 10;
 type Policies = Pick<PackageRepository, 'policyFor'>;
 
 /** True if its gates still decide whether a revision moves on. */
-export function isPending({ lifecycle }: PackageRevision): boolean {
+export function isUnpublished({ lifecycle }: PackageRevision): boolean {
   return lifecycle === 'Draft' || lifecycle === 'Proposed';
 }
 
@@ -27,7 +27,7 @@ export function requiresGates(revision: PackageRevision, repository: Policies): 
 }
 
 /** The condition of a pending revision whose gates were evaluated; undefined if it has none. */
-export function judgedCondition(gates: readonly Gate[]): Condition | undefined {
+export function evaluatedCondition(gates: readonly Gate[]): Condition | undefined {
   if (gates.length === 0) return undefined;
   return fromGates(gates.map((gate) => ({ ...gate, open: gate.state === 'Open' })));
 }

@@ -14,7 +14,7 @@ import type { PackageRepository } from '../store/package-repository.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { GateEvaluations } from './gate-evaluations.ts';
-import { isPending } from './ready-condition.ts';
+import { isUnpublished } from './ready-condition.ts';
 import { NOT_EVALUATED, type Readiness, RevisionEntry } from './revision-entry.ts';
 import type { RevisionVersions } from './revision-versions.ts';
 
@@ -273,7 +273,7 @@ export class RevisionTable {
 
 /** What is shown of the gates until they are evaluated again: that they are closed, never that they are open. */
 function readyAfter(known: RevisionEntry | undefined, revision: PackageRevision): Readiness {
-  if (known === undefined || !isPending(revision)) return NOT_EVALUATED;
+  if (known === undefined || !isUnpublished(revision)) return NOT_EVALUATED;
   if (known.revision.etag === revision.etag && known.revision.uid === revision.uid) return known.ready;
   const { condition } = known.ready;
   return condition?.status === 'False' ? { condition, isCurrent: false } : NOT_EVALUATED;

@@ -6,7 +6,7 @@ import { mainRef, packagePath, type RefMeaning, type RepositoryLayout } from '..
 import { isPlaceholder, type OutOfBand, type PackageRevision } from '../model/package-revision.ts';
 import type { Lifecycle } from '../model/types.ts';
 import type { FolderFact, ShownFact } from './fact-cache.ts';
-import type { Place } from './fact-reader.ts';
+import type { CommitFolder } from './fact-reader.ts';
 import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
@@ -48,7 +48,7 @@ const LIFECYCLE_OF = { draft: 'Draft', proposed: 'Proposed', published: 'Publish
 const NO_FACTS = parseCommitMessage('');
 
 /** A ref that shows a revision, and where that lies. */
-export interface Shown extends Place {
+export interface RefTarget extends CommitFolder {
   readonly ref: string;
   readonly meaning: RevisionRef;
 }
@@ -56,7 +56,7 @@ export interface Shown extends Place {
 /** What a branch or tag shows; undefined for a tag on a commit without this package, of which many repositories have some. */
 export function refCandidate(
   origin: Origin,
-  shown: Shown,
+  shown: RefTarget,
   tip: TipFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate | undefined {
@@ -73,7 +73,7 @@ export function refCandidate(
 /** What a ref shows that showed the same to an earlier process. */
 export function knownCandidate(
   origin: Origin,
-  shown: Shown,
+  shown: RefTarget,
   { tip, workspace, uid, outOfBand }: ShownFact,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
 ): Candidate {
@@ -82,7 +82,7 @@ export function knownCandidate(
 
 function candidateOf(
   origin: Origin,
-  { ref, oid, path, meaning }: Shown,
+  { ref, oid, path, meaning }: RefTarget,
   tip: TipFact,
   workspace: string,
   kptfileOf: (blob: Oid) => KptfileFact | undefined,
@@ -183,7 +183,7 @@ export function judgePlaceholder(
  * Then one whose name Sluice could have given: names of others can be spelled in two ways. Then what is further on, as for a draft branch
  * that is pushed again after publication.
  */
-export function winner(
+export function chooseCandidate(
   claimants: readonly Candidate[],
   counts: (candidate: Candidate) => boolean,
 ): Candidate | undefined {

@@ -13,8 +13,8 @@ import {
 } from '../trust/publication-mark.ts';
 import { type RepositoryTrust, revoked } from '../trust/repository-trust.ts';
 import { DELETED, deletedContentScope, type Mark, type StatementScope } from '../trust/trust-ledger.ts';
-import { type Candidate, judgePlaceholder, winner } from './candidate.ts';
-import { dependentsOfMark, dependentsOfRef, type Place } from './dependents.ts';
+import { type Candidate, chooseCandidate, judgePlaceholder } from './candidate.ts';
+import { type CandidateLookup, dependentsOfMark, dependentsOfRef } from './dependents.ts';
 import { IndexedRevision } from './indexed-revision.ts';
 import { LazyJson } from './lazy-json.ts';
 import { PackageFolders } from './package-folders.ts';
@@ -48,7 +48,7 @@ export interface MainNews {
 }
 
 /** What is asked of the surroundings of a state. */
-interface Surroundings {
+interface StateView {
   readonly repository: string;
   readonly namespace: string;
   readonly layout: RepositoryLayout;
@@ -83,7 +83,7 @@ export class IndexState {
   readonly candidates = new Map<string, Candidate>();
   readonly namesByPackage = new Map<string, Set<string>>();
   readonly packages = new PackageFolders();
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: StateView;
   /** The head of the main branch. */
   #mainTip: TipFact | undefined;
   readonly #placeholders = new Map<string, Candidate>();
@@ -108,7 +108,7 @@ export class IndexState {
   #records = 0;
   #marks = 0;
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: StateView) {
     this.#surroundings = surroundings;
   }
 
@@ -225,7 +225,7 @@ export class IndexState {
     return yield* this.#assemble(touched, packages);
   }
 
-  #place(): Place {
+  #place(): CandidateLookup {
     const { repository, namespace, layout } = this.#surroundings;
     return {
       ...{ repository, namespace, layout },
@@ -289,7 +289,7 @@ export class IndexState {
     const concerned = new Set<string>();
     for (const uid of uids) {
       const before = this.#shown.get(uid);
-      const after = winner(this.#byUid.get(uid) ?? [], counts);
+      const after = chooseCandidate(this.#byUid.get(uid) ?? [], counts);
       if (after === undefined) this.#shown.delete(uid);
       else this.#shown.set(uid, after);
       for (const candidate of [before, after]) if (candidate !== undefined) concerned.add(candidate.key.package);

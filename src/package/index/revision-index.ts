@@ -22,8 +22,8 @@ import {
   knownCandidate,
   type Origin,
   placeholderCandidate,
+  type RefTarget,
   refCandidate,
-  type Shown,
 } from './candidate.ts';
 import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
@@ -40,11 +40,11 @@ import type { TipFact } from './tip-fact.ts';
 export type { IndexChange } from './index-state.ts';
 
 /** More changes than these are taken in with pauses: a few milliseconds of work. */
-const MOST_AT_ONCE = 512;
+const MAX_CHANGES_WITHOUT_PAUSE = 512;
 /** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
-const SPARE_FACTS = 2048;
+const MAX_SPARE_FACTS = 2048;
 /** Signatures that are checked before their revisions are shown again: some 30 ms of work in the thread pool. */
-const CHECKED_TOGETHER = 512;
+const CHECK_BATCH_SIZE = 512;
 
 const OLD_LEDGER =
   'the trust ledger is older than the repository: it does not know statements that this server signed. Verdicts on drafts count once they are affirmed, and a copy of a lost key may have signed too: see docs/trust.md';
@@ -235,7 +235,7 @@ export class RevisionIndex {
     const { news, late } = await this.#read(changes);
     if (this.#unreadHeads().length > 0) {
       // Whole lines of history: where there is much of it, they are read behind.
-      if (changes.length > MOST_AT_ONCE) this.#awaitsLines = true;
+      if (changes.length > MAX_CHANGES_WITHOUT_PAUSE) this.#awaitsLines = true;
       else for (const head of this.#unreadHeads()) await this.#lines.read(head);
       this.#state.invalidate();
     }
@@ -252,7 +252,7 @@ export class RevisionIndex {
     const taken = { ...news, packages };
     const { version, scopes } = this.#trust.raisedSince(this.#raisedVersion);
     if (scopes === undefined) this.#state.invalidate();
-    if (changes.length <= MOST_AT_ONCE) changed = runAtOnce(this.#state.takeIn(taken, scopes));
+    if (changes.length <= MAX_CHANGES_WITHOUT_PAUSE) changed = runAtOnce(this.#state.takeIn(taken, scopes));
     else {
       const next = await this.#state.copy();
       changed = await runInSlices(next.takeIn(taken, scopes));
@@ -279,7 +279,7 @@ export class RevisionIndex {
     // First: what was deleted must not count in between.
     yield* this.#publications.judgeRest(() => this.#state);
     while (this.#backlog.length > 0) {
-      const slice = this.#backlog.slice(0, CHECKED_TOGETHER);
+      const slice = this.#backlog.slice(0, CHECK_BATCH_SIZE);
       await checkSignatures(slice, this.#trust, this.#cache.ownSigners);
       await this.#lookForMain(slice, this.mainHead);
       const isOld = this.#noteOldLedgerBy(slice);
@@ -457,11 +457,11 @@ export class RevisionIndex {
   }
 
   async #forgetUnused(): Promise<void> {
-    if (this.#cache.passing > SPARE_FACTS) this.#cache.forgetPassing();
+    if (this.#cache.passing > MAX_SPARE_FACTS) this.#cache.forgetPassing();
     const { size } = this.#cache;
     // What a file brings was in use when it was written.
     if (this.#factsInUse === 0) this.#factsInUse = size;
-    if (size <= 2 * this.#factsInUse + SPARE_FACTS) return;
+    if (size <= 2 * this.#factsInUse + MAX_SPARE_FACTS) return;
     this.#cache.keepOnly(await this.liveFacts());
     this.#factsInUse = this.#cache.size;
   }
@@ -478,8 +478,8 @@ export class RevisionIndex {
   /** What changes come to, and statements of them that are still to be checked. */
   async #read(changes: readonly RefChange[]): Promise<{ readonly news: News; readonly late: readonly Unchecked[] }> {
     const candidates = new Map<string, Candidate | undefined>();
-    const places: Shown[] = [];
-    const known: [Shown, ShownFact][] = [];
+    const places: RefTarget[] = [];
+    const known: [RefTarget, ShownFact][] = [];
     const packages = new Set<string>();
     const records = new Map<Oid, string>();
     const after = new Map<string, Oid | undefined>();

@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type YAMLSeq } from 'yaml';
-import { entriesOf, keyOf, type Part } from './yaml-document.ts';
+import { entriesOf, entryKey, type Part } from './yaml-document.ts';
 
 /**
  * How entries of a list are distinguished: by fields (with what counts where one is missing), by their own text, or by a function of
@@ -69,7 +69,7 @@ export function keyedEntries(list: Part, key: ListKey): Map<string, Part> | unde
 }
 
 function identityOf(item: Part, key: ListKey): string | undefined {
-  if (key === 'text') return isScalar(item) ? keyOf(item) : undefined;
+  if (key === 'text') return isScalar(item) ? entryKey(item) : undefined;
   if (!isMap(item)) return undefined;
   const entries = entriesOf(item);
   const parts: string[] = [];

@@ -1,7 +1,7 @@
 import type { Document, YAMLMap } from 'yaml';
 import { mergeKeyOf } from './merge-key-comment.ts';
 import { isBlankDocument, splitDocuments } from './split-documents.ts';
-import { readYamlDocument, textAt } from './yaml-document.ts';
+import { readYamlDocument, scalarText } from './yaml-document.ts';
 
 /** Larger files are data that people do not edit field by field; they merge as a whole. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -53,12 +53,12 @@ export function readResourceFile(data: Uint8Array, limit = 1000): ResourceText[]
 }
 
 function identityOf({ contents }: Document & { contents: YAMLMap }, text: string): ResourceIdentity | undefined {
-  const apiVersion = textAt(contents, 'apiVersion');
-  const kind = textAt(contents, 'kind');
-  const name = textAt(contents, 'metadata', 'name');
+  const apiVersion = scalarText(contents, 'apiVersion');
+  const kind = scalarText(contents, 'kind');
+  const name = scalarText(contents, 'metadata', 'name');
   if (apiVersion === undefined || kind === undefined || name === undefined) return undefined;
   const slash = apiVersion.indexOf('/');
-  const key = mergeKeyOf(text) ?? { namespace: textAt(contents, 'metadata', 'namespace') ?? '', name };
+  const key = mergeKeyOf(text) ?? { namespace: scalarText(contents, 'metadata', 'namespace') ?? '', name };
   return {
     group: slash === -1 ? '' : apiVersion.slice(0, slash),
     kind,

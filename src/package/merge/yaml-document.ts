@@ -46,7 +46,7 @@ function isPlain(node: unknown, depth: number): boolean {
   if (isPair(node)) return isScalar(node.key) && isPlain(node.key, depth) && isPlain(node.value, depth);
   const { anchor, tag } = node as { anchor?: string; tag?: string };
   if (anchor !== undefined || isExplicit(tag)) return false;
-  if (isMap(node) && new Set(node.items.map(({ key }) => keyOf(key))).size < node.items.length) return false;
+  if (isMap(node) && new Set(node.items.map(({ key }) => entryKey(key))).size < node.items.length) return false;
   if (isMap(node) || isSeq(node)) return node.items.every((item) => isPlain(item, depth + 1));
   return isScalar(node);
 }
@@ -56,18 +56,18 @@ function isExplicit(tag: string | undefined): boolean {
 }
 
 /** The text of a key. */
-export function keyOf(key: unknown): string {
+export function entryKey(key: unknown): string {
   return isScalar(key) ? String(key.value ?? 'null') : '';
 }
 
 /** The entries of a mapping by key. */
 export function entriesOf(node: Part): Map<string, Part> {
   if (!isMap(node)) return new Map();
-  return new Map(node.items.map((pair) => [keyOf(pair.key), (pair.value ?? undefined) as Part]));
+  return new Map(node.items.map((pair) => [entryKey(pair.key), (pair.value ?? undefined) as Part]));
 }
 
 /** The text of a scalar at a path; undefined if there is none. */
-export function textAt(node: Part, ...path: string[]): string | undefined {
+export function scalarText(node: Part, ...path: string[]): string | undefined {
   const found = path.reduce<Part>((at, key) => (isMap(at) ? (at.get(key, true) as Part) : undefined), node);
   return isScalar(found) && typeof found.value === 'string' ? found.value : undefined;
 }
@@ -92,7 +92,7 @@ export function samePart(a: Part, b: Part): boolean {
   if (!isMap(a) || !isMap(b) || a.items.length !== b.items.length) return false;
   const others = entriesOf(b);
   return a.items.every(({ key, value }) => {
-    const name = keyOf(key);
+    const name = entryKey(key);
     return others.has(name) && samePart((value ?? undefined) as Part, others.get(name));
   });
 }

@@ -9,7 +9,7 @@ export type Enforcement = 'enforce' | 'warn' | 'off';
 export interface EffectivePolicy {
   readonly enforcement: Enforcement;
   readonly requiredGates: readonly RequiredGate[];
-  readonly givers: readonly GiverRule[];
+  readonly givers: readonly IssuerRule[];
   /** How long verdicts count, in milliseconds, by condition type or prefix ending in `*`. */
   readonly validFor: readonly { readonly conditionType: string; readonly milliseconds: number }[];
   /** Condition types (or prefixes ending in `*`) that a plain push must not give. */
@@ -54,7 +54,7 @@ export interface RequiredGate {
   readonly policy: string;
 }
 
-export interface GiverRule {
+export interface IssuerRule {
   /** Exact type, or a prefix ending in `*`. */
   readonly conditionType: string;
   /** Actor names, or `group:<name>`. */

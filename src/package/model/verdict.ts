@@ -64,13 +64,13 @@ export function giveVerdict(
   options: VerdictOptions = {},
 ): RevisionRecord {
   const before = verdictOf(record, given.type);
-  const verdict = givenVerdict(before, given, inputs, context, at, options);
+  const verdict = issuedVerdict(before, given, inputs, context, at, options);
   if (verdict === before) return record;
   return withVerdicts(record, [...record.verdicts.filter((other) => other.type !== given.type), verdict]);
 }
 
 /** The verdict that a condition becomes: the one before if nothing differs. */
-function givenVerdict(
+function issuedVerdict(
   before: Verdict | undefined,
   given: GivenCondition,
   inputs: PackageInputs,
@@ -88,7 +88,7 @@ function givenVerdict(
     sameInputs(before.inputs, bound) &&
     canonicalJson([before.external ?? [], before.issuers ?? [], before.pinned ?? false]) ===
       canonicalJson([given.external ?? [], issuers ?? [], pinned ?? false]);
-  if (affirmed && !renew && sameGiver(before, context)) return before;
+  if (affirmed && !renew && sameIssuer(before, context)) return before;
   return {
     type: given.type,
     status: given.status,
@@ -160,7 +160,7 @@ export function syncVerdicts(
     const before = next.get(type);
     if (before !== undefined && sameCondition(before, condition)) continue;
     const wholeContent = bindsContent(type);
-    if (!unproven) next.set(type, givenVerdict(before, condition, inputs, context, at, { wholeContent }));
+    if (!unproven) next.set(type, issuedVerdict(before, condition, inputs, context, at, { wholeContent }));
     else if (!next.delete(type)) continue;
     changed = true;
   }
@@ -181,7 +181,7 @@ function sameCondition(a: Statement, b: Statement): boolean {
   return a.status === b.status && (a.reason ?? '') === (b.reason ?? '') && (a.message ?? '') === (b.message ?? '');
 }
 
-function sameGiver(verdict: Verdict, context: RequestContext): boolean {
+function sameIssuer(verdict: Verdict, context: RequestContext): boolean {
   return (
     verdict.by === context.actor.name &&
     verdict.face === context.face &&

@@ -18,8 +18,8 @@ import { bindsContent, type EffectivePolicy } from '../model/policy.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
 import { type Contributor, type RevisionRecord, withContributor } from '../model/record.ts';
 import { type GivenCondition, giveVerdict, plainCondition, syncVerdicts } from '../model/verdict.ts';
-import { editKptfileText, explained } from './edit-kptfile-text.ts';
-import { changedConditions, checkGiver, checkTypes, warnOfGateless, warnOfUnproven } from './giver-rights.ts';
+import { editKptfileText, withEditErrors } from './edit-kptfile-text.ts';
+import { changedConditions, checkIssuer, checkTypes, warnOfGateless, warnOfUnproven } from './issuer-rights.ts';
 import { kptfileProblems } from './kptfile-problems.ts';
 import { currentRecord } from './record-at-tip.ts';
 import { permittedRendering, recordRendering, renderedKptfile, renderFiles } from './render.ts';
@@ -92,7 +92,7 @@ export async function planChange(
       "Package NOT pushed to remote. Fix locally (until 'kpt fn render' succeeds) and retry.",
       rendering.failure,
     );
-  if (rendering !== undefined) explained(revision.name, () => applyRendering(edits, content, rendering));
+  if (rendering !== undefined) withEditErrors(revision.name, () => applyRendering(edits, content, rendering));
   const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
@@ -111,10 +111,10 @@ export async function planChange(
     ...(rendering?.conditions ?? []).map(({ type }) => type),
     ...(rendering?.withdraw ?? []),
   ]);
-  const byWriter = written.filter((type) => !byRendering.has(type) && !isGivenBy(change, type));
+  const byWriter = written.filter((type) => !byRendering.has(type) && !isSetBy(change, type));
   // Clients push whole packages, conditions included, without a right to give any: those are kept and prove nothing.
   const mayGive = byWriter.length === 0 || context.mayWriteStatus?.() !== false;
-  if (mayGive) checkGiver(policy, byWriter, context);
+  if (mayGive) checkIssuer(policy, byWriter, context);
   else warnOfUnproven(context, byWriter);
   let record = before;
   if (next.content !== content.content && draft) {
@@ -145,7 +145,7 @@ export async function planChange(
     });
     updates.push({ type: 'update', ref: revision.ref, old: revision.refOid, new: commit });
   }
-  const learned = change.takeIn === true && needsTakingIn(revision, before);
+  const learned = change.takeIn === true && needsRecording(revision, before);
   if (!contentChanged && record === before && !learned) return undefined;
   // Where the main branch is says nothing about one package on it.
   if (!contentChanged && !isPlaceholder(revision))
@@ -154,13 +154,13 @@ export async function planChange(
   const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
   const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
   updates.push(update);
-  return { updates, name: revision.name, marks: [mark], takesBack: takesBack(before, record) };
+  return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
 }
 
 /** What Sluice computes cannot be given or withdrawn. */
 function withoutComputed(change: RevisionChange, context: RequestContext): RevisionChange {
   const { conditions = [], withdraw = [] } = change;
-  if (!isGivenBy(change, READY_TYPE)) return change;
+  if (!isSetBy(change, READY_TYPE)) return change;
   context.warn?.(
     `${READY_TYPE} was ignored: Sluice computes it from the gates, and conditions of their types open those`,
   );
@@ -172,13 +172,13 @@ function withoutComputed(change: RevisionChange, context: RequestContext): Revis
 }
 
 /** True if a verdict that opened a gate before does not any more. */
-function takesBack(before: RevisionRecord, after: RevisionRecord): boolean {
+function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean {
   const open = new Set(after.verdicts.flatMap(({ type, status }) => (status === 'True' ? type : [])));
   return before.verdicts.some(({ type, status }) => status === 'True' && !open.has(type));
 }
 
 /** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
-function needsTakingIn(revision: PackageRevision, atTip: RevisionRecord): boolean {
+function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
   const known = revision.record?.verdicts;
   return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
 }
@@ -222,7 +222,7 @@ function checkAllowed(
     const what = notNow.op === 'removeGate' ? `the gate ${notNow.conditionType} stays while ` : '';
     throw new SluiceError('Refused', `${what}${revision.name} is Proposed; reject it first, then edit the draft`);
   }
-  checkGiver(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
+  checkIssuer(policy, [...(change.conditions ?? []).map((given) => given.type), ...(change.withdraw ?? [])], context);
 }
 
 /** All edits as file contents: given files, then the Kptfile with its own edits and the conditions. */
@@ -342,7 +342,7 @@ function updateVerdicts(
   after: Kptfile | undefined,
   inputs: PackageContent,
   change: RevisionChange,
-  { policy, context, at, mayGive }: Giving,
+  { policy, context, at, mayGive }: VerdictSources,
 ): RevisionRecord {
   // A Kptfile that cannot be read says nothing about conditions.
   if (after === undefined) return record;
@@ -359,7 +359,7 @@ function updateVerdicts(
   return syncVerdicts(next, written, inputs, context, at);
 }
 
-interface Giving {
+interface VerdictSources {
   readonly policy: EffectivePolicy;
   readonly context: RequestContext;
   readonly at: string;
@@ -368,7 +368,7 @@ interface Giving {
 }
 
 /** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
-function isGivenBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
+function isSetBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
   return conditions.some((given) => given.type === type) || withdraw.includes(type);
 }
 

@@ -3,11 +3,11 @@ import { SluiceError } from '../../foundation/sluice-error.ts';
 
 /** Edits the Kptfile of a revision as a request wants it. Throws InvalidInput that says why it cannot be edited so. */
 export function editKptfileText(name: string, text: string, edits: readonly KptfileEdit[]): string {
-  return explained(name, () => editKptfile(text, edits));
+  return withEditErrors(name, () => editKptfile(text, edits));
 }
 
 /** Runs an edit; one that fails does so with InvalidInput, whose cause is the KptfileEditError. */
-export function explained<Result>(name: string, edit: () => Result): Result {
+export function withEditErrors<Result>(name: string, edit: () => Result): Result {
   try {
     return edit();
   } catch (error) {

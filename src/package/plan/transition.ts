@@ -185,11 +185,11 @@ export async function planTransition(
     context,
   );
   updates.push(...written.updates);
-  return { updates, name: revision.name, marks: written.marks, takesBack: TAKES_BACK.has(action) };
+  return { updates, name: revision.name, marks: written.marks, revokes: REVOKING_ACTIONS.has(action) };
 }
 
 /** Steps after which something that counted before must not count again. */
-const TAKES_BACK: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
+const REVOKING_ACTIONS: ReadonlySet<Action> = new Set(['reject', 'delete', 'undo-deletion']);
 
 /** True for steps that mean nothing without a statement that counts. A draft can be rejected and deleted without one. */
 function decides({ lifecycle }: PackageRevision, action: Action): boolean {
@@ -211,7 +211,7 @@ async function planApproval(
     `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
   );
   const verify = { type: 'verify', ref: revision.ref, old: revision.refOid } as const;
-  return { updates: [verify, update], name: revision.name, marks: [mark], takesBack: false };
+  return { updates: [verify, update], name: revision.name, marks: [mark], revokes: false };
 }
 
 /**

@@ -47,7 +47,7 @@ export async function planUpdate(
     name: moved.name,
     updates: inSequence(changed.updates, moved.updates),
     marks: [...changed.marks, ...moved.marks],
-    takesBack: changed.takesBack || moved.takesBack,
+    revokes: changed.revokes || moved.revokes,
   };
 }
 

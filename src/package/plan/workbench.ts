@@ -47,7 +47,7 @@ export interface WritePlan {
   /** How far the statements on the revision come by this. */
   readonly marks: readonly NewMark[];
   /** The plan takes something back, such as a condition or a proposal: the marks must be on disk before the caller hears of it. */
-  readonly takesBack: boolean;
+  readonly revokes: boolean;
 }
 
 export type RefWrite = Exclude<RefUpdate, { type: 'delete' | 'verify' }>;

@@ -22,7 +22,7 @@ import { mayMoveMain } from '../plan/transition.ts';
 import { planUpdate, type RevisionUpdate } from '../plan/update.ts';
 import type { Workbench, WritePlan } from '../plan/workbench.ts';
 import { type SyncScope, TrackedRefs } from '../transaction/tracked-refs.ts';
-import { closing, MOST_LOCAL_WRITES, MOST_WRITES, WriteQueue } from '../transaction/write-queue.ts';
+import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../transaction/write-queue.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
@@ -59,12 +59,12 @@ export interface PackageRepositoryOptions {
 }
 
 /** Creations and edits that are planned at a time: a burst of them must not keep lifecycle steps from the objects that those read. */
-const MOST_PLANS = 16;
+const MAX_PLANS = 16;
 /** A plan that takes longer, in milliseconds, waits for functions or for another repository. */
-const PLAN_PATIENCE = 1000;
+const PLAN_PATIENCE_MS = 1000;
 /** Creations and edits under way: one request full of them, and the next. What is planned beyond waits in memory for no use. */
-const REQUESTS_UNDER_WAY = 2;
-const WAY_PATIENCE = 10_000;
+const MAX_REQUESTS_PER_WRITE = 2;
+const REQUEST_PATIENCE_MS = 10_000;
 
 /** One registered repository: its index, and its writes as atomic transactions. */
 /** A revision that cannot be written because of a rule of the remote. */
@@ -140,10 +140,10 @@ export class PackageRepository implements Workbench {
         if (!this.#closed) options.onChange(changes);
       },
     });
-    const most = options.remote === undefined ? MOST_LOCAL_WRITES : MOST_WRITES;
-    this.#queue = new WriteQueue(this.#refs, { most });
-    this.#plans = new Slots(MOST_PLANS, PLAN_PATIENCE, options.clock);
-    this.#underWay = new Slots(REQUESTS_UNDER_WAY * most, WAY_PATIENCE, options.clock);
+    const most = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
+    this.#queue = new WriteQueue(this.#refs, { maxWrites: most });
+    this.#plans = new Slots(MAX_PLANS, PLAN_PATIENCE_MS, options.clock);
+    this.#underWay = new Slots(MAX_REQUESTS_PER_WRITE * most, REQUEST_PATIENCE_MS, options.clock);
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */
@@ -410,7 +410,7 @@ export class PackageRepository implements Workbench {
 
   /** The error of a request: whatever hinders one while the repository is being closed, the caller learns that it is closed. */
   #failureOf(error: unknown): unknown {
-    return this.#closed && !isUnknownOutcome(error) ? closing() : error;
+    return this.#closed && !isUnknownOutcome(error) ? closingError() : error;
   }
 }
 

@@ -21,8 +21,8 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
+import { announceInParts, notifyAll } from './announce-in-parts.ts';
 import type { PackageRepository } from './package-repository.ts';
-import { inParts, notifyAll } from './revision-store-telling.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 export interface RevisionFilter {
@@ -115,7 +115,7 @@ export class RevisionStore {
     const isArriving = () => this.#arriving.get(name) === announced;
     try {
       // As they are now: a change from here on announces a revision whose turn has not come.
-      await inParts([...repository.index.all()], (part) => {
+      await announceInParts([...repository.index.all()], (part) => {
         if (!isArriving()) return false;
         const fresh = part.filter((revision) => !announced.has(revision.name));
         for (const revision of fresh) announced.add(revision.name);
@@ -157,7 +157,7 @@ export class RevisionStore {
     this.#arriving.delete(repository.id);
     const ends = await Promise.allSettled([
       repository.close(),
-      inParts(revisions, (part) => {
+      announceInParts(revisions, (part) => {
         const changes = part.map((before) => ({ before, after: undefined }));
         this.#notify(
           changes,

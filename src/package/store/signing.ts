@@ -10,7 +10,7 @@ import { type Secret, secretKind, secretText } from '../../resource/kinds/secret
 import { DEFAULT_NAMESPACE, type DeepReadonly, type KubernetesObject } from '../../resource/object/object.ts';
 
 /** Milliseconds for which a key that could sign is taken for one that can. */
-const TRUST = 60_000;
+const KEY_CHECK_VALID_MS = 60_000;
 
 interface Key {
   readonly version: string;
@@ -55,7 +55,7 @@ export class Signers {
     try {
       const key = await this.#key(owner);
       const now = this.#clock.now();
-      if (key.trial === undefined || elapsed(now, key.trial.at, TRUST)) {
+      if (key.trial === undefined || elapsed(now, key.trial.at, KEY_CHECK_VALID_MS)) {
         key.trial = { at: now, problem: await this.#trial(key) };
       }
       return key.trial.problem === undefined ? undefined : this.#complaint(owner, key.trial.problem);

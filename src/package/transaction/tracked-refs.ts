@@ -38,11 +38,11 @@ export interface TrackedRefsOptions {
 export type SyncScope = 'everything' | 'branches';
 
 /** A push whose answer was lost, and which was not carried out, is sent again this often. */
-const RESENDS = 1;
+const MAX_RESENDS = 1;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
 /** How often the mirror is tried to be brought to what the remote has taken, while fetches bring the same. */
-const FOLLOW_TRIES = 3;
+const MAX_FOLLOW_ATTEMPTS = 3;
 
 /** The refs of a repository at its remote, in its mirror and in the index: all that changes them goes through here. */
 export class TrackedRefs implements WriteTarget {
@@ -221,7 +221,7 @@ export class TrackedRefs implements WriteTarget {
       const outcome = await this.#outcome(remote, updates);
       if (outcome === 'done') return;
       // What took too long once is not worth holding up others once more.
-      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= RESENDS) {
+      if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= MAX_RESENDS) {
         this.#doubt(updates);
         throw unknown;
       }
@@ -254,7 +254,7 @@ export class TrackedRefs implements WriteTarget {
       } catch (error) {
         // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
         // with it is reported then.
-        if (!isSluiceError(error, 'Conflict') || attempt >= FOLLOW_TRIES) return this.#doubt(open);
+        if (!isSluiceError(error, 'Conflict') || attempt >= MAX_FOLLOW_ATTEMPTS) return this.#doubt(open);
       }
       const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));
       open = open.filter((update) => (values.get(update.ref) ?? null) === expectedValue(update));

@@ -10,7 +10,7 @@ import type { RefUpdate } from '../../git/git-repository.ts';
 import { expectedValue, moved, newValue } from '../../git/refs/ref-updates.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import { MOST_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
+import { MAX_WRITES, WriteQueue, type WriteTarget } from './write-queue.ts';
 
 const MAIN = 'refs/heads/main';
 
@@ -110,9 +110,9 @@ function markOf(name: string): NewMark {
   return { scope: { repository: 'id', package: name, workspace: 'v1' }, sequence: 1, digest: name, proven: true };
 }
 
-function create(queue: WriteQueue, number: number, takesBack = false): Promise<unknown> {
+function create(queue: WriteQueue, number: number, revokes = false): Promise<unknown> {
   const plan = {
-    ...{ marks: [markOf(`d${number}`)], takesBack },
+    ...{ marks: [markOf(`d${number}`)], revokes },
     name: `d${number}`,
     updates: [{ type: 'create', ref: draftRef(number), new: `d${number}` } as const],
   };
@@ -125,7 +125,7 @@ function publish(queue: WriteQueue, number: number, signal?: AbortSignal): Promi
     await setImmediate();
     const commit = `${head}<t${number}`;
     return {
-      ...{ marks: [markOf(`t${number}`)], takesBack: false },
+      ...{ marks: [markOf(`t${number}`)], revokes: false },
       name: `t${number}`,
       updates: [
         { type: 'update', ref: MAIN, old: head, new: commit } as const,
@@ -166,7 +166,7 @@ test('a lifecycle step waits for two requests at most, whatever came before it, 
   await publish(queue, 2000);
   expect(remote.requests.length - before).toBeLessThanOrEqual(2);
   await Promise.all(drafts);
-  expect(remote.requests.length).toBeLessThanOrEqual(1000 / MOST_WRITES + 3);
+  expect(remote.requests.length).toBeLessThanOrEqual(1000 / MAX_WRITES + 3);
 });
 
 test('steps without end do not hold back a draft', async () => {
@@ -180,7 +180,7 @@ test('steps without end do not hold back a draft', async () => {
       published += 1;
     }
   };
-  const workers = Array.from({ length: 3 * MOST_WRITES }, (_, worker) => busy(worker + 1));
+  const workers = Array.from({ length: 3 * MAX_WRITES }, (_, worker) => busy(worker + 1));
   await setImmediate();
   const before = remote.requests.length;
   await create(queue, 0);
@@ -257,16 +257,16 @@ test('a write that was committed and cannot be shown is not reported as failed',
 });
 
 test('marks are raised after the request and before anyone sees it, on disk where one write takes something back', async () => {
-  for (const takesBack of [false, true]) {
+  for (const revokes of [false, true]) {
     const remote = new Remote();
     const queue = new WriteQueue(remote, NO_PAUSE);
     const first = create(queue, 0);
     while (remote.requests.length < 1) await setImmediate();
     expect(remote.raised).toEqual([]);
-    await Promise.all([first, create(queue, 1), create(queue, 2, takesBack), publish(queue, 3)]);
+    await Promise.all([first, create(queue, 1), create(queue, 2, revokes), publish(queue, 3)]);
     expect(remote.raised).toEqual([
       { marks: [markOf('d0')], durable: false, known: 1 },
-      { marks: expect.arrayContaining(['d1', 'd2', 't3'].map(markOf)), durable: takesBack, known: 2 },
+      { marks: expect.arrayContaining(['d1', 'd2', 't3'].map(markOf)), durable: revokes, known: 2 },
     ]);
   }
 });
@@ -319,7 +319,7 @@ test('what has to wait for the next request has no part in what becomes of this 
       package: name,
       wholePackage: false,
       urgent: false,
-      plan: { name, updates, marks: [], takesBack: false },
+      plan: { name, updates, marks: [], revokes: false },
     });
   };
   const both = [same('a'), same('b')];

@@ -7,10 +7,10 @@ import { RefConflictError, type UnknownOutcome } from '../../git/errors.ts';
 import type { RefUpdate } from '../../git/git-repository.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { NewMark } from '../trust/trust-ledger.ts';
-import { afterRefusal } from './after-refusal.ts';
 import { chooseBatch } from './choose-batch.ts';
 import { type Batch, gatherBatch, type RefView } from './gather-batch.ts';
 import type { PendingWrite } from './pending-write.ts';
+import { splitRefusedBatch } from './split-refused-batch.ts';
 
 /** Where writes go. */
 export interface WriteTarget extends RefView {
@@ -33,20 +33,20 @@ export interface WriteTarget extends RefView {
  * Writes in one request. Sixty drafts take some 0.3 s at a remote of 30,000 refs, half of it whatever their number; a step that comes
  * while one request is under way goes out with the next, and is to be done within a second.
  */
-export const MOST_WRITES = 64;
+export const MAX_WRITES = 64;
 /** Where nothing goes to a remote: half as many requests sync half as often, and rewrite `packed-refs` half as often. */
-export const MOST_LOCAL_WRITES = 128;
-const MOST_WAITING = 10_000;
+export const MAX_LOCAL_WRITES = 128;
+const MAX_WAITING_WRITES = 10_000;
 /** So long, in milliseconds, closing waits for the request that is under way. */
-const CLOSE_PATIENCE = 2000;
+const CLOSE_TIMEOUT_MS = 2000;
 export interface WriteQueueOptions {
   /** At most so many writes go out in one request. Default MOST_WRITES. */
-  readonly most?: number;
+  readonly maxWrites?: number;
   /** Waits for a number of milliseconds. */
   readonly pause?: (milliseconds: number) => Promise<unknown>;
 }
 
-interface Entry extends PendingWrite {
+interface QueuedWrite extends PendingWrite {
   races: number;
   readonly over: PromiseWithResolvers<PackageRevision | undefined>;
 }
@@ -57,9 +57,9 @@ interface Entry extends PendingWrite {
  */
 export class WriteQueue {
   readonly #target: WriteTarget;
-  #waiting: Entry[] = [];
+  #waiting: QueuedWrite[] = [];
   /** What is left of requests that were refused; each group goes out by itself. */
-  readonly #groups: (readonly Entry[])[] = [];
+  readonly #groups: (readonly QueuedWrite[])[] = [];
   #wasGroup = false;
   /** Fewer after a request that failed as a whole, which its size may be the reason of. */
   #most: number;
@@ -69,7 +69,10 @@ export class WriteQueue {
   #run: Promise<void> | undefined;
   #closed = false;
 
-  constructor(target: WriteTarget, { most = MOST_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {}) {
+  constructor(
+    target: WriteTarget,
+    { maxWrites: most = MAX_WRITES, pause = (ms) => setTimeout(ms) }: WriteQueueOptions = {},
+  ) {
     this.#target = target;
     this.#limit = most;
     this.#most = most;
@@ -78,15 +81,15 @@ export class WriteQueue {
 
   /** Resolves with the revision after the write, undefined if it is gone; by then the write is where it has to be. */
   add(write: PendingWrite): Promise<PackageRevision | undefined> {
-    if (this.#closed) return Promise.reject(closing());
-    if (this.#waiting.length >= MOST_WAITING)
+    if (this.#closed) return Promise.reject(closingError());
+    if (this.#waiting.length >= MAX_WAITING_WRITES)
       return Promise.reject(
         new SluiceError(
           'TooManyRequests',
           `cannot queue the write: ${this.#waiting.length} writes of this repository wait already; try again later`,
         ),
       );
-    const entry: Entry = { ...write, races: 0, over: Promise.withResolvers() };
+    const entry: QueuedWrite = { ...write, races: 0, over: Promise.withResolvers() };
     this.#waiting.push(entry);
     this.#run ??= this.#rounds();
     return entry.over.promise;
@@ -100,13 +103,13 @@ export class WriteQueue {
     this.#closed = true;
     this.#drop();
     const late = Promise.withResolvers<void>();
-    const cancel = clock.schedule(CLOSE_PATIENCE, late.resolve);
+    const cancel = clock.schedule(CLOSE_TIMEOUT_MS, late.resolve);
     await Promise.race([this.#run, late.promise]);
     cancel();
   }
 
   #drop(): void {
-    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closing());
+    for (const { over } of [...this.#waiting.splice(0), ...this.#groups.splice(0).flat()]) over.reject(closingError());
   }
 
   async #rounds(): Promise<void> {
@@ -138,7 +141,7 @@ export class WriteQueue {
   };
 
   /** Groups take turns with what came since, so that a search for a culprit holds no other write back. */
-  #next(): readonly Entry[] {
+  #next(): readonly QueuedWrite[] {
     const group = this.#wasGroup && this.#waiting.length > 0 ? undefined : this.#groups.shift();
     this.#wasGroup = group !== undefined;
     if (group !== undefined) return group;
@@ -147,7 +150,7 @@ export class WriteQueue {
     return [...chosen];
   }
 
-  async #send({ planned, updates }: Batch<Entry>): Promise<void> {
+  async #send({ planned, updates }: Batch<QueuedWrite>): Promise<void> {
     try {
       await this.#target.carryOut(updates);
     } catch (error) {
@@ -159,23 +162,23 @@ export class WriteQueue {
     try {
       this.#target.raiseMarks(
         planned.flatMap(({ plan }) => plan.marks),
-        planned.some(({ plan }) => plan.takesBack),
+        planned.some(({ plan }) => plan.revokes),
       );
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notNoted(error));
+      for (const { write } of planned) write.over.reject(notRecordedError(error));
       return;
     }
     try {
       await this.#target.publish(updates);
     } catch (error) {
-      for (const { write } of planned) write.over.reject(notShown(error));
+      for (const { write } of planned) write.over.reject(notReadError(error));
       return;
     }
     for (const { write, plan } of planned) write.over.resolve(this.#target.revision(plan.name));
   }
 
-  async #refused(planned: Batch<Entry>['planned'], error: unknown): Promise<void> {
-    const { failed, again, overtaken, changed } = afterRefusal(error, planned, this.#target.main);
+  async #refused(planned: Batch<QueuedWrite>['planned'], error: unknown): Promise<void> {
+    const { failed, again, overtaken, changed } = splitRefusedBatch(error, planned, this.#target.main);
     if (isSluiceError(error, 'Unavailable') || isSluiceError(error, 'Timeout'))
       this.#most = Math.max(1, Math.floor(planned.length / 2));
     // Whatever was not as expected is read again, so that the next look shows the truth.
@@ -197,7 +200,7 @@ export class WriteQueue {
   }
 
   /** Refs with an unconfirmed value are read before they are changed. If that fails, their writes are not committed. */
-  async #confirmRefs(entries: readonly Entry[]): Promise<void> {
+  async #confirmRefs(entries: readonly QueuedWrite[]): Promise<void> {
     const { doubtful } = this.#target;
     if (doubtful.size === 0) return;
     const concerned = entries.some(({ plan }) =>
@@ -214,12 +217,12 @@ export class WriteQueue {
 }
 
 /** What was taken back must be in the ledger before it is acknowledged. */
-function notNoted(error: unknown): SluiceError<UnknownOutcome> {
+function notRecordedError(error: unknown): SluiceError<UnknownOutcome> {
   const message = `the write was committed in Git, and cannot be recorded in the trust ledger: ${messageOf(error)}; Sluice records it when it next reads the repository. Read the revision before you repeat the request`;
   return new SluiceError('Unavailable', message, { cause: error, details: { outcome: 'unknown' } });
 }
 
-function notShown(error: unknown): SluiceError<UnknownOutcome> {
+function notReadError(error: unknown): SluiceError<UnknownOutcome> {
   return new SluiceError(
     'Unavailable',
     `the write was committed, and its result cannot be read: ${messageOf(error)}; read the revision before you repeat the request`,
@@ -231,7 +234,7 @@ function notShown(error: unknown): SluiceError<UnknownOutcome> {
 }
 
 /** The error of writes that come too late. */
-export function closing(): SluiceError {
+export function closingError(): SluiceError {
   return new SluiceError(
     'Unavailable',
     'the repository is being closed; nothing was written. Try again when it is open',

@@ -39,10 +39,10 @@ export interface SecretName {
   readonly name: string;
 }
 
-const TIMEOUT = 120_000;
+const FETCH_TIMEOUT_MS = 120_000;
 
 /** Above so many, the one that was not used for the longest time goes. */
-const MOST_MIRRORS = 32;
+const MAX_MIRRORS = 32;
 
 /**
  * Packages of Git repositories that are not registered. Of a remote one, the ref that is asked for is fetched into a mirror, which
@@ -146,7 +146,7 @@ export class UpstreamMirrors {
     directory: string,
     context: RequestContext,
   ): Promise<Oid> {
-    const { timeout = TIMEOUT } = this.#options;
+    const { timeout = FETCH_TIMEOUT_MS } = this.#options;
     const limit = AbortSignal.timeout(timeout);
     const signal = context.signal === undefined ? limit : AbortSignal.any([limit, context.signal]);
     try {
@@ -167,7 +167,7 @@ export class UpstreamMirrors {
     const now = new Date(this.#options.clock.now());
     await utimes(join(folder, used), now, now);
     const mirrors = (await readdir(folder)).filter((name) => name.endsWith('.git'));
-    if (mirrors.length <= MOST_MIRRORS) return;
+    if (mirrors.length <= MAX_MIRRORS) return;
     const ages = await Promise.all(
       mirrors.map(async (name) => ({ name, time: (await stat(join(folder, name))).mtimeMs })),
     );

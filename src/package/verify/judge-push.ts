@@ -23,13 +23,13 @@ import type { PackageRevision } from '../model/package-revision.ts';
 import { ADOPTION_SCOPE, readAdoption } from '../trust/adoption.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { TrustLedger } from '../trust/trust-ledger.ts';
-import { findId, lookTrust } from './look-trust.ts';
 import { MainPush } from './main-push.ts';
 import type { PushedRef } from './pushed-ref.ts';
+import { findId, readOnlyTrust } from './read-only-trust.ts';
 import { recordFactAt } from './record-fact-at.ts';
 import { taggedCommit } from './tagged-commit.ts';
 
-export interface Refusal {
+export interface PushRefusal {
   readonly ref: string;
   /** One sentence for the pusher. */
   readonly message: string;
@@ -46,9 +46,9 @@ export async function judgePush(options: {
   readonly refs: readonly Ref[];
   readonly ledger: TrustLedger;
   readonly pushed: readonly PushedRef[];
-}): Promise<Refusal[]> {
+}): Promise<PushRefusal[]> {
   const judge = await PushJudge.open(options);
-  const refusals: Refusal[] = [];
+  const refusals: PushRefusal[] = [];
   for (const update of options.pushed) {
     const message = await judge.refusalOf(update);
     if (message !== undefined) refusals.push({ ref: update.ref, message });
@@ -105,7 +105,7 @@ class PushJudge {
     const present = oidOf(own) ?? oidOf(otherIdentityRef(layout)) ?? pushed.find((update) => update.ref === own)?.new;
     const found = present === undefined || present === ZERO_OID ? undefined : await findId(git, present, ledger);
     const id = found?.problem === undefined ? (found?.signed?.statement.repository ?? '') : '';
-    return new PushJudge(options, lookTrust(ledger, id, layout.branch));
+    return new PushJudge(options, readOnlyTrust(ledger, id, layout.branch));
   }
 
   /** Why an update must not be accepted; undefined if it may. */

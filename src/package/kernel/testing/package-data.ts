@@ -72,7 +72,7 @@ export function without(conditions: ReadonlyMap<string, Condition>, type: string
 }
 
 /** Through the text of a commit message, as in Git. */
-export function factsOf({ action, workspace, revision, statement, claim }: CommitData): CommitFacts {
+export function commitFactsOf({ action, workspace, revision, statement, claim }: CommitData): CommitFacts {
   if (action === undefined && statement === undefined) return parseCommitMessage('pushed\n');
   const annotation = workspace === undefined ? undefined : { package: PATH, workspaceName: workspace };
   const message = formatCommitMessage('subject', {

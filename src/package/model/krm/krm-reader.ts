@@ -2,12 +2,12 @@ import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../../foundation/sluice-error.ts';
 import { isPrepared, isYamlPath, type KrmFile, keepPrepared } from './krm.ts';
 
-export interface KrmQuestion {
+export interface KrmRequest {
   readonly id: number;
   readonly files: readonly { readonly path: string; readonly data: Uint8Array }[];
 }
 
-export interface KrmAnswer {
+export interface KrmResponse {
   readonly id: number;
   readonly files: readonly KrmFile[];
 }
@@ -76,7 +76,7 @@ export class KrmReader {
       thread.ref();
       // Buffers are parts of larger ones, which would be copied as a whole.
       const files = batch.map(([path, data]) => ({ path, data: new Uint8Array(data) }));
-      const question: KrmQuestion = { id, files };
+      const question: KrmRequest = { id, files };
       thread.postMessage(
         question,
         files.map(({ data }) => data.buffer),
@@ -101,7 +101,7 @@ export class KrmReader {
       if (this.#waiting.size === 0) thread.unref();
       else timer = setTimeout(() => end(new Error(`it takes more than ${timeoutMs} ms`)), timeoutMs);
     };
-    thread.on('message', ({ id, files }: KrmAnswer) => {
+    thread.on('message', ({ id, files }: KrmResponse) => {
       this.#waiting.get(id)?.resolve(files);
       this.#waiting.delete(id);
       watch();

@@ -19,7 +19,7 @@ import { PUSH_ACTOR, syncVerdicts } from '../../model/verdict.ts';
 import type { NewRevision, RevisionSource } from '../../upstream/revision-source.ts';
 import type { UpstreamReader } from '../../upstream/upstream-reader.ts';
 import { editKptfileText } from '../edit-kptfile-text.ts';
-import { warnOfUnproven } from '../giver-rights.ts';
+import { warnOfUnproven } from '../issuer-rights.ts';
 import { signatures, type Workbench, type WritePlan, writeRecord } from '../workbench.ts';
 import { checkPlace } from './place.ts';
 import { renderNew } from './render-new.ts';
@@ -80,7 +80,7 @@ export async function planCreate(
   const subject = { path, key, recordOid: before, statement: undefined };
   const { update, mark } = await writeRecord(bench, subject, record, note, context);
   const updates: RefUpdate[] = [{ type: 'create', ref: draftRef(bench.layout, key), new: commit }, update];
-  return { updates, name, marks: [mark], takesBack: false };
+  return { updates, name, marks: [mark], revokes: false };
 }
 
 function checkType(type: string): void {

@@ -2,9 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { PackageRevision } from '../model/package-revision.ts';
 
 /** Revisions that are announced at a time, before other work gets its turn: a few milliseconds of work for the listeners. */
-const PART = 64;
+const PART_SIZE = 64;
 /** A package is announced as a whole unless that makes a part larger than this. */
-const LARGEST_PART = 8 * PART;
+const MAX_PART_SIZE = 8 * PART_SIZE;
 
 /** Notifies all listeners. The first error of one is thrown after all were notified. */
 export function notifyAll<Change>(listeners: Iterable<(change: Change) => void>, change: Change): void {
@@ -23,7 +23,7 @@ export function notifyAll<Change>(listeners: Iterable<(change: Change) => void>,
  * Calls `announce` with one part of the revisions after the other, and lets other work have its turn in between. The first part is
  * announced before this returns. It ends early when `announce` returns false. What `announce` throws is thrown after the last part.
  */
-export async function inParts(
+export async function announceInParts(
   revisions: readonly PackageRevision[],
   announce: (part: readonly PackageRevision[]) => boolean,
 ): Promise<void> {
@@ -43,8 +43,8 @@ export async function inParts(
 
 /** The revisions of a package usually stand together. */
 function endOfPart(revisions: readonly PackageRevision[], start: number): number {
-  const most = Math.min(start + LARGEST_PART, revisions.length);
-  let end = Math.min(start + PART, most);
+  const most = Math.min(start + MAX_PART_SIZE, revisions.length);
+  let end = Math.min(start + PART_SIZE, most);
   const name = revisions[end - 1]?.key.package;
   while (end < most && revisions[end]?.key.package === name) end += 1;
   return end;

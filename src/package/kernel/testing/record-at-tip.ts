@@ -4,26 +4,26 @@ import type { RevisionRecord } from '../../model/record.ts';
 import { PUSH_ACTOR } from '../../model/verdict.ts';
 import { type BranchCommit, findPushes, publishedRecord, RecordReplay } from '../replay-record.ts';
 import { inputsOf, type PackageData, treeOf } from './package-data.ts';
-import { type Listed, recordOf } from './places.ts';
+import { type ListedRevision, recordRefOf } from './places.ts';
 import type { Records } from './records.ts';
 import type { Refs } from './refs.ts';
 
 /** The parts of the world that a record follows from. */
-interface Surroundings {
+interface WorldView {
   readonly records: Records;
   readonly store: Refs;
   readonly policy: EffectivePolicy;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  list(): readonly Listed[];
+  list(): readonly ListedRevision[];
   data(commit: Oid): PackageData | undefined;
 }
 
 /** The record of a revision as it stands for its tip: reads the world where plan/record-at-tip.ts reads Git, and decides as it does. */
-export function atTip(world: Surroundings, revision: Listed): RevisionRecord {
+export function recordAtTip(world: WorldView, revision: ListedRevision): RevisionRecord {
   const { workspace, commit, tag, lifecycle } = revision;
   if (tag !== undefined || revision.revision !== 0) return published(world, commit, tag);
-  const { record, distrust } = world.records.read(workspace, world.store.refs.get(recordOf(workspace)));
+  const { record, distrust } = world.records.read(workspace, world.store.refs.get(recordRefOf(workspace)));
   if (record?.commit === commit) return record;
   const time = timeOf(world, commit);
   const history = pushesOf(world, { commit, time }, record);
@@ -36,7 +36,7 @@ export function atTip(world: Surroundings, revision: Listed): RevisionRecord {
   return replay.end();
 }
 
-function published(world: Surroundings, commit: Oid, tag: string | undefined): RevisionRecord {
+function published(world: WorldView, commit: Oid, tag: string | undefined): RevisionRecord {
   const data = world.data(commit);
   const conditions = data?.conditions ?? new Map();
   const isInBand = tag !== undefined && world.store.isInBand(tag, commit);
@@ -45,12 +45,12 @@ function published(world: Surroundings, commit: Oid, tag: string | undefined): R
   return publishedRecord(tip, inputsOf(data));
 }
 
-function pushesOf(world: Surroundings, tip: { commit: Oid; time: number }, record: RevisionRecord | undefined) {
+function pushesOf(world: WorldView, tip: { commit: Oid; time: number }, record: RevisionRecord | undefined) {
   const publications = world.list().filter(({ tag, commit, revision }) => {
     return revision > 0 && tag !== undefined && world.store.isInBand(tag, commit);
   });
   const publicationOf = (tree: string) => publications.find(({ commit }) => treeAt(world, commit) === tree);
-  const pushes = findPushes<BranchCommit, Listed>(tip, record, publicationOf);
+  const pushes = findPushes<BranchCommit, ListedRevision>(tip, record, publicationOf);
   let next = pushes.next();
   while (next.done !== true) next = pushes.next(commitAt(world, next.value));
   const history = next.value;
@@ -59,7 +59,7 @@ function pushesOf(world: Surroundings, tip: { commit: Oid; time: number }, recor
   return { ...history, start: { ...start, verdicts: published(world, source.commit, source.tag).verdicts } };
 }
 
-function commitAt(world: Surroundings, oid: Oid): BranchCommit | undefined {
+function commitAt(world: WorldView, oid: Oid): BranchCommit | undefined {
   const commit = world.store.commits.get(oid);
   if (commit === undefined) return undefined;
   return {
@@ -72,12 +72,12 @@ function commitAt(world: Surroundings, oid: Oid): BranchCommit | undefined {
   };
 }
 
-function treeAt(world: Surroundings, oid: Oid): string | undefined {
+function treeAt(world: WorldView, oid: Oid): string | undefined {
   const data = world.data(oid);
   return data && treeOf(data);
 }
 
-function timeOf({ store, now }: Surroundings, oid: Oid): number {
+function timeOf({ store, now }: WorldView, oid: Oid): number {
   const time = store.commits.get(oid)?.time;
   return time === undefined ? now : Date.parse(time);
 }

@@ -11,7 +11,7 @@ import { RENDERED_TYPE } from '../model/verdict.ts';
 const MAX_NAMED_GATES = 5;
 
 /** Throws Refused if a policy does not let the actor set or withdraw conditions of one of the types. */
-export function checkGiver(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
+export function checkIssuer(policy: EffectivePolicy, types: Iterable<string>, { actor, face }: RequestContext): void {
   for (const type of types) {
     const refused = refuseGiver(policy, type, actor, face);
     if (refused !== undefined) throw new SluiceError('Refused', `${actor.name}: ${refused}`);

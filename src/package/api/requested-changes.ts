@@ -56,7 +56,7 @@ export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Ac
   const rule = published
     ? 'value can be only updated to Published,DeletionProposed'
     : 'value can be only updated to Draft,Proposed; publishing is done through the approval sub-resource';
-  throw invalid(object, ['spec', 'lifecycle'], after, rule);
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, rule);
 }
 
 /** The step that a write of the approval sub-resource asks for. */
@@ -68,7 +68,7 @@ export function stepByApproval(before: Lifecycle | undefined, object: RevisionOb
   if (before === 'Proposed' && after === 'Draft') return 'reject';
   if (before === 'Published' && after === 'DeletionProposed') return 'propose-deletion';
   if (before === 'DeletionProposed' && after === 'Published') return 'undo-deletion';
-  throw invalid(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
+  throw invalidRevision(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
 }
 
 /** Why the gates are to be passed although they are closed; undefined if the request does not ask for that. */
@@ -96,7 +96,7 @@ export function changeOf(
   const kptfile = kptfileEdits(stored, object);
   const metadata = metadataChange(stored, object);
   if (kptfile.length > 0 && revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') {
-    throw invalid(
+    throw invalidRevision(
       object,
       ['spec'],
       '',
@@ -229,12 +229,12 @@ export function refuseLateFinalizer(stored: Stored<RevisionObject>, object: Revi
   const added = (object.metadata.finalizers ?? []).filter((finalizer) => !known.includes(finalizer));
   if (added.length > 0) {
     const rule = 'no finalizer can be added while the object is being deleted';
-    throw invalid(object, ['metadata', 'finalizers'], added, rule);
+    throw invalidRevision(object, ['metadata', 'finalizers'], added, rule);
   }
 }
 
 /** An error about one field of a package revision. */
-export function invalid(
+export function invalidRevision(
   object: RevisionObject,
   path: readonly (string | number)[],
   value: unknown,

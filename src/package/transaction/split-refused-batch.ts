@@ -3,7 +3,7 @@ import { isUnknownOutcome, PushRefusedError, RefConflictError } from '../../git/
 import type { Planned } from './gather-batch.ts';
 
 /** What becomes of the writes of a batch that was not carried out. */
-export interface AfterRefusal<Write> {
+export interface SplitBatch<Write> {
   /** They fail with the error of the batch. */
   readonly failed: readonly Write[];
   /** They go out again, each group by itself. */
@@ -19,11 +19,11 @@ export interface AfterRefusal<Write> {
  * are planned again; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
  * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
  */
-export function afterRefusal<Write>(
+export function splitRefusedBatch<Write>(
   error: unknown,
   planned: readonly Planned<Write>[],
   main: string,
-): AfterRefusal<Write> {
+): SplitBatch<Write> {
   const writes = planned.map(({ write }) => write);
   if (concernsAll(error)) return { failed: writes, again: [], overtaken: [], changed: false };
   const kind = error instanceof RefConflictError ? error.details?.kind : undefined;

@@ -8,7 +8,7 @@ import type { TrustLedger } from '../trust/trust-ledger.ts';
 import { verifySignature } from '../trust/verify-signature.ts';
 
 /** Trust for one repository that signs nothing. */
-export function lookTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
+export function readOnlyTrust(ledger: TrustLedger, repository: string, branch: string): RepositoryTrust {
   return new RepositoryTrust({
     ...{ repository, branch, ledger, verify: verifySignature },
     signer: () => {
@@ -34,7 +34,7 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     return { signed: undefined, problem: error.message };
   }
   // The branch says nothing about who signed it.
-  const trust = lookTrust(ledger, signed.statement.repository, '');
+  const trust = readOnlyTrust(ledger, signed.statement.repository, '');
   const signer = await trust.signerOf(signed);
   const revocation = trust.revocationOf(signer);
   // A revoked key can still sign: its ids count for repositories that were known before, whose heads the revocation lists.
