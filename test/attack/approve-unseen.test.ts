@@ -94,10 +94,10 @@ describe('who may not approve does not change what clusters have', () => {
 
   test('by the labels of a publication', async () => {
     await expect(relabel(EDITOR, { site: 'east' })).rejects.toThrow(
-      'packagerevisions.porch.kpt.dev "apps.web.v1" is forbidden: its labels say where it is delivered; that needs the verb "update" on packagerevisions/approval, which User "ed" does not have',
+      'packagerevisions.porch.kpt.dev "apps.web.v1" is forbidden: its labels select where it is delivered; that needs the verb "update" on packagerevisions/approval, which User "ed" does not have',
     );
     await relabel(BOB, { site: 'east' });
-    await expect(relabel(EDITOR, {})).rejects.toThrow('its labels say where it is delivered');
+    await expect(relabel(EDITOR, {})).rejects.toThrow('its labels select where it is delivered');
     const stored = await object();
     expect(stored.metadata.labels).toMatchObject({ site: 'east' });
     // Annotations select nothing.

@@ -104,7 +104,7 @@ export class GateEvaluations {
       const until = nextExpiry(gates);
       ready = { condition: evaluatedCondition(gates), isCurrent: true, ...(until === undefined ? {} : { until }) };
     } catch (error) {
-      // In the background no caller hears of it; the condition says it.
+      // In the background no caller gets the error; the condition reports it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
     }
     // Nothing is noted of a repository that was closed meanwhile.

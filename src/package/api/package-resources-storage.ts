@@ -38,7 +38,7 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const MAX_LIST_BYTES = 64 * 1024 * 1024;
 /** Packages that are read at the same time. */
 const MAX_READERS = 8;
-/** Events whose files are kept for the other watchers who will ask for them. */
+/** Events whose files are kept for the other watchers that will request them. */
 const MAX_KEPT_EVENTS = 8;
 
 /**
@@ -120,7 +120,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     this.#checkSpec(stored, object);
     this.#warnOfIgnored(context, stored, object);
     const texts = new Map(Object.entries(spec.resources ?? {}));
-    // Without a word about rendering the files are written as they are; the revision controller renders them in its own time.
+    // With `disableRender` the files are written as they are; the revision controller renders them later.
     let rendered: RenderStatus | undefined;
     const change: RevisionChange = {
       texts,
@@ -175,7 +175,7 @@ export class PackageResourcesStorage implements Storage<Resources> {
     return resourcesObject(entry.object, await repository.content(revision), status, owners);
   }
 
-  /** What cannot be read says why, and stands in no other's way. */
+  /** An object that cannot be read has the reason, and does not hinder others. */
   async #show(object: Stored<RevisionObject>): Promise<Stored<Resources>> {
     const entry = entryOf(object);
     if (entry === undefined) throw new SluiceError('Internal', `${object.metadata.name} was not made from a revision`);

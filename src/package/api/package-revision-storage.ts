@@ -74,7 +74,7 @@ export interface PackageStorageOptions {
 export type Alert = (revision: Stored<RevisionObject>, reason: string, message: string) => Promise<void>;
 
 /**
- * Package revisions as Kubernetes objects: what the store says is shown, what a client writes goes through the kernel.
+ * Package revisions as Kubernetes objects: reads show the store, writes go through the kernel.
  *
  * Errors have the texts that Porch's clients look for, after the prefix `Internal error occurred: ` that Porch puts before many of
  * them: they compare by containment, and none of these is an internal error.
@@ -122,7 +122,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const selective = (labelSelector?.requirements.length ?? 0) + (fieldSelector?.requirements.length ?? 0) > 0;
     const selects = compileSelection(options, kind);
     const find = () => this.table.select(narrow);
-    // Without selectors the index key is all that selects, and nothing has to be looked at.
+    // Without selectors the index key is all that selects, and no object has to be compared.
     return this.#pages.list(options, this.#log.version, find, selective ? selects : undefined);
   }
 
@@ -218,7 +218,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     const affirmed = affirmedTypeOf(object);
     const isGiven = (given: GivenCondition) => given.type === affirmed || !sameValue(before.get(given.type), given);
     const change = {
-      // What Sluice computes is not the client's to say.
+      // A client cannot set what Sluice computes.
       conditions: (after as readonly GivenCondition[]).filter((given) => given.type !== READY_TYPE && isGiven(given)),
       withdraw: [...before.keys()].filter((type) => type !== READY_TYPE && !kept.has(type)),
     };

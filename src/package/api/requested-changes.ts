@@ -23,7 +23,7 @@ export function warnOfIgnored(context: RequestContext, stored: RevisionObject, o
     context.warn?.('spec.tasks of an existing package revision cannot change and was ignored');
 }
 
-/** What says which revision it is. */
+/** The fields that identify a revision. */
 const IDENTITY = ['repository', 'packageName', 'workspaceName'] as const;
 
 export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObject): void {
@@ -33,7 +33,7 @@ export function refuseOtherIdentity(stored: RevisionObject, object: RevisionObje
   if (causes.length > 0) throw invalidObject(subjectOf(object), causes);
 }
 
-/** What a new object says of its Kptfile, besides what its source brings. */
+/** What a new object has for its Kptfile, besides what its source brings. */
 export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
   const { labels = {}, annotations = {} } = spec.packageMetadata ?? {};
   return [
@@ -43,7 +43,7 @@ export function kptfileOf({ spec }: RevisionObject): KptfileEdit[] {
   ];
 }
 
-/** The step that a change of `spec.lifecycle` through the main resource asks for. */
+/** The step that a change of `spec.lifecycle` through the main resource requests. */
 export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Action | undefined {
   const before = stored.spec.lifecycle;
   const after = object.spec.lifecycle ?? before;
@@ -59,7 +59,7 @@ export function stepByUpdate(stored: RevisionObject, object: RevisionObject): Ac
   throw invalidRevision(object, ['spec', 'lifecycle'], after, rule);
 }
 
-/** The step that a write of the approval sub-resource asks for. */
+/** The step that a write of the approval sub-resource requests. */
 export function stepByApproval(before: Lifecycle | undefined, object: RevisionObject): Action | undefined {
   const after = object.spec.lifecycle;
   if (before === 'Draft') return 'approve';
@@ -71,7 +71,7 @@ export function stepByApproval(before: Lifecycle | undefined, object: RevisionOb
   throw invalidRevision(object, ['spec', 'lifecycle'], after, `cannot change from ${before}`);
 }
 
-/** Why the gates are to be passed although they are closed; undefined if the request does not ask for that. */
+/** Why the gates are to be passed although they are closed; undefined if the request does not contain that. */
 export function breakGlassOf({ metadata }: RevisionObject): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, BREAK_GLASS_ANNOTATION)
@@ -147,7 +147,7 @@ function metadataChange(stored: RevisionObject, object: RevisionObject): Revisio
 const EARLIER_OUT_OF_BAND_ANNOTATION = 'sluice.dev/out-of-band';
 
 /**
- * The object as it is wanted, with the annotations that ask for an approval as they were unless the caller may approve: what a
+ * The object as it is wanted, with the annotations that request an approval as they were unless the caller may approve: what a
  * controller approves because of them is approved by who set them.
  */
 export function withApprovalRights<T extends RevisionObject>(
@@ -177,7 +177,7 @@ export function withApprovalRights<T extends RevisionObject>(
  */
 export function refuseRelabelling(context: RequestContext, stored: RevisionObject, object: RevisionObject): void {
   if (sameValue(ownMetadata(stored).labels, ownMetadata(object).labels)) return;
-  refusePublished(context, stored, 'its labels say where it is delivered');
+  refusePublished(context, stored, 'its labels select where it is delivered');
 }
 
 /** Porch lets every editor delete what is proposed for deletion. Here it takes the right that it took to publish it. */

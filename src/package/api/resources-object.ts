@@ -15,7 +15,7 @@ export const BINARY_FILES_ANNOTATION = 'sluice.dev/binary-files';
 /** An annotation is no place for thousands of names. */
 const MAX_NAMES = 100;
 
-/** The files of a revision as an object; `status` says what the last render did. */
+/** The files of a revision as an object; `status` is the result of the last render. */
 export function resourcesObject(
   revision: Stored<RevisionObject>,
   content: PackageContent,
@@ -29,12 +29,12 @@ export function resourcesObject(
   return made(revision, { annotations, managedFields, resources: texts, renderStatus: renderStatusOf(status) });
 }
 
-/** An object without files that says why. */
+/** An object without files, with the reason. */
 export function unreadableObject(revision: Stored<RevisionObject>, problem: string): Stored<Resources> {
   return made(revision, { annotations: { [PROBLEM_ANNOTATION]: problem } });
 }
 
-/** What is left when the files are not looked at. */
+/** What is left when the files are not read. */
 export function withoutFiles(revision: Stored<RevisionObject>): Stored<Resources> {
   return made(revision, {});
 }

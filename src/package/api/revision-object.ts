@@ -88,7 +88,7 @@ function flawsOf({
   };
 }
 
-/** Who changed a pending revision and who approved it, as the record says; what others pushed since it does not know yet. */
+/** Who changed a pending revision and who approved it, from the record, which does not have what others pushed since. */
 function peopleOf({
   lifecycle,
   record,

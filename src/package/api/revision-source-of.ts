@@ -5,7 +5,7 @@ import { invalidRevision } from './requested-changes.ts';
 
 type Task = NonNullable<RevisionObject['spec']['tasks']>[number];
 
-/** How a new object asks to be made. Without a task it begins empty. */
+/** How a new object is to be made. Without a task it begins empty. */
 export function revisionSourceOf(object: RevisionObject): RevisionSource {
   const tasks = object.spec.tasks ?? [];
   const [task] = tasks;

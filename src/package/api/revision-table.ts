@@ -64,7 +64,7 @@ export class RevisionTable {
     this.#versions = versions;
     if (versions === undefined) log.expire(REVISION_TOPIC);
     for (const name of versions?.names() ?? []) {
-      // Earlier versions kept names alone, which say nothing of the namespace.
+      // Earlier versions kept names alone, without the namespace.
       if (!name.includes('/')) {
         versions?.delete(name);
         continue;
@@ -114,7 +114,7 @@ export class RevisionTable {
     return this.get(key);
   }
 
-  /** Clients that have seen the object hear of it as a change; otherwise the object will be made with it. */
+  /** Clients that have seen the object get it as a change; otherwise the object will be made with it. */
   #showReady(id: string, ready: Readiness): void {
     const known = this.#byId.get(id);
     if (known === undefined) return;
@@ -159,7 +159,7 @@ export class RevisionTable {
     return { finish, end };
   }
 
-  /** Owners that did not come along with a change in Git are a change of their own. */
+  /** Owners that did not arrive with a change in Git are a change of their own. */
   #settle(id: string, managedFields: readonly ManagedFieldsEntry[] | undefined): void {
     const entry = this.#byId.get(id);
     if (entry === undefined || managedFields === undefined) return;

@@ -11,7 +11,7 @@ import { KptfileFact } from './kptfile-fact.ts';
 import { LazyJson } from './lazy-json.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
-/** A revision as the ref that shows it says; its record and what depends on other revisions of the package come on top. */
+/** A revision as the ref that shows it has it; its record and what depends on other revisions of the package come on top. */
 export interface Candidate
   extends Omit<
     PackageRevision,
@@ -29,7 +29,7 @@ export interface Candidate
   > {
   readonly fact: KptfileFact;
   readonly tip: TipFact;
-  /** What a tag says of itself that is wrong; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
+  /** What is wrong with the content of a tag; whether its statement is trusted, and what is wrong with a placeholder, depends on others. */
   readonly outOfBand: LazyJson<OutOfBand> | undefined;
 }
 
@@ -108,7 +108,7 @@ function candidateOf(
   };
 }
 
-/** What placeholders know of the head of the main branch: nothing that it says of a package, which may be another one. */
+/** What placeholders know of the head of the main branch: nothing that its message has about a package, which may be another one. */
 export function headText({ text }: TipFact): LazyJson<CommitText> {
   return LazyJson.of({ ...text.value, facts: NO_FACTS });
 }

@@ -3,7 +3,7 @@ import { deletedIn, parseRef, type RepositoryLayout, tagRef } from '../model/lay
 import { deletedContentScope, type StatementScope } from '../trust/trust-ledger.ts';
 import type { Candidate } from './candidate.ts';
 
-/** Where revisions are that a ref or a mark says something about. */
+/** Finds the revisions that a ref or a mark concerns. */
 export interface CandidateLookup {
   readonly repository: string;
   readonly namespace: string;
@@ -14,7 +14,7 @@ export interface CandidateLookup {
   placeholder(packageName: string): Candidate | undefined;
 }
 
-/** Ids of the revisions that a ref says something about without showing them: records, proposals of deletions, tombstones. */
+/** Ids of the revisions that a ref concerns without showing them: records, proposals of deletions, tombstones. */
 export function dependentsOfRef(place: CandidateLookup, ref: string): string[] {
   const { layout } = place;
   const meaning = parseRef(layout, ref);

@@ -110,7 +110,7 @@ function putLines(cache: FactCache, data: Buffer, start: number, end: number): b
     }
     return true;
   } catch {
-    // The checksum would say so too, at the end.
+    // The checksum would show it too, at the end.
     return false;
   }
 }

@@ -13,7 +13,7 @@ import { LazyJson } from './lazy-json.ts';
 import { RecordFact } from './record-fact.ts';
 import { type CommitText, TipFact } from './tip-fact.ts';
 
-/** Objects asked for in one go. */
+/** Objects that are requested at once. */
 const BATCH_OBJECTS = 128;
 /** Bytes of commits and tags that are read in one go. */
 const BATCH_BYTES = 8 * 1024 * 1024;
@@ -89,7 +89,7 @@ export class FactReader {
     return this.#cache.tips.get(specificationOf(place));
   }
 
-  /** `folderOf` says where the folder of a place is read; undefined for one that is not there. */
+  /** `folderOf` returns where the folder of a place is read; undefined for one that is not there. */
   async #readCommits(
     places: readonly CommitFolder[],
     folderOf: (place: CommitFolder) => string | undefined,
@@ -319,7 +319,7 @@ function describe(commit: GitObject): CommitFact | undefined {
   }
 }
 
-/** What there is to say of an author beside the name; the actor of a commit of Sluice stands in its message. */
+/** What is kept of an author beside the name; the actor of a commit of Sluice stands in its message. */
 function authorFactsOf(
   { author, committer }: ReturnType<typeof parseCommit>,
   { actor }: CommitText['facts'],

@@ -53,7 +53,7 @@ interface StateView {
   readonly namespace: string;
   readonly layout: RepositoryLayout;
   readonly trust: RepositoryTrust;
-  /** What a record commit says, as far as it was read. */
+  /** The content of a record commit, as far as it was read. */
   recordAt(oid: Oid): RecordFact | undefined;
   /** Whether a commit lies on the first-parent line that ends at `head`; undefined while that line was not read. */
   isOnLine(commit: Oid, head: Oid): boolean | undefined;
@@ -112,7 +112,7 @@ export class IndexState {
     this.#surroundings = surroundings;
   }
 
-  /** The same once more, which can be changed while others look at this one. */
+  /** A copy, which can be changed while others read this one. */
   async copy(): Promise<IndexState> {
     const copy = new IndexState(this.#surroundings);
     copy.#mainTip = this.#mainTip;
@@ -160,7 +160,7 @@ export class IndexState {
     return this.#placeholders;
   }
 
-  /** The news that bring back what is there now, where others are taken in first. */
+  /** The delta that restores the present state after another one was applied. */
   inverse({ refs, candidates, main, packages, records, adoption }: News): News {
     const known = <Value>(keys: Iterable<string>, values: ReadonlyMap<string, Value>) =>
       new Map(Array.from(keys, (key) => [key, values.get(key)]));
@@ -266,7 +266,7 @@ export class IndexState {
   }
 
   /**
-   * Puts the revisions with the ids together, and all revisions of the packages, and says which of them changed. A revision depends on
+   * Puts the revisions with the ids together, and all revisions of the packages, and returns which of them changed. A revision depends on
    * its refs, on what else claims its id, on the marks of its statements, on the highest revision of its package, and on what makes an
    * epoch. The work follows what changed of these: a package may have thousands of publications.
    */
@@ -337,7 +337,7 @@ export class IndexState {
     return this.#shown.get(candidate.uid) === candidate;
   }
 
-  /** Notes a revision that is higher than those before it. Returns the ids of rows that say so. */
+  /** Notes a revision that is higher than those before it. Returns the ids of the rows that depend on it. */
   #followNewest(candidate: Candidate | undefined): readonly string[] {
     if (candidate === undefined || candidate.revision < 1) return NONE;
     const before = this.#newest.get(candidate.key.package);
@@ -345,7 +345,7 @@ export class IndexState {
     return this.#setNewest(candidate.key.package, before, candidate);
   }
 
-  /** Looks for the highest revision where the one before is gone. Returns the ids of rows that say so. */
+  /** Looks for the highest revision where the one before is gone. Returns the ids of the rows that depend on it. */
   #expectNewest(packageName: string): readonly string[] {
     const before = this.#newest.get(packageName);
     if (before === undefined || this.#isShown(before)) return NONE;
@@ -490,7 +490,7 @@ export class IndexState {
     const mark = this.#markOf(candidate);
     const tag = publishedTagOf(candidate);
     if (mark === undefined || mark.digest === publicationDigest(tag)) return undefined;
-    // Its mark is raised when it is carried out.
+    // Its mark is raised when it is committed.
     if (tag.statementTag === undefined && this.#surroundings.isUnderWay(tag.commit)) return undefined;
     const { commit, isDeleted } = parsePublicationDigest(mark.digest);
     if (isDeleted && commit === tag.commit)
@@ -537,7 +537,7 @@ export class IndexState {
     if (this.#marks === 0) return false;
     const version = candidate.revision > 0 ? `v${candidate.revision}` : candidate.key.workspace;
     const mark = this.refs.get(`${DELETION_PROPOSED}${candidate.path}/${version}`);
-    // A mark that is left over from an earlier revision of this number says nothing about this one.
+    // A mark that is left over from an earlier revision of this number does not concern this one.
     return candidate.revision > 0 ? mark === candidate.commit : mark !== undefined;
   }
 }

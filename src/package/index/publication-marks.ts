@@ -32,7 +32,7 @@ interface FoundTombstone {
   readonly tag: string;
 }
 
-/** What the refs come to, once the news are taken in. */
+/** The state of the refs once a delta is applied. */
 interface After {
   readonly tag: (ref: string) => Candidate | undefined;
   readonly isAdopted: (ref: string, oid: Oid) => boolean;

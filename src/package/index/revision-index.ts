@@ -39,7 +39,7 @@ import type { TipFact } from './tip-fact.ts';
 
 export type { IndexChange } from './index-state.ts';
 
-/** More changes than these are taken in with pauses: a few milliseconds of work. */
+/** More changes than these are applied with pauses: a few milliseconds of work. */
 const MAX_CHANGES_WITHOUT_PAUSE = 512;
 /** So many facts are kept in memory beyond what is in use, before the rest is dropped. */
 const MAX_SPARE_FACTS = 2048;
@@ -162,7 +162,7 @@ export class RevisionIndex {
     return this.#leftBehind === this.#trust.mainHead ? this.#leftBehind : undefined;
   }
 
-  /** What an operator adopted, as the ref says. */
+  /** What an operator adopted, as the ref has it. */
   get adoption(): Adoption | undefined {
     return this.#state.adoption;
   }
@@ -225,7 +225,7 @@ export class RevisionIndex {
   }
 
   /**
-   * Takes ref changes in and returns the revisions that changed by them. If something cannot be read, nothing is taken in, and the
+   * Applies ref changes and returns the revisions that changed by them. If something cannot be read, nothing is applied, and the
    * next look finds the same changes again. One call at a time. Others see all of it or nothing; many changes are made to a copy,
    * with pauses.
    */
@@ -344,7 +344,7 @@ export class RevisionIndex {
   }
 
   /**
-   * What is to be done when the head of the main branch is taken in: the ledger follows it, but not to where it was rewritten, so that
+   * What is to be done when a head of the main branch is applied: the ledger follows it, but not to where it was rewritten, so that
    * what was on it before stays known.
    */
   async #mainMove(head: Oid | undefined): Promise<(() => void) | undefined> {
@@ -423,7 +423,7 @@ export class RevisionIndex {
     const after = new Map(refs.map(({ name, after }) => [name, after]));
     const refAfter = (ref: string) => (after.has(ref) ? after.get(ref) : this.#state.refs.get(ref));
     await this.#publications.noteReplaced(this.#state, candidates, refAfter);
-    // What an earlier process has shown as it is was looked at then.
+    // What an earlier process has shown as it is was checked then.
     const isKnown = ([ref, candidate]: [string, Candidate | undefined]) =>
       this.#cache.shown.get(ref)?.oid === candidate?.refOid;
     const found = [...candidates].flatMap((entry) => (isKnown(entry) ? [] : entry[1]));
@@ -466,7 +466,7 @@ export class RevisionIndex {
     this.#factsInUse = this.#cache.size;
   }
 
-  /** What `apply` would return; nothing is taken in. Not while a call of `apply` runs. */
+  /** What `apply` would return; nothing is applied. Not while a call of `apply` runs. */
   async preview(changes: readonly RefChange[]): Promise<IndexChange[]> {
     const { news } = await this.#read(changes);
     const back = this.#state.inverse(news);

@@ -250,7 +250,7 @@ test('commits and records that are too large to be read are shown as such, and h
   }
   expect(index.get(NAME)?.recordDistrust).toMatchObject({
     reason: 'Unsigned',
-    message: expect.stringContaining('larger than records'),
+    message: expect.stringContaining('larger than a mebibyte'),
   });
 });
 

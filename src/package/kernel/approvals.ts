@@ -2,7 +2,7 @@ import type { EffectivePolicy } from '../model/policy.ts';
 import type { Approval, Contributor } from '../model/record.ts';
 import { PUSH_ACTOR } from '../model/verdict.ts';
 
-/** What says who may approve a revision and who has. */
+/** What determines who may approve a revision and who has. */
 export interface ApprovalFacts {
   /** Content digest of the package. */
   readonly content: string;

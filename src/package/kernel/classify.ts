@@ -23,11 +23,11 @@ import { judgePublication, type PublicationFacts, type PublicationFlaw } from '.
  * | draft → other commit                  | DraftPushed         | yes                                                       |
  * | draft → commit that is no descendant  | DraftRewritten      | yes                                                       |
  * | draft → –                             | DraftRemoved        | yes                                                       |
- * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push asks no gate                |
+ * | draft → proposed, proposed → draft    | Moved               | only if decided: a plain push passes no gate              |
  * | – → proposed                          | ProposedCreated     | only if decided, as above                                 |
  * | proposed → other commit               | ProposedPushed      | only if decided: a trusted record names the commit        |
  * | proposed → –                          | ProposedRemoved     | yes                                                       |
- * | – → tag                               | Published           | as `judgePublication` says, and a trusted key signed it   |
+ * | – → tag                               | Published           | by `judgePublication`, and a trusted key signed it        |
  * | tag → other object                    | TagMoved            | never: a published revision does not change               |
  * | tag → –                               | TagRemoved          | only if decided, or gone together with its deletion mark  |
  * | – → mark, mark → other commit         | DeletionProposed    | only if decided, or it marks a published revision         |

@@ -22,11 +22,11 @@ export interface BranchCommit {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly parent: Oid | undefined;
-  /** Its message says so, which anyone can write. */
+  /** Its message claims so, which any author can write. */
   readonly madeBySluice: boolean;
   /** The package's folder; undefined before the package came into being. */
   readonly tree: string | undefined;
-  /** Of the Kptfile; undefined if there is none or it cannot be read, which says nothing about conditions. */
+  /** Of the Kptfile; undefined if there is none or it cannot be read, then its conditions are not known. */
   readonly conditions: ReadonlyMap<string, Condition> | undefined;
 }
 
@@ -171,7 +171,7 @@ export interface PublishedTip {
   /** Milliseconds since the epoch. */
   readonly time: number;
   readonly facts: CommitFacts;
-  /** False for a tag that did not come through the kernel, and can say anything. */
+  /** False for a tag that did not come through the kernel, whose message can have any text. */
   readonly isInBand: boolean;
   /** The record that was written after the publication. */
   readonly record: RevisionRecord | undefined;

@@ -60,7 +60,7 @@ function mergeMaps(
     return [pair];
   });
   target.items = inserted(kept, added, updated?.items ?? [], (pair) => entryKey(pair.key));
-  // What loses its last field goes with it, unless upstream says that it is there and empty.
+  // What loses its last field goes with it, unless upstream has it, and empty.
   const vanishes = target.items.length === 0 && path.length > 0 && !(updated?.items.length === 0);
   return vanishes ? undefined : target;
 }

@@ -6,7 +6,7 @@ import { entryKey, readYamlDocument } from './yaml-document.ts';
 export const UPSTREAM_IDENTIFIER = 'internal.kpt.dev/upstream-identifier';
 
 /**
- * The text of a resource with the annotation that says what it is upstream, as kpt writes it; all other lines stay byte for byte. The
+ * The text of a resource with the annotation that names its upstream, as kpt writes it; all other lines stay byte for byte. The
  * same text where metadata or its annotations are not written as blocks of lines, or the identity has no plain form.
  */
 export function withUpstreamIdentifier(text: string, { group, kind, namespace, name }: ResourceIdentity): string {

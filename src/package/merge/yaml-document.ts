@@ -76,7 +76,7 @@ export function scalarText(node: Part, ...path: string[]): string | undefined {
 const NOT_A_TEXT =
   /^(?:true|false|yes|no|on|off|y|n|[-+]?[.0-9][-+.:_0-9a-f]*(?:e[-+]?\d+)?|0x[0-9a-f_]+|0o[0-7_]+|[-+]?\.inf|\.nan)$/i;
 
-/** True if both say the same, whatever the order of fields, comments and quotes. */
+/** True if both have the same meaning, whatever the order of fields, comments and quotes. */
 export function samePart(a: Part, b: Part): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (isScalar(a) && isScalar(b)) {

@@ -46,7 +46,7 @@ export interface FoldedRecord {
   readonly content: string;
   /** True where gates were not enforced (`sluice.dev/gates: warn` or `off`) and some gate was not open. */
   readonly gatesBypassed?: boolean;
-  /** Porch's word for how the revision was made. */
+  /** How the revision was made, in the form of Porch. */
   readonly task?: unknown;
   /** When the draft was made, RFC 3339. */
   readonly createdAt?: string;
@@ -135,7 +135,7 @@ export function formatCommitMessage(
   options: {
     readonly annotation?: PackageAnnotation;
     readonly context: RequestContext;
-    /** The kernel's word for what happened. */
+    /** The kernel's name of the step. */
     readonly action: string;
     /** Of a publication, or the record of a removal from the main branch. */
     readonly statement?: SignedStatement<PublicationStatement> | SignedStatement<RecordStatement>;
@@ -267,7 +267,7 @@ export function parseRemoval(message: string): SignedStatement<RecordStatement> 
   }
 }
 
-/** What a publication says of how it came about; a claim unless its statement is trusted. */
+/** The record in a publication; a claim unless its statement is trusted. */
 export function publishedRecordOf({ record, statement }: CommitFacts): FoldedRecord | undefined {
   return statement?.statement.record ?? record;
 }

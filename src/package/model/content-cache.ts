@@ -12,7 +12,7 @@ export class ContentCache {
   readonly #entries = new Map<string, { readonly content: Promise<PackageContent>; bytes: number }>();
   #bytes = 0;
 
-  /** The content under a key, read once by all who ask at the same time; what cannot be read is not kept. */
+  /** The content under a key, read once for all concurrent callers; what cannot be read is not kept. */
   get(key: string, read: () => Promise<PackageContent>): Promise<PackageContent> {
     const known = this.#entries.get(key);
     if (known !== undefined) {

@@ -3,7 +3,7 @@ import { parseConditionType } from './condition-type.ts';
 import { OBJECT_DIGEST_PREFIX } from './krm/object-digest.ts';
 
 /**
- * A verdict belongs to its inputs. An input reference says what part of a package a condition was given for, so that it
+ * A verdict belongs to its inputs. An input reference names the part of a package that a condition was set for, so that it
  * can be checked later whether that part is still the same:
  * - `content`: everything but Kptfile status and readiness gates;
  * - `object:<group>/<version>.<Kind>.<name>`: that object without its status;

@@ -16,7 +16,7 @@ export interface EffectivePolicy {
   readonly pushDenied: readonly string[];
   /** Condition type by the name, or the short image name, of a validator whose findings become a condition of their own. */
   readonly validatorConditions: ReadonlyMap<string, string>;
-  /** Validators whose function, version and configuration a policy fixes: what they say is not the package's opinion. */
+  /** Validators whose function, version and configuration a policy fixes: what they issue does not come from the package. */
   readonly pinnedValidators: readonly PinnedValidator[];
   /** Whether annotations of the Kptfile can request automatic steps; every user who may push can write them. */
   readonly kptfileApprovals: boolean;
@@ -25,7 +25,7 @@ export interface EffectivePolicy {
   readonly forbidSelfApproval: boolean;
   /** Actors, or `group:<name>`, who may publish with closed gates, with a reason. */
   readonly breakGlass: readonly string[];
-  /** Whose signatures on pushed commits say who made them. */
+  /** The people whose signatures on pushed commits identify their authors. */
   readonly people: People;
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
@@ -46,7 +46,7 @@ export interface PinnedValidator {
 
 export interface RequiredGate {
   readonly conditionType: string;
-  /** Asked for at approval, not at proposal. */
+  /** Required at approval, not at proposal. */
   readonly approveOnly: boolean;
   /** What the condition must be given for where its type resembles the name of an object. Default: the whole content. */
   readonly boundTo?: 'content' | 'object' | undefined;

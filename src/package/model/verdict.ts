@@ -17,7 +17,7 @@ export interface GivenCondition extends Condition {
   readonly inputs?: readonly InputReference[];
   /** The facts from outside of the package that it rests on. */
   readonly external?: readonly ExternalFact[];
-  /** A policy pins the functions of the package that say it. */
+  /** A policy pins the functions of the package that issue it. */
   readonly pinned?: boolean;
 }
 
@@ -26,7 +26,7 @@ export type Issuer = NonNullable<Verdict['issuers']>[number];
 export interface VerdictOptions {
   /** Renews the time of the verdict although nothing else differs. */
   readonly renew?: boolean;
-  /** On behalf of whom the actor says it, where that is not the actor. */
+  /** The issuers on whose behalf the actor sets it, where that is not the actor. */
   readonly issuers?: readonly Issuer[];
   readonly pinned?: boolean;
   /** A policy binds the type to all of the package. */
@@ -52,7 +52,7 @@ export const PUSH_ACTOR = 'push';
 
 /**
  * Binds a condition to the inputs at hand and puts it into the record. The same condition for the same inputs from the same
- * giver changes nothing, so that affirming costs no commit; from another giver it does, who may be one that a policy asks for. With
+ * issuer changes nothing, so that affirming costs no commit; from another issuer it does, which may be one that a policy requires. With
  * `renew` its time is renewed all the same, for verdicts that expire.
  */
 export function giveVerdict(

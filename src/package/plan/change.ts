@@ -40,7 +40,7 @@ export interface RevisionChange {
   readonly conditions?: readonly GivenCondition[];
   /** Condition types to take back. In Draft and Proposed. */
   readonly withdraw?: readonly string[];
-  /** What the pipeline said of the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
+  /** The result of the pipeline for the files as they will be; without it they are rendered as they are written. Its edits are in `files`. */
   readonly rendering?: Rendering;
   /**
    * Refuses files that cannot be rendered (RenderFailed), unless the revision has the annotation PUSH_ON_RENDER_FAILURE. A push of a
@@ -49,7 +49,7 @@ export interface RevisionChange {
   readonly mustRender?: boolean;
   /** Called with what each function did, if the files are rendered as they are written. */
   readonly onRendered?: (status: RenderStatus) => void;
-  /** Says that pipeline and resolvers came to rest at the resulting content. */
+  /** Pipeline and resolvers settled at the resulting content. */
   readonly settled?: { readonly resolvers: readonly string[] };
   /**
    * Writes down what a push gave since the record was written. Until then every look replays the pushed commits, and a rewritten
@@ -67,25 +67,25 @@ export interface RevisionChange {
 
 /** Plans a change; undefined if nothing would differ. */
 export async function planChange(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   asked: RevisionChange,
   context: RequestContext,
 ): Promise<WritePlan | undefined> {
   const change = withoutComputed(asked, context);
-  const policy = bench.policyFor(revision);
+  const policy = repo.policyFor(revision);
   checkAllowed(revision, change, policy, context);
-  const at = timestamp(bench.clock.now());
-  const content = await bench.content(revision);
+  const at = timestamp(repo.clock.now());
+  const content = await repo.content(revision);
   const draft = revision.lifecycle === 'Draft' || revision.lifecycle === 'Proposed';
   const edits = draft ? fileEdits(revision, content, change) : new Map<string, Uint8Array | null>();
-  const before = await currentRecord(bench, revision, content);
+  const before = await currentRecord(repo, revision, content);
   const known = before.contributors ?? [];
   for (const problem of kptfileProblems(writtenKptfiles(content, change, edits)))
     context.warn?.(`${problem} Until it is repaired ${revision.name} cannot be proposed`);
   const rendering =
     revision.lifecycle === 'Draft'
-      ? await renderingOf(bench, content, change, edits, policy, context, known)
+      ? await renderingOf(repo, content, change, edits, policy, context, known)
       : undefined;
   if (change.mustRender === true && rendering?.failure !== undefined && !savesUnrendered(before))
     throw renderFailed(
@@ -93,7 +93,7 @@ export async function planChange(
       rendering.failure,
     );
   if (rendering !== undefined) withEditErrors(revision.name, () => applyRendering(edits, content, rendering));
-  const { root, package: next, kptfile } = await applyEdits(bench, revision, content, edits);
+  const { root, package: next, kptfile } = await applyEdits(repo, revision, content, edits);
   const newGates = kptfile === undefined || kptfile === revision.kptfile ? [] : gatesOf(kptfile);
   const written = kptfile === revision.kptfile ? [] : changedConditions(revision.kptfile, kptfile);
   checkTypes(policy, revision.kptfile, [...newGates, ...written, ...(change.conditions ?? []).map(({ type }) => type)]);
@@ -133,10 +133,10 @@ export async function planChange(
   const updates: RefUpdate[] = [];
   let commit = revision.commit;
   if (contentChanged) {
-    commit = await bench.git.writeCommit({
+    commit = await repo.git.writeCommit({
       tree: root,
       parents: [revision.commit],
-      ...signatures(bench, context),
+      ...signatures(repo, context),
       message: formatCommitMessage(change.subject ?? describe(change), {
         annotation: { package: revision.path, workspaceName: revision.key.workspace },
         context,
@@ -147,12 +147,12 @@ export async function planChange(
   }
   const learned = change.takeIn === true && needsRecording(revision, before);
   if (!contentChanged && record === before && !learned) return undefined;
-  // Where the main branch is says nothing about one package on it.
+  // The head of the main branch is not specific to one package on it.
   if (!contentChanged && !isPlaceholder(revision))
     updates.push({ type: 'verify', ref: revision.ref, old: revision.refOid });
   const subject = `${change.subject ?? describe(change)} (${revision.name})`;
   const note = { subject, action: 'edit', ...(contentChanged ? { made: commit } : {}) };
-  const { update, mark } = await writeRecord(bench, revision, { ...record, commit }, note, context);
+  const { update, mark } = await writeRecord(repo, revision, { ...record, commit }, note, context);
   updates.push(update);
   return { updates, name: revision.name, marks: [mark], revokes: revokesVerdict(before, record) };
 }
@@ -258,7 +258,7 @@ function fileEdits(
   return edits;
 }
 
-/** The Kptfiles that a change brings, where it brings files: what others wrote is no news to the caller. */
+/** The Kptfiles that a change brings, where it brings files: problems of other files do not concern the caller. */
 function writtenKptfiles(
   content: PackageContent,
   { texts, files }: RevisionChange,
@@ -269,11 +269,11 @@ function writtenKptfiles(
 }
 
 /**
- * What rendering says of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
+ * The rendering of the files as a change leaves them, if it touches them. Nothing if nothing differs, since what is the same
  * as before needs no commit.
  */
 async function renderingOf(
-  bench: Workbench,
+  repo: Workbench,
   content: PackageContent,
   change: RevisionChange,
   edits: ReadonlyMap<string, Uint8Array | null>,
@@ -291,7 +291,7 @@ async function renderingOf(
       if (data === null) files.delete(path);
       else files.set(path, data);
     }
-    rendering = await renderFiles(files, bench, policy, context);
+    rendering = await renderFiles(files, repo, policy, context);
     if (rendering === undefined) return undefined;
     if (rendering.renderStatus !== undefined) change.onRendered?.(rendering.renderStatus);
   }
@@ -310,7 +310,7 @@ function applyRendering(edits: Map<string, Uint8Array | null>, content: PackageC
 }
 
 async function applyEdits(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   content: PackageContent,
   edits: ReadonlyMap<string, Uint8Array | null>,
@@ -320,8 +320,8 @@ async function applyEdits(
   const treeEdits = new Map<string, TreeEdit>(
     [...changed].map(([path, data]) => [`${revision.path}/${path}`, data === null ? null : { data }]),
   );
-  const commit = await bench.git.readCommit(revision.commit);
-  const root = await bench.git.editTree(commit.tree, treeEdits);
+  const commit = await repo.git.readCommit(revision.commit);
+  const root = await repo.git.editTree(commit.tree, treeEdits);
   const kptfileText = changed.get('Kptfile');
   let kptfile = revision.kptfile;
   if (kptfileText !== undefined && kptfileText !== null) {
@@ -331,7 +331,7 @@ async function applyEdits(
   }
   return {
     root,
-    package: await derivePackage(bench.git, `${root}:${revision.path}`, content, changed, kptfile),
+    package: await derivePackage(repo.git, `${root}:${revision.path}`, content, changed, kptfile),
     kptfile,
   };
 }
@@ -344,7 +344,7 @@ function updateVerdicts(
   change: RevisionChange,
   { policy, context, at, mayGive }: VerdictSources,
 ): RevisionRecord {
-  // A Kptfile that cannot be read says nothing about conditions.
+  // A Kptfile that cannot be read has no conditions.
   if (after === undefined) return record;
   let next = record;
   for (const given of change.conditions ?? []) {
@@ -367,7 +367,7 @@ interface VerdictSources {
   readonly mayGive: boolean;
 }
 
-/** True for a condition that the change gives or withdraws as such; whether that is allowed was looked at before. */
+/** True for a condition that the change itself sets or withdraws; whether that is allowed was checked before. */
 function isSetBy({ conditions = [], withdraw = [] }: RevisionChange, type: string): boolean {
   return conditions.some((given) => given.type === type) || withdraw.includes(type);
 }

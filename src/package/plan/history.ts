@@ -26,22 +26,22 @@ export interface HistoryEntry {
  * approval commit carries. The walk ends where the draft left the main branch. Names that no trusted statement has are marked as
  * claims.
  */
-export async function historyOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
+export async function historyOf(repo: Workbench, revision: PackageRevision, limit: number): Promise<HistoryEntry[]> {
   const published = revision.ref.startsWith('refs/tags/');
   const [main, draft] = revision.tip.parents;
   const entries: HistoryEntry[] = [];
   if (published) {
-    entries.push(await approvalEntry(bench, revision));
+    entries.push(await approvalEntry(repo, revision));
     // A record that was written after publication has these steps too.
     const steps = revision.record?.steps.length ? [] : (publishedRecordOf(revision.tip.facts)?.steps ?? []);
     entries.push(...stepEntries(steps, revision.commit).map(markIf(revision.outOfBand !== undefined)));
     entries.push(...approvalEntries(revision).map(markIf(revision.outOfBand !== undefined)));
   }
-  const records = await recordsOf(bench, revision, limit);
+  const records = await recordsOf(repo, revision, limit);
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
     const walk = { tip, main: published ? main : undefined, limit };
-    entries.push(...(await commitsOf(bench, revision, walk, writerOf(revision, records))));
+    entries.push(...(await commitsOf(repo, revision, walk, writerOf(revision, records))));
   }
   entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
   return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);
@@ -51,7 +51,7 @@ function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
   return (entry) => (isClaim ? { ...entry, by: claimed(entry.by), face: 'git' } : entry);
 }
 
-/** Who made a commit, where a trusted statement says so: given the commit and whether it is one that the signed list covers. */
+/** The author of a commit, where a trusted statement names one: given the commit and whether it is one that the signed list covers. */
 type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
 
 function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
@@ -70,10 +70,10 @@ function rank({ action }: HistoryEntry): number {
 }
 
 /** The approval commit, and which gates it let pass. */
-async function approvalEntry(bench: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
+async function approvalEntry(repo: Workbench, revision: PackageRevision): Promise<HistoryEntry> {
   const { commit, tip } = revision;
   const by = revision.outOfBand === undefined ? authorOf(revision) : undefined;
-  const entry = entryOf(await bench.git.readCommit(commit), by, approvalOf(revision)?.face);
+  const entry = entryOf(await repo.git.readCommit(commit), by, approvalOf(revision)?.face);
   const step = publishedRecordOf(tip.facts)?.steps.findLast(({ action }) => action === 'approve');
   if (step?.gates === undefined) return entry;
   const broken = publishedRecordOf(tip.facts)?.breakGlass === undefined ? '' : ' (break-glass)';
@@ -90,14 +90,14 @@ function approvalEntries({ tip, commit }: PackageRevision): HistoryEntry[] {
 }
 
 async function commitsOf(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   { tip, main, limit }: { readonly tip: Oid; readonly main: Oid | undefined; readonly limit: number },
   writer: WriterOf & { readonly upTo?: Oid },
 ): Promise<HistoryEntry[]> {
   const entries: HistoryEntry[] = [];
   const published = new Set(
-    bench.index
+    repo.index
       .ofPackage(revision.key.package)
       .filter(isPublished)
       .map(({ tip }) => tip.tree),
@@ -106,8 +106,8 @@ async function commitsOf(
   // What was pushed since the list was signed lies before.
   let isCovered = false;
   while (next !== undefined && next !== main && entries.length < limit) {
-    const [folder] = await bench.git.statObjects([`${next}:${revision.path}`]);
-    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(bench, next);
+    const [folder] = await repo.git.statObjects([`${next}:${revision.path}`]);
+    const commit: Commit | undefined = folder === undefined ? undefined : await readCommit(repo, next);
     if (commit === undefined) break;
     const { annotations, action } = parseCommitMessage(commit.message);
     // A branch that was made with git begins where it differs from what was published, if it was not made with the package.
@@ -138,25 +138,25 @@ interface ReadRecord {
 }
 
 /** The records of a revision, the last one first. */
-async function recordsOf(bench: Workbench, revision: PackageRevision, limit: number): Promise<ReadRecord[]> {
+async function recordsOf(repo: Workbench, revision: PackageRevision, limit: number): Promise<ReadRecord[]> {
   const records: ReadRecord[] = [];
-  const { trust } = bench;
+  const { trust } = repo;
   const scope = { package: revision.path, workspace: revision.key.workspace };
   let next = revision.recordOid;
-  let vouched = revision.statement?.digest;
+  let covered = revision.statement?.digest;
   while (next !== undefined && records.length < limit) {
-    const commit = await readCommit(bench, next);
+    const commit = await readCommit(repo, next);
     const read = commit === undefined ? undefined : readRecord(commit.message);
     if (commit === undefined || read?.record.last === undefined) break;
     const { signed } = read;
     const digest = signed && statementDigest(payloadOf(signed.statement));
-    let isTrusted = digest !== undefined && digest === vouched;
+    let isTrusted = digest !== undefined && digest === covered;
     if (!isTrusted && signed !== undefined && digest !== undefined) {
       const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
       // What a revoked key signed counts only where a record that is trusted names it.
       isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
     }
-    vouched = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
+    covered = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
     const subject = commit.message.split('\n', 1)[0] ?? '';
     records.push({ oid: next, subject, last: read.record.last, isTrusted });
     next = commit.parents[0];
@@ -189,16 +189,16 @@ function isStep(action: string): boolean {
 }
 
 /** A commit of a history; undefined where a shallow or pruned one ends. */
-export async function readCommit(bench: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
+export async function readCommit(repo: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
   try {
-    return await bench.git.readCommit(oid);
+    return await repo.git.readCommit(oid);
   } catch (error) {
     if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
     throw error;
   }
 }
 
-/** `actor` is whom a trusted statement names; without one the trailers of the commit are claims. */
+/** `actor` is the one that a trusted statement names; without one the trailers of the commit are claims. */
 function entryOf(commit: Commit, actor: string | undefined, face?: string): HistoryEntry {
   const facts = parseCommitMessage(commit.message);
   const claim = claimed(facts.actor ?? commit.author.name);

@@ -20,14 +20,14 @@ import type { RevisionRecord } from '../model/record.ts';
 import { PUSH_ACTOR } from '../model/verdict.ts';
 import type { Workbench } from './workbench.ts';
 
-type Bench = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
+type RecordSources = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
 
 /**
  * The record of a revision as it stands for its tip, pushes since included. Published revisions carry theirs in the approval
  * commit. `content` is undefined where the package cannot be read; then no condition holds for anything.
  */
 export async function currentRecord(
-  bench: Bench,
+  repo: RecordSources,
   revision: PackageRevision,
   content: PackageContent | undefined,
 ): Promise<RevisionRecord> {
@@ -35,22 +35,22 @@ export async function currentRecord(
   const { time } = revision.tip;
   if (isPublished(revision)) return publishedRecord(publishedTipOf(revision), content ?? UNKNOWN_INPUTS);
   if (record?.commit === commit) return record;
-  const history = await pushesOf(bench, revision);
-  const policy = bench.policyFor(revision);
+  const history = await pushesOf(repo, revision);
+  const policy = repo.policyFor(revision);
   const isRecordDistrusted = revision.recordDistrust !== undefined;
   const replay = new RecordReplay({ ...{ commit, time, lifecycle, isRecordDistrusted } }, history, {
     bindsContent: (type) => bindsContent(policy, type),
-    now: bench.clock.now(),
+    now: repo.clock.now(),
   });
   // A signature names the author of a commit. The author of a push that takes a branch back to a commit signed long ago is not known.
   const isAttributable = history.isWhole && !isRecordDistrusted;
   for (const point of history.pushed) {
     const signed = { oid: point.commit, time: point.time };
-    const signer = isAttributable ? await signerOf(bench.git, signed, policy.people, bench.clock.now()) : undefined;
+    const signer = isAttributable ? await signerOf(repo.git, signed, policy.people, repo.clock.now()) : undefined;
     const isTip = point.commit === commit;
-    // A Kptfile that cannot be read says nothing about conditions, so that the package need not be read.
+    // A Kptfile that cannot be read has no conditions, so that the package need not be read.
     const isRead = !isTip && point.kptfile !== undefined;
-    const inputs = isRead ? await inputsAt(bench, earlier(revision, point)) : content;
+    const inputs = isRead ? await inputsAt(repo, earlier(revision, point)) : content;
     replay.apply(point, signer ?? PUSH_ACTOR, inputs ?? UNKNOWN_INPUTS);
   }
   return replay.end();
@@ -68,8 +68,8 @@ interface Point extends BranchCommit {
   readonly kptfile: Kptfile | undefined;
 }
 
-async function pushesOf(bench: Bench, revision: PackageRevision): Promise<PushHistory<Point, PackageRevision>> {
-  const publications = bench.index.ofPackage(revision.key.package).filter(
+async function pushesOf(repo: RecordSources, revision: PackageRevision): Promise<PushHistory<Point, PackageRevision>> {
+  const publications = repo.index.ofPackage(revision.key.package).filter(
     // What others published counts as content of its pusher.
     ({ revision: number, outOfBand }) => number > 0 && outOfBand === undefined,
   );
@@ -79,13 +79,13 @@ async function pushesOf(bench: Bench, revision: PackageRevision): Promise<PushHi
   let point: Point | undefined;
   let next = pushes.next();
   while (next.done !== true) {
-    point = await pointAt(bench, revision, next.value, point);
+    point = await pointAt(repo, revision, next.value, point);
     next = pushes.next(point);
   }
   const history = next.value;
   const { start, source } = history;
   if (source === undefined) return history;
-  const inputs = await inputsAt(bench, source);
+  const inputs = await inputsAt(repo, source);
   const { verdicts } = publishedRecord(publishedTipOf(source), inputs ?? UNKNOWN_INPUTS);
   return { ...history, start: { ...start, verdicts } };
 }
@@ -98,18 +98,18 @@ function earlier(revision: PackageRevision, { commit, tree, kptfileBlob, kptfile
 
 /** Undefined where the history is cut off. */
 async function pointAt(
-  bench: Bench,
+  repo: RecordSources,
   revision: PackageRevision,
   oid: Oid,
   child: Point | undefined,
 ): Promise<Point | undefined> {
   const { path } = revision;
-  const [tree, kptfile] = await bench.git.statObjects([`${oid}:${path}`, `${oid}:${path}/Kptfile`]);
+  const [tree, kptfile] = await repo.git.statObjects([`${oid}:${path}`, `${oid}:${path}/Kptfile`]);
   try {
-    const commit = await bench.git.readCommit(oid);
+    const commit = await repo.git.readCommit(oid);
     const blob = kptfile?.oid;
     const read =
-      child !== undefined && child.kptfileBlob === blob ? child.kptfile : await kptfileOf(bench, revision, blob);
+      child !== undefined && child.kptfileBlob === blob ? child.kptfile : await kptfileOf(repo, revision, blob);
     return {
       commit: oid,
       time: commit.committer.time,
@@ -126,12 +126,16 @@ async function pointAt(
   }
 }
 
-async function kptfileOf(bench: Bench, revision: PackageRevision, blob: Oid | undefined): Promise<Kptfile | undefined> {
+async function kptfileOf(
+  repo: RecordSources,
+  revision: PackageRevision,
+  blob: Oid | undefined,
+): Promise<Kptfile | undefined> {
   if (blob === undefined) return undefined;
   // The index has read the one at the tip, once for all requests.
   if (blob === revision.tip.kptfileBlob) return revision.kptfile;
   try {
-    const [object] = await bench.git.readObjects([blob]);
+    const [object] = await repo.git.readObjects([blob]);
     // One that a push brought may take tens of milliseconds, and there may be one for each commit.
     await setImmediate();
     const result = object?.type === 'blob' ? readKptfile(object.data) : undefined;
@@ -143,9 +147,9 @@ async function kptfileOf(bench: Bench, revision: PackageRevision, blob: Oid | un
 }
 
 /** A package; undefined if it cannot be read, so that nothing was given for it. */
-async function inputsAt(bench: Bench, revision: PackageRevision): Promise<PackageInputs | undefined> {
+async function inputsAt(repo: RecordSources, revision: PackageRevision): Promise<PackageInputs | undefined> {
   try {
-    return await bench.content(revision);
+    return await repo.content(revision);
   } catch (error) {
     if (isSluiceError(error, 'LimitExceeded')) return undefined;
     throw error;

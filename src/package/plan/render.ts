@@ -32,7 +32,7 @@ const NO_SIGNAL = new AbortController().signal;
 
 export type PackageTexts = ReadonlyMap<string, Uint8Array>;
 
-/** False if no Kptfile of a package can name functions: a look at the bytes, for those who ask often. */
+/** False if no Kptfile of a package can name functions: a check of the bytes, for frequent callers. */
 export function mayNameFunctions(files: PackageTexts): boolean {
   for (const [path, data] of files) if (isKptfilePath(path) && asBuffer(data).includes('pipeline')) return true;
   return false;
@@ -76,7 +76,7 @@ export async function renderFiles(
 
 /**
  * A rendering without the conditions that a policy does not let the pipeline give or withdraw, and why, one sentence each. Functions
- * are part of the package, so what they say counts as said by all who changed it, save where a policy pins the function.
+ * are part of the package, so all who changed it count as issuers of their conditions, except where a policy pins the function.
  */
 export function permittedRendering(
   rendering: Rendering,
@@ -87,7 +87,7 @@ export function permittedRendering(
   const permitted = (type: string, pinned = false): boolean => {
     // Whether the package was rendered is a fact and not a verdict of the package's own functions.
     if (type === RENDERED.type) return true;
-    // What Sluice says of a package itself is not for the package to say.
+    // A package cannot set what Sluice itself reports about it.
     const why = type.startsWith('sluice.dev/')
       ? `only Sluice itself sets ${type}; let the function set another type`
       : refusePipeline(policy, type, pinned ? [] : pipelineIssuers(contributors));
@@ -113,7 +113,7 @@ function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly
   return undefined;
 }
 
-/** Who answers for what the functions of a package say. */
+/** The issuers of the conditions that the functions of a package set. */
 export function pipelineIssuers(contributors: readonly Contributor[]): Issuer[] {
   if (contributors.length === 0) return [{ name: PUSH_ACTOR, face: 'git' }];
   return contributors.map(({ name, groups, face }) => ({ name, ...(groups === undefined ? {} : { groups }), face }));
@@ -140,7 +140,7 @@ export function renderedKptfile(text: string, rendering: Rendering): string {
   ]);
 }
 
-/** Puts down what rendering said of a package as it is now. */
+/** Records the result of rendering a package as it is now. */
 export function recordRendering(
   record: RevisionRecord,
   { conditions = [], withdraw = [] }: Rendering,
@@ -170,7 +170,7 @@ export function giveRendered(
   });
 }
 
-/** A pipeline looks at the whole package, whatever object a condition's type names. */
+/** A pipeline reads the whole package, whatever object a condition's type names. */
 export function forContent(given: GivenCondition): GivenCondition {
   return { ...given, inputs: [CONTENT_INPUT] };
 }

@@ -51,8 +51,8 @@ export class TransitionRefusedError extends SluiceError<Refused> {
 }
 
 /** Everything the kernel needs to judge a revision, read at one point in time. */
-export async function stateOf(bench: Workbench, revision: PackageRevision): Promise<RevisionState> {
-  return (await readState(bench, revision)).state;
+export async function stateOf(repo: Workbench, revision: PackageRevision): Promise<RevisionState> {
+  return (await readState(repo, revision)).state;
 }
 
 interface Reading {
@@ -62,12 +62,12 @@ interface Reading {
   readonly content: PackageContent | undefined;
 }
 
-async function readState(bench: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
-  const { content, problem } = await contentOf(bench, revision);
-  const record = await currentRecord(bench, revision, content);
-  const pushedSince = await pushedSinceProposal(bench, revision, record);
+async function readState(repo: Workbench, revision: PackageRevision, mainHead?: Oid): Promise<Reading> {
+  const { content, problem } = await contentOf(repo, revision);
+  const record = await currentRecord(repo, revision, content);
+  const pushedSince = await pushedSinceProposal(repo, revision, record);
   // From here on nothing waits, so that what is read of others fits together.
-  const { layout, index } = bench;
+  const { layout, index } = repo;
   const state = stateFrom({
     ...{ layout, revision, record, pushedSince },
     kptfile: kptfileFacts(revision),
@@ -77,7 +77,7 @@ async function readState(bench: Workbench, revision: PackageRevision, mainHead?:
     publishedBy: approvalOf(revision)?.by,
     ofPackage: index.ofPackage(revision.key.package),
     nestedWith: index.nestedWith(revision.key.package),
-    dependents: revision.lifecycle === 'DeletionProposed' ? bench.dependentsOf(revision) : [],
+    dependents: revision.lifecycle === 'DeletionProposed' ? repo.dependentsOf(revision) : [],
     mainHead: mainHead ?? index.mainHead,
     refAt: (name) => index.ref(name),
   });
@@ -118,11 +118,11 @@ function kptfileFacts({ kptfile }: PackageRevision): KptfileFacts {
 
 /** The package, or why it cannot be read: its folder is missing, or it is beyond all bounds. */
 async function contentOf(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
 ): Promise<{ content: PackageContent | undefined; problem?: string }> {
   try {
-    return { content: await bench.content(revision) };
+    return { content: await repo.content(revision) };
   } catch (error) {
     if (!isSluiceError(error, 'NotFound') && !isSluiceError(error, 'LimitExceeded')) throw error;
     return { content: undefined, problem: error.message };
@@ -134,16 +134,16 @@ async function contentOf(
  * will be by then, where that is not what the index shows.
  */
 export async function planTransition(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   transition: Transition,
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan> {
-  if (decides(revision, transition.action)) bench.trust.expectOwnKey();
-  const policy = bench.policyFor(revision);
-  const at = timestamp(bench.clock.now());
-  const reading = await readState(bench, revision, mainHead);
+  if (decides(revision, transition.action)) repo.trust.expectOwnKey();
+  const policy = repo.policyFor(revision);
+  const at = timestamp(repo.clock.now());
+  const reading = await readState(repo, revision, mainHead);
   const { action, breakGlass, isUnseen } = transition;
   const expectedCommit = expectedIn(revision, reading.state, transition);
   const request = {
@@ -169,15 +169,15 @@ export async function planTransition(
     ...(context.reason === undefined ? {} : { reason: context.reason }),
   };
   const record = recordAfter(decision, { ...reading, approval }, step, policy);
-  if (decision.approvals !== undefined) return planApproval(bench, revision, record, decision.approvals, context);
+  if (decision.approvals !== undefined) return planApproval(repo, revision, record, decision.approvals, context);
 
-  const { made, fact } = await commitFor(bench, revision, decision, { ...reading, record }, policy, context);
-  const tag = made === undefined ? undefined : await tagFor(bench, revision, decision, made, context);
+  const { made, fact } = await commitFor(repo, revision, decision, { ...reading, record }, policy, context);
+  const tag = made === undefined ? undefined : await tagFor(repo, revision, decision, made, context);
   const updates = decision.plan.map((step) =>
     refUpdate(step, revision, step.ref.startsWith('refs/tags/') ? tag : made),
   );
   const written = await recordUpdates(
-    bench,
+    repo,
     revision,
     decision,
     record,
@@ -199,14 +199,14 @@ function decides({ lifecycle }: PackageRevision, action: Action): boolean {
 
 /** Plans that the record keeps an approval which is not enough yet. */
 async function planApproval(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   record: RevisionRecord,
   { given, needed }: { readonly given: number; readonly needed: number },
   context: RequestContext,
 ): Promise<WritePlan> {
   const subject = `approval ${given} of ${needed} of ${revision.name} by ${context.actor.name}`;
-  const { update, mark } = await writeRecord(bench, revision, record, { subject, action: 'approval' }, context);
+  const { update, mark } = await writeRecord(repo, revision, record, { subject, action: 'approval' }, context);
   context.warn?.(
     `approval ${given} of ${needed} recorded: the author of a push to ${revision.name} is not known, so another person has to approve it`,
   );
@@ -224,7 +224,7 @@ function expectedIn(revision: PackageRevision, state: RevisionState, { expectedC
 
 /** Writes the commit that a plan's `approval` or `removal` stands for; undefined if it has neither. */
 async function commitFor(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   decision: Allowed,
   { state, content, record }: Reading,
@@ -235,32 +235,32 @@ async function commitFor(
     .kind;
   const head = state.mainHead;
   if (kind === undefined || head === undefined) return {};
-  const base = await bench.git.readCommit(head);
+  const base = await repo.git.readCommit(head);
   const number = decision.next?.revision ?? 0;
   if (kind === 'removal') {
     const scope = { package: revision.path, workspace: revision.key.workspace };
     const removal: RecordStatement = {
-      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: bench.trust.repository, ...scope },
-      ...bench.trust.next(scope, revision.statement),
+      ...{ statement: STATEMENT_VERSION, kind: 'record', repository: repo.trust.repository, ...scope },
+      ...repo.trust.next(scope, revision.statement),
       // For this head only: the package may come back later.
       record: { ...record, commit: head, verdicts: [] },
     };
-    const { signed } = await bench.trust.sign(removal);
-    const made = await bench.git.writeCommit({
-      tree: await bench.git.editTree(base.tree, new Map([[revision.path, null]])),
+    const { signed } = await repo.trust.sign(removal);
+    const made = await repo.git.writeCommit({
+      tree: await repo.git.editTree(base.tree, new Map([[revision.path, null]])),
       parents: [head],
-      ...signatures(bench, context),
+      ...signatures(repo, context),
       message: formatCommitMessage(`Delete ${revision.path}`, { context, action: 'delete', statement: signed }),
     });
     return { made };
   }
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
-  const at = timestamp(bench.clock.now());
+  const at = timestamp(repo.clock.now());
   const statement: PublicationStatement = {
-    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: bench.trust.repository, ...scope },
-    ...bench.trust.next(scope, revision.statement),
-    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: bench.layout.branch, onto: head },
+    ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
+    ...repo.trust.next(scope, revision.statement),
+    ...{ revision: number, tree: content.tree, draft: revision.commit, branch: repo.layout.branch, onto: head },
     record: {
       verdicts: record.verdicts,
       steps: record.steps,
@@ -274,11 +274,11 @@ async function commitFor(
       ...(decision.brokeGlass === true ? { breakGlass: { by: context.actor.name, reason: context.reason ?? '' } } : {}),
     },
   };
-  const { signed, fact } = await bench.trust.sign(statement);
-  const made = await bench.git.writeCommit({
-    tree: await bench.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
+  const { signed, fact } = await repo.trust.sign(statement);
+  const made = await repo.git.writeCommit({
+    tree: await repo.git.editTree(base.tree, new Map([[revision.path, { oid: content.tree, mode: '040000' }]])),
     parents: [head, revision.commit],
-    ...signatures(bench, context),
+    ...signatures(repo, context),
     message: formatCommitMessage(`Approving package revision ${revision.path}/${number}`, {
       annotation: { package: revision.path, workspaceName: revision.key.workspace, revision: `${number}` },
       context,
@@ -286,7 +286,7 @@ async function commitFor(
       statement: signed,
     }),
   });
-  bench.index.noteSigner(made, fact.signer);
+  repo.index.noteSigner(made, fact.signer);
   return { made, fact };
 }
 
@@ -295,19 +295,19 @@ async function commitFor(
  * without one could be set to another signed commit. `made` also if nothing is published.
  */
 async function tagFor(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   { next }: Allowed,
   made: Oid,
   context: RequestContext,
 ): Promise<Oid> {
-  if (!bench.git.signs || next === undefined) return made;
-  const ref = tagRef(bench.layout, revision.key.package, `v${next.revision}`);
-  return bench.git.writeTag({
+  if (!repo.git.signs || next === undefined) return made;
+  const ref = tagRef(repo.layout, revision.key.package, `v${next.revision}`);
+  return repo.git.writeTag({
     object: made,
     type: 'commit',
     name: ref.slice('refs/tags/'.length),
-    tagger: signatures(bench, context).committer,
+    tagger: signatures(repo, context).committer,
     message: `${revision.name}\n`,
   });
 }
@@ -332,14 +332,14 @@ function refUpdate(step: RefStep, revision: PackageRevision, made: Oid | undefin
  * stays known that it was deleted in order, by which actor and why.
  */
 async function recordUpdates(
-  bench: Workbench,
+  repo: Workbench,
   revision: PackageRevision,
   decision: Allowed,
   record: RevisionRecord,
   { commit, fact }: { readonly commit: Oid; readonly fact: OwnStatementFact | undefined },
   context: RequestContext,
 ): Promise<{ updates: RefUpdate[]; marks: NewMark[] }> {
-  const { layout, index } = bench;
+  const { layout, index } = repo;
   const { package: packageName } = revision.key;
   const { next } = decision;
   const published = next?.lifecycle === 'Published' && revision.lifecycle === 'Proposed';
@@ -352,30 +352,30 @@ async function recordUpdates(
   const marks: NewMark[] = fact === undefined ? [] : [markOf(fact)];
   // An earlier publication with this number does not count again.
   if (fact !== undefined && next !== undefined)
-    marks.push(bench.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
+    marks.push(repo.trust.markOfPublication(revision.path, `v${next.revision}`, commit));
   if (next !== undefined && !(published && !hasObjectMetadata(record))) {
     const { approvals: _approvals, contributors: _contributors, ...rest } = record;
     const kept = published
       ? { ...rest, commit, verdicts: [], steps: [], published: `v${next.revision}` }
       : { ...record, commit };
-    const { update, mark } = await writeRecord(bench, subjectOf, kept, note, context);
+    const { update, mark } = await writeRecord(repo, subjectOf, kept, note, context);
     marks.push(mark);
-    return { updates: published ? [update, ...dropTombstone(bench, packageName, next.revision)] : [update], marks };
+    return { updates: published ? [update, ...dropTombstone(repo, packageName, next.revision)] : [update], marks };
   }
   const updates: RefUpdate[] =
     before === undefined
       ? []
       : [{ type: 'delete', ref: recordRef(layout, revision.path, revision.key.workspace), old: before }];
-  if (published && next !== undefined) updates.push(...dropTombstone(bench, packageName, next.revision));
+  if (published && next !== undefined) updates.push(...dropTombstone(repo, packageName, next.revision));
   if (next === undefined && revision.ref.startsWith('refs/tags/')) {
     const deleted = revision.ref.slice(revision.ref.lastIndexOf('/') + 1);
     const ref = tombstoneRef(layout, packageName, deleted);
-    const { update, mark } = await writeRecord(bench, revision, { ...record, commit, deleted }, note, context);
+    const { update, mark } = await writeRecord(repo, revision, { ...record, commit, deleted }, note, context);
     const old = index.ref(ref);
     const { new: last } = update;
     updates.push(old === undefined ? { type: 'create', ref, new: last } : { type: 'update', ref, old, new: last });
-    marks.push(mark, publicationDeleted(bench, revision), ...contentLeftOnMain(bench, revision));
-  } else if (next === undefined) marks.push(deletionMark(bench, revision));
+    marks.push(mark, publicationDeleted(repo, revision), ...contentLeftOnMain(repo, revision));
+  } else if (next === undefined) marks.push(deletionMark(repo, revision));
   return { updates, marks };
 }
 

@@ -7,7 +7,7 @@ import { planChange, type RevisionChange } from './change.ts';
 import { planTransition } from './transition.ts';
 import type { Workbench, WritePlan } from './workbench.ts';
 
-/** What one request asks of a revision: a change, then a lifecycle step; either may be missing. */
+/** One request on a revision: a change, then a lifecycle step; either may be missing. */
 export interface RevisionUpdate {
   readonly change?: RevisionChange;
   readonly action?: Action;
@@ -24,25 +24,25 @@ export interface RevisionUpdate {
  * `mainHead` is where the main branch will be when the plan is committed; default: where the index has it.
  */
 export async function planUpdate(
-  bench: Workbench,
+  repo: Workbench,
   name: string,
   { change, action, expectedCommit, breakGlass, isUnseen }: RevisionUpdate,
   context: RequestContext,
   mainHead?: Oid,
 ): Promise<WritePlan | undefined> {
-  const revision = await bench.current(name);
+  const revision = await repo.current(name);
   const expected = expectedCommit === undefined ? {} : { expectedCommit };
   const changed =
-    change === undefined ? undefined : await planChange(bench, revision, { ...expected, ...change }, context);
+    change === undefined ? undefined : await planChange(repo, revision, { ...expected, ...change }, context);
   if (action === undefined) return changed;
   const step = {
     action,
     ...(breakGlass === undefined ? {} : { breakGlass }),
     ...(isUnseen === undefined ? {} : { isUnseen }),
   };
-  if (changed === undefined) return planTransition(bench, revision, { ...step, ...expected }, context, mainHead);
-  const between = (await bench.preview(changed)) ?? revision;
-  const moved = await planTransition(bench, between, { ...step, expectedCommit: between.commit }, context, mainHead);
+  if (changed === undefined) return planTransition(repo, revision, { ...step, ...expected }, context, mainHead);
+  const between = (await repo.preview(changed)) ?? revision;
+  const moved = await planTransition(repo, between, { ...step, expectedCommit: between.commit }, context, mainHead);
   return {
     name: moved.name,
     updates: inSequence(changed.updates, moved.updates),

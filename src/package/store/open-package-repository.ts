@@ -195,8 +195,8 @@ async function recordPrefixFor(
 }
 
 /**
- * Where the remote takes records. Undefined if that cannot be said now: a refusal alone may be a hook that refuses everything for a
- * while, and says something about the name only where a branch is taken.
+ * Where the remote takes records. Undefined if that cannot be found out now: a refusal alone may be a hook that refuses everything for a
+ * while, and concerns the name only where a branch is accepted.
  */
 async function probe(
   git: GitRepository,

@@ -51,7 +51,7 @@ export interface PackageRepositoryOptions {
   readonly clock: Clock;
   readonly renderer?: Renderer | undefined;
   readonly identity?: { readonly name: string; readonly email: string };
-  /** What the policies of the repository's namespace say about one of its revisions. */
+  /** The policies of the repository's namespace for one of its revisions, merged. */
   policyFor(revision: PackageRevision, namespace: string): EffectivePolicy;
   dependentsOf(revision: PackageRevision): string[];
   /** Notified of every revision that changed, in order. */
@@ -106,7 +106,7 @@ export class PackageRepository implements Workbench {
   #trustVersion: number;
   /** Checks the signatures of what was there at the start. */
   #checking: Promise<void> = Promise.resolve();
-  /** Why signatures could not be checked; thrown by the next look at the refs, which is where such problems are reported. */
+  /** Why signatures could not be checked; thrown by the next refresh, which is where such problems are reported. */
   #checkProblem: unknown;
   #emptyTree: Promise<Oid> | undefined;
 
@@ -184,7 +184,7 @@ export class PackageRepository implements Workbench {
     });
   }
 
-  /** Takes in what others did to the refs of this repository (of the mirror, if it is one). Returns what changed. */
+  /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
     const changes = [...(await this.#refs.refresh()), ...(await this.#followKeys())];
     this.#continueChecking();
@@ -192,7 +192,7 @@ export class PackageRepository implements Workbench {
   }
 
   /**
-   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` looks at the many
+   * Brings the mirror up to date with the remote, then the index. Without a remote it only refreshes. `branches` reads the many
    * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
@@ -253,7 +253,7 @@ export class PackageRepository implements Workbench {
     return this.#refs.repair(remote, signal);
   }
 
-  /** What nothing trusted vouches for, and an operator can; see `findAdoptable`. */
+  /** What no trusted statement covers, and an operator can adopt; see `findAdoptable`. */
   async adoptable(only?: string): Promise<Adoptable> {
     await this.checked();
     return findAdoptable(this, only);

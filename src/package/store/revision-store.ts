@@ -50,7 +50,7 @@ export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
   readonly address?: UpstreamReader['address'];
   /**
-   * Looks at a proposal when it is approved: what would be wrong after its publication, and the condition that says so. Default: nothing
+   * Checks a proposal when it is approved: what would be wrong after its publication, and the condition that reports it. Default: nothing
    * is wrong.
    */
   readonly approvalProblem?: (
@@ -340,7 +340,7 @@ export class RevisionStore {
     return this.repositoryOf(revision).update(revision.name, update, context);
   }
 
-  /** Refuses an approval where a gate asks for what does not hold at this moment, whatever its condition said before; else warns. */
+  /** Refuses an approval where a gate requires what does not hold at this moment, whatever its condition was before; else warns. */
   async #checkApproval(
     revision: PackageRevision,
     { breakGlass }: RevisionUpdate,

@@ -22,7 +22,7 @@ interface Key {
 type Owner = DeepReadonly<KubernetesObject>;
 
 /**
- * Signers with keys from Secrets. A Secret is looked at for every signature, so that a new key counts at once; what is in it is read
+ * Signers with keys from Secrets. A Secret is read for every signature, so that a new key counts at once; what is in it is read
  * once for each version, since opening an encrypted key takes its time. A Secret holds `git.asc`, an armored OpenPGP private key,
  * and its `passphrase` if it has one; or `identity` or `ssh-privatekey`, an SSH key without a passphrase.
  */
@@ -37,7 +37,7 @@ export class Signers {
     this.#clock = clock;
   }
 
-  /** What signs for an object; undefined if it does not ask for signatures. The signer throws Unavailable if it cannot sign. */
+  /** The signer for an object; undefined if it requires no signatures. The signer throws Unavailable if it cannot sign. */
   of(owner: Owner): ObjectSigner | undefined {
     if (signingSecret(owner) === undefined) return undefined;
     return async (payload) => {
@@ -102,7 +102,7 @@ export class Signers {
   }
 }
 
-/** The name of the Secret; undefined if signatures are not asked for. */
+/** The name of the Secret; undefined if no signatures are required. */
 export function signingSecret({ metadata }: Owner): string | undefined {
   const { annotations } = metadata;
   return annotations !== undefined && Object.hasOwn(annotations, SIGNING_ANNOTATION)

@@ -24,7 +24,7 @@ export interface Batch<Write> {
   readonly planned: readonly Planned<Write>[];
   /** Of the main branch there is one update: from where it is to where the last of the writes brings it. */
   readonly updates: readonly RefUpdate[];
-  /** Those that can not be carried out, each with its own reason. */
+  /** Those that cannot be committed, each with its own reason. */
   readonly failed: readonly { readonly write: Write; readonly error: unknown }[];
   /** Those that touch a ref that another one of the batch changes; they have to wait for the next. */
   readonly later: readonly Write[];

@@ -2,7 +2,7 @@ import { isSluiceError } from '../../foundation/sluice-error.ts';
 import { isUnknownOutcome, PushRefusedError, RefConflictError } from '../../git/errors.ts';
 import type { Planned } from './gather-batch.ts';
 
-/** What becomes of the writes of a batch that was not carried out. */
+/** What becomes of the writes of a batch that was not committed. */
 export interface SplitBatch<Write> {
   /** They fail with the error of the batch. */
   readonly failed: readonly Write[];
@@ -10,12 +10,12 @@ export interface SplitBatch<Write> {
   readonly again: readonly (readonly Write[])[];
   /** They were overtaken on the main branch, and are in one of the groups. */
   readonly overtaken: readonly Write[];
-  /** Another writer changed refs, which have to be read before the next look at them. */
+  /** Another writer changed refs, which have to be read before the next write. */
   readonly changed: boolean;
 }
 
 /**
- * Finds out who is to blame. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
+ * Finds the writes that caused a refusal. Where the error names a ref, the write that changes it fails; those that lost a race for the main branch
  * are planned again; where a rule refuses all together and names none, both halves are tried, so that a few culprits among many cost a
  * number of requests that grows with the logarithm. What has to do with the way to the remote concerns all.
  */

@@ -34,10 +34,10 @@ export interface TrackedRefsOptions {
   onChange(changes: readonly IndexChange[]): void;
 }
 
-/** What a sync looks at; see `branchesFirst`. */
+/** What a sync reads; see `branchesFirst`. */
 export type SyncScope = 'everything' | 'branches';
 
-/** A push whose answer was lost, and which was not carried out, is sent again this often. */
+/** A push whose response was lost, and which was not committed, is sent again this often. */
 const MAX_RESENDS = 1;
 /** Branches of revisions. Each write also makes a record, an approval or an end of a record, which is its alone. */
 const STEP_BRANCHES: ReadonlySet<string> = new Set(['draft', 'proposed', 'deletionProposed']);
@@ -53,11 +53,11 @@ export class TrackedRefs implements WriteTarget {
   /** One call of the index at a time. */
   readonly #indexing = new Mutex();
   readonly #fetches = new Mutex();
-  readonly #doubtful = new Set<string>();
+  readonly #unconfirmed = new Set<string>();
   /** What a listener threw when it was notified of a write; the next look throws it. */
   #listenerProblem: unknown;
   readonly #refusedPushes: RefusedPushes;
-  /** Marks of writes that were carried out. */
+  /** Marks of writes that were committed. */
   #unraised: NewMark[] = [];
   #mustBeDurable = false;
 
@@ -68,7 +68,7 @@ export class TrackedRefs implements WriteTarget {
   }
 
   get doubtful(): ReadonlySet<string> {
-    return this.#doubtful;
+    return this.#unconfirmed;
   }
 
   ref(name: string): Oid | undefined {
@@ -84,7 +84,7 @@ export class TrackedRefs implements WriteTarget {
     return this.#indexing.run(() => this.#options.index.preview(changesOf(updates)));
   }
 
-  /** Takes in what others did to the refs (of the mirror, if it is one). Returns what changed. */
+  /** Reads the refs (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
     const changed = await this.mutex.run(() => this.#readRefs());
     this.#throwListenerProblem();
@@ -126,7 +126,7 @@ export class TrackedRefs implements WriteTarget {
     try {
       await git.transaction(updates);
     } catch (error) {
-      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#doubt(updates);
+      if (isSluiceError(error, 'Timeout') || isSluiceError(error, 'Unavailable')) this.#markUnconfirmed(updates);
       throw error;
     }
   }
@@ -170,7 +170,7 @@ export class TrackedRefs implements WriteTarget {
 
   async publish(updates: readonly RefUpdate[]): Promise<void> {
     await this.#index(changesOf(updates), (error) => {
-      // The write was carried out and is in the index: what a listener cannot bear does not make its outcome unknown.
+      // The write was committed and is in the index: the error of a listener does not make its outcome unknown.
       this.#listenerProblem ??= error;
     });
   }
@@ -195,7 +195,7 @@ export class TrackedRefs implements WriteTarget {
         { cause: error },
       );
     }
-    this.#doubtful.clear();
+    this.#unconfirmed.clear();
   }
 
   async #fetch(
@@ -207,14 +207,14 @@ export class TrackedRefs implements WriteTarget {
     await this.#options.git.fetch(remote, { ...refs, prune: true, ...options });
   }
 
-  /** Pushes, and finds out what became of a push whose answer was lost. */
+  /** Pushes, and finds out what became of a push whose response was lost. */
   async #push(remote: GitRemote, updates: readonly RefUpdate[]): Promise<void> {
     let unknown: SluiceError | undefined;
     for (let attempt = 0; ; attempt += 1) {
       try {
         return await this.#options.git.push(remote, updates);
       } catch (error) {
-        // Once an answer was lost, a refusal can also come from what the lost push did.
+        // Once a response was lost, a refusal can also come from what the lost push did.
         if (isUnknownOutcome(error)) unknown ??= error;
         if (unknown === undefined) throw error;
       }
@@ -222,13 +222,13 @@ export class TrackedRefs implements WriteTarget {
       if (outcome === 'done') return;
       // What took too long once is not worth holding up others once more.
       if (outcome === undefined || unknown.code !== 'Unavailable' || attempt >= MAX_RESENDS) {
-        this.#doubt(updates);
+        this.#markUnconfirmed(updates);
         throw unknown;
       }
     }
   }
 
-  /** Undefined if the remote could not be asked. */
+  /** Undefined if the remote cannot be reached. */
   async #outcome(remote: GitRemote, updates: readonly RefUpdate[]): Promise<PushOutcome | undefined> {
     // The branches of a lifecycle step lead to commits that are there already: the same step by another server leads to the same.
     const own = updates.filter(({ ref }) => !STEP_BRANCHES.has(parseRef(this.#options.layout, ref).kind));
@@ -254,15 +254,15 @@ export class TrackedRefs implements WriteTarget {
       } catch (error) {
         // The remote has it, which is what counts. The mirror is read again before these refs change the next time; what is wrong
         // with it is reported then.
-        if (!isSluiceError(error, 'Conflict') || attempt >= MAX_FOLLOW_ATTEMPTS) return this.#doubt(open);
+        if (!isSluiceError(error, 'Conflict') || attempt >= MAX_FOLLOW_ATTEMPTS) return this.#markUnconfirmed(open);
       }
       const values = new Map((await git.listRefs(watchedPrefixes(layout))).map(({ name, oid }) => [name, oid]));
       open = open.filter((update) => (values.get(update.ref) ?? null) === expectedValue(update));
     }
   }
 
-  #doubt(updates: readonly RefUpdate[]): void {
-    for (const { ref } of updates) this.#doubtful.add(ref);
+  #markUnconfirmed(updates: readonly RefUpdate[]): void {
+    for (const { ref } of updates) this.#unconfirmed.add(ref);
   }
 
   async #readRefs(): Promise<IndexChange[]> {

@@ -16,11 +16,11 @@ import { splitRefusedBatch } from './split-refused-batch.ts';
 export interface WriteTarget extends RefView {
   /** The state of the view changes only in its sections. */
   readonly mutex: Mutex;
-  /** Carries updates out, all or none. */
+  /** Commits updates, all or none. */
   carryOut(updates: readonly RefUpdate[]): Promise<void>;
   /** Notes how far statements have come; on disk when it returns if `durable`. */
   raiseMarks(marks: readonly NewMark[], durable: boolean): void;
-  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was carried out. */
+  /** Notes why a rule of the remote refuses the writes of a revision; undefined when one was committed. */
   notePush(revision: string, refusal: string | undefined): void;
   /** Brings updates that were committed into the view and notifies its listeners. */
   publish(updates: readonly RefUpdate[]): Promise<void>;

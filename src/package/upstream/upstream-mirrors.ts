@@ -45,7 +45,7 @@ const FETCH_TIMEOUT_MS = 120_000;
 const MAX_MIRRORS = 32;
 
 /**
- * Packages of Git repositories that are not registered. Of a remote one, the ref that is asked for is fetched into a mirror, which
+ * Packages of Git repositories that are not registered. Of a remote one, the requested ref is fetched into a mirror, which
  * makes the next fetch small; Sluice fetches from the remote each time, so no caller gets from a mirror what the remote would not give.
  */
 export class UpstreamMirrors {

@@ -33,7 +33,7 @@ export async function findId(git: GitRepository, oid: Oid, ledger: TrustLedger):
     if (!isSluiceError(error, 'Corrupt') && !isSluiceError(error, 'NotFound')) throw error;
     return { signed: undefined, problem: error.message };
   }
-  // The branch says nothing about who signed it.
+  // The branch does not identify its signer.
   const trust = readOnlyTrust(ledger, signed.statement.repository, '');
   const signer = await trust.signerOf(signed);
   const revocation = trust.revocationOf(signer);

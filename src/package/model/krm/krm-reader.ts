@@ -21,7 +21,7 @@ export interface KrmReaderOptions {
   readonly memoryMb?: number;
 }
 
-/** Bytes of the files of one message: the answer is taken in without a pause. */
+/** Bytes of the files of one message: the response is handled without a pause. */
 const BATCH_BYTES = 512 * 1024;
 
 /** The same module tree as this file's, as TypeScript or as JavaScript. */
@@ -57,7 +57,7 @@ export class KrmReader {
   async #readBatch(batch: readonly (readonly [string, Buffer])[]): Promise<void> {
     let read: readonly KrmFile[];
     try {
-      read = await this.#ask(batch);
+      read = await this.#request(batch);
     } catch (error) {
       read = batch.map(([path]) => ({ objects: [], problem: `${path} cannot be read: ${messageOf(error)}` }));
     }
@@ -67,7 +67,7 @@ export class KrmReader {
     }
   }
 
-  #ask(batch: readonly (readonly [string, Buffer])[]): Promise<readonly KrmFile[]> {
+  #request(batch: readonly (readonly [string, Buffer])[]): Promise<readonly KrmFile[]> {
     this.#lastId += 1;
     const id = this.#lastId;
     const thread = this.#running();
