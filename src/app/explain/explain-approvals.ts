@@ -1,6 +1,6 @@
 import { type ApprovalStatus, approvalStatus } from '../../package/kernel/approvals.ts';
-import { PUSH_ACTOR } from '../../package/model/verdict.ts';
 import { proposerOf } from '../../package/kernel/revision-state.ts';
+import { PUSH_ACTOR } from '../../package/model/verdict.ts';
 import type { Judgement } from '../../package/store/revision-store.ts';
 import type { ApprovalExplanation, Reason } from './explanation.ts';
 

@@ -10,7 +10,7 @@ import {
   revisionId,
 } from '../../package/model/package-revision.ts';
 import type { Action, Refusal } from '../../package/model/types.ts';
-import { stateOf } from '../../package/plan/transition.ts';
+import { stateOf } from '../../package/plan/read-state.ts';
 import type { Judgement } from '../../package/store/revision-store.ts';
 import type { Session } from '../session.ts';
 import { explainApprovals } from './explain-approvals.ts';

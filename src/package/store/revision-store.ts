@@ -11,8 +11,8 @@ import type { RevisionRecord } from '../model/record.ts';
 import type { Lifecycle } from '../model/types.ts';
 import type { RevisionChange } from '../plan/change.ts';
 import { type HistoryEntry, historyOf } from '../plan/history.ts';
+import { gatesAt } from '../plan/read-state.ts';
 import { currentRecord } from '../plan/record-at-tip.ts';
-import { gatesAt } from '../plan/transition.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import {
