@@ -26,6 +26,7 @@ import { closingError, MAX_LOCAL_WRITES, MAX_WRITES, WriteQueue } from '../trans
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { NewRevision } from '../upstream/revision-source.ts';
 import { NO_UPSTREAMS, type UpstreamReader } from '../upstream/upstream-reader.ts';
+import { SignatureBacklog } from './signature-backlog.ts';
 import { transitions } from './transitions.ts';
 
 export interface PackageRepositoryOptions {
@@ -66,13 +67,13 @@ const PLAN_PATIENCE_MS = 1000;
 const MAX_REQUESTS_PER_WRITE = 2;
 const REQUEST_PATIENCE_MS = 10_000;
 
-/** One registered repository: its index, and its writes as atomic transactions. */
 /** A revision that cannot be written because of a rule of the remote. */
 export interface RefusedPush {
   readonly revision: string;
   readonly message: string;
 }
 
+/** One registered repository: its index, and its writes as atomic transactions. */
 export class PackageRepository implements Workbench {
   readonly repository: string;
   readonly namespace: string;
@@ -102,12 +103,7 @@ export class PackageRepository implements Workbench {
   /** What had been read when the cache file was written. */
   #savedReads = 0;
   #closed = false;
-  /** Version of the trusted keys that the index shows. */
-  #trustVersion: number;
-  /** Checks the signatures of what was there at the start. */
-  #checking: Promise<void> = Promise.resolve();
-  /** Why signatures could not be checked; thrown by the next refresh, which is where such problems are reported. */
-  #checkProblem: unknown;
+  readonly #signatures: SignatureBacklog;
   #emptyTree: Promise<Oid> | undefined;
 
   private constructor(options: PackageRepositoryOptions, cache: FactCache, note: string | undefined) {
@@ -121,7 +117,6 @@ export class PackageRepository implements Workbench {
     this.git = options.git;
     this.clock = options.clock;
     this.trust = options.trust;
-    this.#trustVersion = options.trust.version;
     this.renderer = options.renderer;
     this.identity = options.identity ?? { name: 'sluice', email: 'sluice@localhost' };
     this.note = note;
@@ -140,6 +135,7 @@ export class PackageRepository implements Workbench {
         if (!this.#closed) options.onChange(changes);
       },
     });
+    this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
     const most = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
     this.#queue = new WriteQueue(this.#refs, { maxWrites: most });
     this.#plans = new Slots(MAX_PLANS, PLAN_PATIENCE_MS, options.clock);
@@ -186,8 +182,8 @@ export class PackageRepository implements Workbench {
 
   /** Reads the refs of this repository (of the mirror, if it is one) and updates the index. Returns what changed. */
   async refresh(): Promise<IndexChange[]> {
-    const changes = [...(await this.#refs.refresh()), ...(await this.#followKeys())];
-    this.#continueChecking();
+    const changes = [...(await this.#refs.refresh()), ...(await this.#signatures.followKeys())];
+    this.#signatures.continue();
     return changes;
   }
 
@@ -196,43 +192,14 @@ export class PackageRepository implements Workbench {
    * tags only where branches changed; see `branchesFirst` for what that can miss until the next sync of everything.
    */
   async sync(signal?: AbortSignal, scope: SyncScope = 'everything'): Promise<IndexChange[]> {
-    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#followKeys())];
-    this.#continueChecking();
+    const changes = [...(await this.#refs.sync(scope, signal)), ...(await this.#signatures.followKeys())];
+    this.#signatures.continue();
     return changes;
-  }
-
-  /** Evaluates all revisions again if the trusted keys changed, in this process or in another one on the data folder. */
-  async #followKeys(): Promise<IndexChange[]> {
-    const version = this.trust.readVersion();
-    if (version === this.#trustVersion) return [];
-    this.#trustVersion = version;
-    return this.#refs.reassess();
-  }
-
-  /** Checks the signatures of the statements that were not checked when the index was read, in the background. */
-  async #checkSignatures(): Promise<void> {
-    for await (const packages of this.index.checkBacklog()) {
-      if (this.#closed) return;
-      await this.#refs.reassess(packages);
-    }
-  }
-
-  /** Goes on with what is left to check, after what was left before. */
-  #continueChecking(): void {
-    const problem = this.#checkProblem;
-    this.#checkProblem = undefined;
-    if (problem !== undefined) throw problem;
-    if (!this.index.hasBacklog) return;
-    this.#checking = this.#checking
-      .then(() => this.#checkSignatures())
-      .catch((error: unknown) => {
-        this.#checkProblem = error;
-      });
   }
 
   /** Resolves when no statement is left whose signature was not checked; for code that cannot use `Unverified`. */
   checked(): Promise<void> {
-    return this.#checking;
+    return this.#signatures.checked;
   }
 
   /** Why a rule of the remote (a protected branch, a hook) refused the last write of a revision; see `RefusedPush`. */
@@ -345,12 +312,12 @@ export class PackageRepository implements Workbench {
    */
   async #expectTrust(name: string): Promise<void> {
     await this.trust.expectId();
-    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.#checking;
+    if (this.index.get(name)?.recordDistrust?.reason === 'Unverified') await this.checked();
   }
 
   async current(name: string): Promise<PackageRevision> {
     // Nothing is decided by a statement whose key was revoked meanwhile, however far off the next look is.
-    await this.#followKeys();
+    await this.#signatures.followKeys();
     return this.#expect(name);
   }
 
@@ -372,7 +339,7 @@ export class PackageRepository implements Workbench {
   /** Closes it. From here on listeners are not notified, also not of changes that are under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#queue.close(this.clock), this.#checking]);
+    await Promise.all([this.#queue.close(this.clock), this.#signatures.close()]);
     try {
       await this.saveCache();
     } finally {

@@ -21,8 +21,8 @@ import {
   type UpstreamReader,
   type UpstreamRevision,
 } from '../upstream/upstream-reader.ts';
-import { announceInParts, notifyAll } from './announce-in-parts.ts';
 import type { PackageRepository } from './package-repository.ts';
+import { notifyAll, RevisionAnnouncements, type RevisionListener } from './revision-announcements.ts';
 import { UpstreamReferences } from './upstream-references.ts';
 
 export interface RevisionFilter {
@@ -43,8 +43,6 @@ export interface Judgement {
   /** When, RFC 3339. */
   readonly at: string;
 }
-
-export type RevisionListener = (changes: readonly IndexChange[]) => void;
 
 export interface RevisionStoreOptions {
   /** Reads packages of repositories that are not registered; without it, only registered ones are cloned from. */
@@ -74,11 +72,9 @@ export class RevisionStore {
   readonly #address: UpstreamReader['address'];
   /** By the repository whose revisions name an upstream. */
   readonly #references = new Map<string, UpstreamReferences>();
-  /** Names of the revisions that were announced, of repositories of which not all are. */
-  readonly #arriving = new Map<string, Set<string>>();
+  readonly #announcements = new RevisionAnnouncements();
   /** Repositories that were removed, until the removal of all their revisions was announced. */
   readonly #leaving = new Map<string, Promise<void>>();
-  readonly #listeners = new Set<RevisionListener>();
   readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
   readonly #awaited = new Map<string, Set<() => void>>();
@@ -107,23 +103,11 @@ export class RevisionStore {
     if (this.#closed) throw removedMeanwhile(name);
     if (this.#repositories.has(name))
       throw new SluiceError('AlreadyExists', `repository ${ownName(name)} is open already`);
-    const announced = new Set<string>();
     this.#repositories.set(name, repository);
-    this.#arriving.set(name, announced);
     const references = new UpstreamReferences(repository.index);
     this.#references.set(name, references);
-    const isArriving = () => this.#arriving.get(name) === announced;
     try {
-      // As they are now: a change from here on announces a revision whose turn has not come.
-      await announceInParts([...repository.index.all()], (part) => {
-        if (!isArriving()) return false;
-        const fresh = part.filter((revision) => !announced.has(revision.name));
-        for (const revision of fresh) announced.add(revision.name);
-        this.#notify(fresh.map((after) => ({ before: undefined, after })));
-        return true;
-      });
-      if (!isArriving()) throw removedMeanwhile(name);
-      this.#arriving.delete(name);
+      if (!(await this.#announcements.arrive(repository))) throw removedMeanwhile(name);
       void references.read();
       notifyAll(this.#arrivals, name);
     } catch (error) {
@@ -148,24 +132,10 @@ export class RevisionStore {
   }
 
   async #leave(repository: PackageRepository): Promise<void> {
-    const revisions = [...this.#announcedOf(repository)];
-    // A listener that subscribes from here on has seen nothing of it.
-    const listeners = [...this.#listeners];
     this.#repositories.delete(repository.id);
     this.#references.get(repository.id)?.close();
     this.#references.delete(repository.id);
-    this.#arriving.delete(repository.id);
-    const ends = await Promise.allSettled([
-      repository.close(),
-      announceInParts(revisions, (part) => {
-        const changes = part.map((before) => ({ before, after: undefined }));
-        this.#notify(
-          changes,
-          listeners.filter((listener) => this.#listeners.has(listener)),
-        );
-        return true;
-      }),
-    ]);
+    const ends = await Promise.allSettled([repository.close(), this.#announcements.leave(repository)]);
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
@@ -179,18 +149,12 @@ export class RevisionStore {
     if (!this.#repositories.has(repository)) return;
     for (const { before, after } of changes)
       this.#references.get(repository)?.note((after ?? before)?.name ?? '', after);
-    const announced = this.#arriving.get(repository);
-    this.#notify(announced === undefined ? changes : changes.flatMap((change) => asAnnounced(change, announced)));
+    this.#announcements.announce(repository, changes);
   }
 
-  #notify(changes: readonly IndexChange[], listeners: Iterable<RevisionListener> = this.#listeners): void {
-    if (changes.length > 0) notifyAll(listeners, changes);
-  }
-
-  /** Calls the listener with every change from now on, in order, one call for what changed together. */
+  /** Calls the listener with every change from now on, in order, with one call for what changed together. */
   subscribe(listener: RevisionListener): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#announcements.subscribe(listener);
   }
 
   /** Calls the listener with every repository that is added from now on, once its revisions have been announced. */
@@ -205,7 +169,7 @@ export class RevisionStore {
   async arrival(name: string, signal: AbortSignal): Promise<void> {
     const repository = this.#idOf(name);
     const isComing = () =>
-      this.#arriving.has(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
+      this.#announcements.isArriving(repository) || (!this.#repositories.has(repository) && this.#isComing(repository));
     // One that is removed meanwhile may be opened again.
     while (!signal.aborted && isComing()) await this.#next(repository, signal);
   }
@@ -232,7 +196,7 @@ export class RevisionStore {
 
   /** Those of which every revision was announced. */
   repositories(): PackageRepository[] {
-    return [...this.#repositories.values()].filter(({ id }) => !this.#arriving.has(id));
+    return [...this.#repositories.values()].filter(({ id }) => !this.#announcements.isArriving(id));
   }
 
   /** A repository that was added, and may still be arriving. */
@@ -256,7 +220,7 @@ export class RevisionStore {
   list(filter: RevisionFilter = {}): PackageRevision[] {
     const found: PackageRevision[] = [];
     for (const repository of this.#candidates(filter)) {
-      for (const row of this.#announcedOf(repository, filter.package)) if (matches(row, filter)) found.push(row);
+      for (const row of this.#announcements.of(repository, filter.package)) if (matches(row, filter)) found.push(row);
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
@@ -265,7 +229,7 @@ export class RevisionStore {
     // The name of a repository is a DNS label, as is that of a namespace.
     const repository = this.#idOf(name.split('.', 1)[0] ?? '');
     const own = name.slice(name.indexOf('/') + 1);
-    const isAnnounced = this.#arriving.get(repository)?.has(own) ?? true;
+    const isAnnounced = this.#announcements.has(repository, own);
     return isAnnounced ? this.#repositories.get(repository)?.index.get(own) : undefined;
   }
 
@@ -368,8 +332,7 @@ export class RevisionStore {
   async close(): Promise<void> {
     this.#closed = true;
     const repositories = [...this.#repositories.values()];
-    for (const name of this.#arriving.keys()) this.#repositories.delete(name);
-    this.#arriving.clear();
+    for (const id of this.#announcements.abort()) this.#repositories.delete(id);
     await Promise.all([...repositories.map((repository) => repository.close()), ...this.#leaving.values()]);
     this.#repositories.clear();
   }
@@ -404,22 +367,6 @@ export class RevisionStore {
     const { repository: wanted } = filter;
     return [...this.#repositories.values()].filter(({ id, repository }) => id === wanted || repository === wanted);
   }
-
-  /** Revisions that the listeners know, of one package if it is named. */
-  *#announcedOf({ id, index }: PackageRepository, packageName?: string): Generator<PackageRevision> {
-    const announced = this.#arriving.get(id);
-    const rows = packageName === undefined ? index.all() : index.ofPackage(packageName);
-    for (const row of rows) if (announced === undefined || announced.has(row.name)) yield row;
-  }
-}
-
-/** A change as it is for listeners that know the revisions of `announced`, and now this one. Empty if it is no change for them. */
-function asAnnounced(change: IndexChange, announced: Set<string>): IndexChange[] {
-  const { before, after } = change;
-  const name = (after ?? before)?.name ?? '';
-  if (announced.has(name)) return [change];
-  announced.add(name);
-  return after === undefined ? [] : [{ before: undefined, after }];
 }
 
 /** Without the namespace, for messages to callers who know theirs. */
