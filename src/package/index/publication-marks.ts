@@ -10,8 +10,9 @@ import {
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
 import type { Candidate } from './candidate.ts';
 import { judgeTombstone, provesDeletion } from './deletion-proof.ts';
-import { type IndexState, type News, publishedTagOf } from './index-state.ts';
+import type { IndexState, News } from './index-state.ts';
 import type { MainLines } from './main-lines.ts';
+import { publishedTagOf } from './trust-rules.ts';
 
 interface Surroundings {
   readonly git: GitRepository;
@@ -90,7 +91,7 @@ export class PublicationMarks {
         unlike.push(candidate);
     });
     for (const candidate of unlike) {
-      if (!state.wouldCount(candidate)) continue;
+      if (!state.rules.wouldCount(candidate)) continue;
       const { path, version } = placeOf(candidate);
       const mark = trust.mark(publicationScope(path, version));
       const tag = publishedTagOf(candidate);
@@ -114,7 +115,7 @@ export class PublicationMarks {
     const list = adoption === undefined ? undefined : (adoption.present?.list ?? new Map<string, Oid>());
     const after: After = {
       tag: (ref) => (candidates.has(ref) ? candidates.get(ref) : state.candidates.get(ref)),
-      isAdopted: (ref, oid) => (list === undefined ? state.isAdopted(ref, oid) : list.get(ref) === oid),
+      isAdopted: (ref, oid) => (list === undefined ? state.rules.isAdopted(ref, oid) : list.get(ref) === oid),
     };
     for (const tombstone of found) await this.#noteTombstone(tombstone, after, isFirstLook);
   }
@@ -135,7 +136,7 @@ export class PublicationMarks {
         if (state.refs.get(tombstone.ref) !== tombstone.oid) continue;
         const after: After = {
           tag: (ref) => state.candidates.get(ref),
-          isAdopted: (ref, oid) => state.isAdopted(ref, oid),
+          isAdopted: (ref, oid) => state.rules.isAdopted(ref, oid),
         };
         await this.#noteTombstone(tombstone, after, true);
       }
@@ -193,7 +194,7 @@ export class PublicationMarks {
     const ref = tombstoneRef(layout, candidate.key.package, version);
     const oid = refAfter(ref);
     if (oid === undefined) return false;
-    const isAdopted = state.isAdopted(ref, oid);
+    const isAdopted = state.rules.isAdopted(ref, oid);
     return provesDeletion({ git, trust }, { oid, path, version, isAdopted }, candidate.tip.oid);
   }
 }

@@ -28,7 +28,7 @@ import {
 import type { FactCache, FolderFact, ShownFact } from './fact-cache.ts';
 import { FactReader } from './fact-reader.ts';
 import { folderChanges } from './folder-changes.ts';
-import { type IndexChange, IndexState, type MainNews, type News, publishedTagOf } from './index-state.ts';
+import { type IndexChange, IndexState, type MainNews, type News } from './index-state.ts';
 import { liveFacts } from './live-facts.ts';
 import { MainLines } from './main-lines.ts';
 import { PublicationMarks } from './publication-marks.ts';
@@ -36,6 +36,7 @@ import type { RecordFact } from './record-fact.ts';
 import { checkSignatures, MAX_CHECKED_AT_ONCE, type Unchecked } from './signature-checks.ts';
 import { runAtOnce, runInSlices } from './steps.ts';
 import type { TipFact } from './tip-fact.ts';
+import { publishedTagOf } from './trust-rules.ts';
 
 export type { IndexChange } from './index-state.ts';
 
@@ -164,12 +165,12 @@ export class RevisionIndex {
 
   /** What an operator adopted, as the ref has it. */
   get adoption(): Adoption | undefined {
-    return this.#state.adoption;
+    return this.#state.rules.adoption;
   }
 
   /** True for a ref that an operator adopted as it is. */
   isAdopted(ref: string, oid: Oid): boolean {
-    return this.#state.isAdopted(ref, oid);
+    return this.#state.rules.isAdopted(ref, oid);
   }
 
   /** Marks that keep the publications which count now, where the main branch is accepted as it was rewritten. */
@@ -193,7 +194,7 @@ export class RevisionIndex {
 
   /** Why what the adoption ref holds does not count; undefined if it does, or if there is none. */
   get adoptionDistrust(): Distrust | undefined {
-    const { adoption } = this.#state;
+    const { adoption } = this.#state.rules;
     if (adoption === undefined) return undefined;
     return this.#trust.distrustOfRecord(adoption.fact, ADOPTION_SCOPE);
   }
@@ -339,7 +340,7 @@ export class RevisionIndex {
     await this.#lookForMain(found, this.mainHead);
     const adoption = this.ref(adoptionRef(this.#layout));
     if (adoption !== undefined && this.#adoptionReadAt !== this.#trust.version)
-      this.#state.adoption = (await this.#readAdoption(adoption, new Set())).present;
+      this.#state.rules.adoption = (await this.#readAdoption(adoption, new Set())).present;
     return runInSlices(this.#state.reassess(concerned));
   }
 
@@ -536,7 +537,7 @@ export class RevisionIndex {
   async #readAdoption(oid: Oid | undefined, packages: Set<string>): Promise<NonNullable<News['adoption']>> {
     this.#adoptionReadAt = this.#trust.version;
     const present = oid === undefined ? undefined : await readAdoption(this.#git, oid, this.#trust);
-    for (const list of [this.#state.adoption?.list, present?.list]) {
+    for (const list of [this.#state.rules.adoption?.list, present?.list]) {
       await inSlices(list?.keys() ?? [], (ref) => {
         const meaning = parseRef(this.#layout, ref);
         if (meaning.kind === 'published') packages.add(meaning.package);
