@@ -88,8 +88,7 @@ export class IndexState {
   async copy(): Promise<IndexState> {
     const copy = new IndexState(this.#view, this.rules);
     copy.#mainTip = this.#mainTip;
-    copy.#records = this.#records;
-    copy.#marks = this.#marks;
+    [copy.#records, copy.#marks] = [this.#records, this.#marks];
     copy.#epoch = this.#epoch;
     copy.#keysVersion = this.#keysVersion;
     copy.#repositoryId = this.#repositoryId;
