@@ -7,6 +7,7 @@ import {
   conditionsOf,
   editKptfile,
   gatesOf,
+  isAcceptedByKpt,
   kptfileSchema,
   lintKptfile,
   readKptfile,
@@ -31,6 +32,15 @@ describe('the corpus of real Kptfiles', skipFor(corpus === undefined && 'there i
     for (const file of files) {
       const result = readKptfile(file.bytes);
       expect([file.file, result.ok ? 'ok' : result.error.code]).toEqual([file.file, expectedCode(file)]);
+    }
+  });
+
+  test('kpt accepts a model exactly if lint has no error for its text', () => {
+    for (const file of files) {
+      const result = readKptfile(file.text);
+      if (!result.ok) continue;
+      const hasError = lintKptfile(file.text).some(({ severity }) => severity === 'error');
+      expect([file.file, isAcceptedByKpt(result.kptfile)]).toEqual([file.file, !hasError]);
     }
   });
 

@@ -2,6 +2,7 @@ export { applyKptfileEdit } from './apply-kptfile-edit.ts';
 export { conditionsOf, gatesOf } from './conditions.ts';
 export { contentOf } from './content-of.ts';
 export { editKptfile } from './edit-kptfile.ts';
+export { isAcceptedByKpt } from './is-accepted-by-kpt.ts';
 export { kptfileJsonSchema } from './json-schema.ts';
 export {
   type KptfileEdit,

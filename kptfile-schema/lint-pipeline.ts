@@ -2,7 +2,7 @@ import type { KptFunction, Kptfile } from './kptfile-schema.ts';
 import type { LintReport, Step } from './lint-finding.ts';
 
 /** The rules of kpt's own validation of pipeline and inventory, apart from those that need the package's files. */
-export function lintPipeline(kptfile: Kptfile, report: LintReport): void {
+export function lintPipeline(kptfile: Kptfile, report: Pick<LintReport, 'error'>): void {
   for (const list of ['mutators', 'validators'] as const) {
     kptfile.pipeline?.[list]?.forEach((entry, index) => {
       lintFunction(entry, ['pipeline', list, index], report);
@@ -21,7 +21,7 @@ export function lintPipeline(kptfile: Kptfile, report: LintReport): void {
   }
 }
 
-function lintFunction(entry: KptFunction, steps: readonly Step[], report: LintReport): void {
+function lintFunction(entry: KptFunction, steps: readonly Step[], report: Pick<LintReport, 'error'>): void {
   const image = entry.image ?? '';
   const exec = entry.exec ?? '';
   if (image === '' && exec === '') report.error('FunctionSource', steps, 'A function needs an image or an exec.');

@@ -117,7 +117,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     ...['exchange', 'presentation', 'audit', 'health', 'metrics', 'watch', 'handlers', '.', 'webhooks', 'admission'],
   ],
   'src/kubernetes': ['access', 'connection', '.'],
-  'src/app': ['.', 'explain', 'service'],
+  'src/app': ['.', 'service'],
   'src/cli': [
     'output',
     'program',

@@ -1,5 +1,6 @@
 import { blobIdOf, type WantedFile } from '../../src/delivery/branch-view.ts';
 import type { ManifestsOutcome } from '../../src/delivery/manifests.ts';
+import { LruCache } from '../../src/foundation/lru-cache.ts';
 import type { Oid } from '../../src/git/git-repository.ts';
 
 /** What a tree gives: its manifests, and its content digest if it could be read. */
@@ -22,62 +23,33 @@ const OBJECT_OVERHEAD = 100;
  * branch has them: for that ids are enough, so that what is beyond the budget is not built again at each look.
  */
 export class BuiltFolders {
-  readonly #maxBytes: number;
-  readonly #maxThinBytes: number;
-  readonly #full = new Map<Oid, { readonly built: Built; readonly bytes: number }>();
-  readonly #thin = new Map<Oid, { readonly built: Built; readonly bytes: number }>();
-  #bytes = 0;
-  #thinBytes = 0;
+  readonly #full: LruCache<Oid, Built>;
+  readonly #thin: LruCache<Oid, Built>;
 
-  constructor(maxBytes = MAX_BYTES, maxThinBytes = MAX_THIN_BYTES) {
-    this.#maxBytes = maxBytes;
-    this.#maxThinBytes = maxThinBytes;
+  constructor(maxSize = MAX_BYTES, maxThinSize = MAX_THIN_BYTES) {
+    this.#thin = new LruCache({ maxSize: maxThinSize });
+    this.#full = new LruCache({
+      maxSize,
+      onEvict: (tree, built) => {
+        const thin = thinOf(built);
+        this.#thin.set(tree, thin.built, thin.bytes);
+      },
+    });
   }
 
   get(tree: Oid): Built | undefined {
-    return touched(this.#full, tree) ?? touched(this.#thin, tree);
+    return this.#full.get(tree) ?? this.#thin.get(tree);
   }
 
   put(tree: Oid, built: Built): void {
-    this.#drop(tree);
-    const bytes = bytesOf(built);
-    this.#full.set(tree, { built, bytes });
-    this.#bytes += bytes;
-    for (const [oldest, entry] of this.#full) {
-      if (this.#bytes <= this.#maxBytes) break;
-      this.#full.delete(oldest);
-      this.#bytes -= entry.bytes;
-      const thin = thinOf(entry.built);
-      this.#thin.set(oldest, thin);
-      this.#thinBytes += thin.bytes;
-    }
-    for (const [oldest, entry] of this.#thin) {
-      if (this.#thinBytes <= this.#maxThinBytes) break;
-      this.#thin.delete(oldest);
-      this.#thinBytes -= entry.bytes;
-    }
+    this.#thin.delete(tree);
+    this.#full.set(tree, built, bytesOf(built));
   }
 
   /** Bytes that are taken, as estimated. */
   get size(): { readonly bytes: number; readonly thinBytes: number } {
-    return { bytes: this.#bytes, thinBytes: this.#thinBytes };
+    return { bytes: this.#full.size, thinBytes: this.#thin.size };
   }
-
-  #drop(tree: Oid): void {
-    this.#bytes -= this.#full.get(tree)?.bytes ?? 0;
-    this.#thinBytes -= this.#thin.get(tree)?.bytes ?? 0;
-    this.#full.delete(tree);
-    this.#thin.delete(tree);
-  }
-}
-
-/** Used last, dropped last. */
-function touched(entries: Map<Oid, { readonly built: Built; readonly bytes: number }>, tree: Oid): Built | undefined {
-  const entry = entries.get(tree);
-  if (entry === undefined) return undefined;
-  entries.delete(tree);
-  entries.set(tree, entry);
-  return entry.built;
 }
 
 function bytesOf({ outcome }: Built): number {

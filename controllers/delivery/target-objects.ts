@@ -7,37 +7,95 @@ interface Named {
   readonly metadata: { readonly name: string; readonly namespace?: string | undefined };
 }
 
-interface Contents {
-  /** What the packages were built from. */
-  readonly trees: string;
-  /** Packages by the identity of an object; mostly one. */
-  readonly packages: ReadonlyMap<string, readonly string[]>;
+interface Shipped {
+  readonly sourceTree: string;
+  readonly identities: readonly string[];
 }
+
+interface Contents {
+  /** By the key of the package. */
+  readonly packages: Map<string, Shipped>;
+  /** Packages by the identity of an object; mostly one. */
+  readonly shippers: Map<string, readonly string[]>;
+}
+
+/** The packages that shipped an object, and those that ship it now. */
+export interface ShipperChange {
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+}
+
+/** What a delivery changed: by the identity of an object. `isFirst` if nothing was known of the target before. */
+export interface ShippedChanges {
+  /** `keyText` of the target. */
+  readonly target: string;
+  readonly isFirst: boolean;
+  readonly objects: ReadonlyMap<string, ShipperChange>;
+}
+
+const NONE: readonly string[] = [];
 
 /** Which packages ship which objects to a target, as of its last delivery. In memory only: the first delivery fills it. */
 export class TargetObjects {
   readonly #byTarget = new Map<string, Contents>();
+  readonly #listeners = new Set<(changes: ShippedChanges) => void>();
 
-  /** Takes in what a target delivers now. */
+  /** Calls the listener whenever a delivery changes what a target ships. */
+  subscribe(listener: (changes: ShippedChanges) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Notes what a target delivers now. It costs as much as the packages and the objects of those that changed. */
   async set(target: Named, chosen: ReadonlyMap<string, DesiredRevision>): Promise<void> {
     const key = keyText(keyOf(target));
-    const trees = [...chosen].map(([name, { sourceTree }]) => `${name} ${sourceTree}`).join('\n');
-    if (this.#byTarget.get(key)?.trees === trees) return;
-    const packages = new Map<string, readonly string[]>();
+    const known = this.#byTarget.get(key);
+    const packages = new Map<string, Shipped>();
+    const objects = new Map<string, ShipperChange>();
+    const change = (identity: string, edit: (shippers: readonly string[]) => readonly string[]) => {
+      const before = objects.get(identity)?.before ?? known?.shippers.get(identity) ?? NONE;
+      objects.set(identity, { before, after: edit(objects.get(identity)?.after ?? before) });
+    };
     await inSlices(chosen.values(), (revision) => {
       const name = packageKey(revision);
-      for (const identity of revision.built.manifests?.places.keys() ?? [])
-        packages.set(identity, [...(packages.get(identity) ?? []), name]);
+      const { sourceTree } = revision;
+      const old = known?.packages.get(name);
+      if (old?.sourceTree === sourceTree) {
+        packages.set(name, old);
+        return;
+      }
+      const identities = [...(revision.built.manifests?.places.keys() ?? [])];
+      packages.set(name, { sourceTree, identities });
+      for (const identity of old?.identities ?? []) change(identity, (shippers) => without(shippers, name));
+      for (const identity of identities) change(identity, (shippers) => [...shippers, name]);
     });
-    this.#byTarget.set(key, { trees, packages });
+    await inSlices(known?.packages ?? [], ([name, { identities }]) => {
+      if (packages.has(name)) return;
+      for (const identity of identities) change(identity, (shippers) => without(shippers, name));
+    });
+    // In one step: a draft that is judged between two of them would see what is nowhere delivered.
+    const shippers = known?.shippers ?? new Map<string, readonly string[]>();
+    for (const [identity, { after }] of objects) {
+      if (after.length === 0) shippers.delete(identity);
+      else shippers.set(identity, after);
+    }
+    this.#byTarget.set(key, { packages, shippers });
+    const isFirst = known === undefined;
+    if (objects.size === 0 && !isFirst) return;
+    for (const listener of this.#listeners) listener({ target: key, isFirst, objects });
   }
 
   forget(target: Named): void {
     this.#byTarget.delete(keyText(keyOf(target)));
   }
 
-  /** Keys (`packageKey`) of the packages that ship an object to a target; empty while nothing is known of it. */
-  packagesOf(target: Named, identity: string): readonly string[] {
-    return this.#byTarget.get(keyText(keyOf(target)))?.packages.get(identity) ?? [];
+  /** Keys (`packageKey`) of the packages that ship an object to a target; undefined while nothing is known of the target. */
+  packagesOf(target: Named, identity: string): readonly string[] | undefined {
+    const contents = this.#byTarget.get(keyText(keyOf(target)));
+    return contents === undefined ? undefined : (contents.shippers.get(identity) ?? NONE);
   }
+}
+
+function without(names: readonly string[], name: string): readonly string[] {
+  return names.filter((other) => other !== name);
 }

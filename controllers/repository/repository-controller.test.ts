@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ControllerOptions } from '../../src/controller/controller.ts';
 import { ManualClock } from '../../src/foundation/manual-clock.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { eventKind } from '../../src/resource/kinds/event.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
@@ -40,6 +41,21 @@ describe('repository controller', () => {
   const ready = async (name: string) => (await statusOf(world, name)).ready;
   const create = (name: string, git: { repo: string; branch?: string; directory?: string; createBranch?: boolean }) =>
     world.client.create(repositoryKind, { metadata: { name }, spec: { git } });
+
+  test('lists of people that identify nobody, or not all, are events', async () => {
+    const repo = await world.bare('apps');
+    const annotations = { 'sluice.dev/allowed-signers': 'missing', 'sluice.dev/host-users': 'people' };
+    await world.client.create(configMapKind, {
+      metadata: { name: 'people' },
+      data: { host_users: 'octo=anna\nmona=push\n' },
+    });
+    await world.client.create(repositoryKind, { metadata: { name: 'apps', annotations }, spec: { git: { repo } } });
+    await reconcile('apps');
+    expect(await world.events('apps')).toEqual([
+      'AllowedSigners: pushes are not attributed as ConfigMap missing should say: it does not exist',
+      'HostUsers: pushes are not attributed as ConfigMap people should say: line 2: push cannot be the name of a person',
+    ]);
+  });
 
   test('opens a repository, reports it, and looks again every second', async () => {
     const repo = await world.bare('apps');

@@ -13,7 +13,7 @@ import type { RepositoryOptions } from '../../src/git/open/open-repository.ts';
 import { canonicalAddress } from '../../src/git/open/repository-address.ts';
 import type { Finding } from '../../src/package/kernel/classify.ts';
 import { type OpenOptions, openPackageRepository } from '../../src/package/store/open-package-repository.ts';
-import { allowedSignersOf, peopleIn } from '../../src/package/store/policy-objects.ts';
+import { allowedSignersOf, hostUsersIn, hostUsersNameOf, peopleIn } from '../../src/package/store/policy-objects.ts';
 import type { RevisionStore } from '../../src/package/store/revision-store.ts';
 import { Signers } from '../../src/package/store/signing.ts';
 import { credentialsOf } from '../../src/package/upstream/credentials.ts';
@@ -138,16 +138,24 @@ export function repositoryController(options: RepositoryControllerOptions): Cont
     },
   };
 
-  /** Warns of a list of people's keys that identifies nobody, or not all. */
+  /** Warns of lists of people's keys, or of their names at the Git host, that identify nobody, or not all. */
   async function tellUnidentified(object: Stored<Repository>): Promise<void> {
-    const name = allowedSignersOf(object);
-    if (name === undefined) return;
     const { namespace } = keyOf(object);
-    const listed = await client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
-    const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
-    if (problems.length === 0) return;
-    const message = `pushes are not attributed as ConfigMap ${name} should say: ${problems.slice(0, 3).join('; ')}`;
-    events.tell(object, 'Warning', 'AllowedSigners', message, 'signers');
+    const find = (name: string) =>
+      client.find(configMapKind, { name, ...(namespace === undefined ? {} : { namespace }) });
+    const tell = (reason: 'AllowedSigners' | 'HostUsers', name: string, problems: readonly string[]) => {
+      if (problems.length === 0) return;
+      const message = `pushes are not attributed as ConfigMap ${name} should say: ${problems.slice(0, 3).join('; ')}`;
+      events.tell(object, 'Warning', reason, message, reason === 'HostUsers' ? 'users' : 'signers');
+    };
+    const signers = allowedSignersOf(object);
+    if (signers !== undefined) {
+      const listed = await find(signers);
+      const problems = listed === undefined ? ['it does not exist'] : peopleIn(listed).problems;
+      tell('AllowedSigners', signers, problems);
+    }
+    const users = hostUsersNameOf(object);
+    if (users !== undefined) tell('HostUsers', users, hostUsersIn(await find(users)).problems);
   }
 
   /** The repository as its object wants it now, opened if it is not. */

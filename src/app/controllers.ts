@@ -64,7 +64,7 @@ export function addControllers(manager: Manager, session: Session, choice: Contr
     store,
     targets: () => objects.of(deliveryTargetKind),
     repositoryOf: (revision) => session.repository(repositoryIdOf(revision)),
-    packagesOf: (target, identity) => session.targetObjects.packagesOf(target, identity),
+    shipped: session.targetObjects,
     requiredGates: (revision) =>
       policyOf(objects, revision, revision.namespace).requiredGates.map(({ conditionType }) => conditionType),
   });

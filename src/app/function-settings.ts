@@ -6,6 +6,8 @@ export interface FunctionSettings {
   readonly containers: boolean;
   /** Run only images that are named by their digest. */
   readonly requireDigest: boolean;
+  /** Where images are that name no registry; default: where kpt looks for them. */
+  readonly registry?: string;
   /** Whether `status.renderStatus` is written into every Kptfile, and not only where it is already. */
   readonly renderStatus?: boolean;
 }

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { type Clock, systemClock } from '../foundation/clock.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import { generateSshKey } from '../git/signing/generate-ssh-key.ts';
+import type { AttributedPushes } from '../package/trust/attributed-pushes.ts';
 import { type KeySource, OwnKey } from '../package/trust/own-key.ts';
+import { SqliteAttributedPushes } from '../package/trust/sqlite/sqlite-attributed-pushes.ts';
 import { SqliteTrustLedger } from '../package/trust/sqlite/sqlite-trust-ledger.ts';
 import { createKeyFile, readKeyFile } from '../package/trust/statement-key-file.ts';
 import type { StatementSigner, VerifySignature } from '../package/trust/statement-signature.ts';
@@ -34,11 +36,18 @@ export interface Trust {
   readonly verify: VerifySignature;
   /** To be closed by the caller. */
   readonly ledger: TrustLedger;
+  /** To be closed by the caller. */
+  readonly pushes: AttributedPushes;
 }
 
 /** Path of the ledger in a data folder. */
 export function ledgerPath(dataFolder: string): string {
   return join(dataFolder, 'trust.sqlite');
+}
+
+/** Path of what Git hosts reported on who pushed. */
+function pushesPath(dataFolder: string): string {
+  return join(dataFolder, 'pushes.sqlite');
 }
 
 /** Path of the server's own key in a data folder. */
@@ -63,7 +72,12 @@ export async function openTrust(dataFolder: string, options: TrustOptions = {}):
   try {
     const own = new OwnKey(keySourceOf(dataFolder, key), ledger, clock);
     if (key === undefined || 'file' in key) own.current();
-    return { signer: () => own.current(), verify: verifySignature, ledger };
+    return {
+      signer: () => own.current(),
+      verify: verifySignature,
+      ledger,
+      pushes: new SqliteAttributedPushes(pushesPath(dataFolder)),
+    };
   } catch (error) {
     ledger.close();
     throw error;

@@ -1,10 +1,15 @@
+import { LruCache } from '../foundation/lru-cache.ts';
 import { canonicalAddressNow, overlap } from '../git/open/repository-address.ts';
+import type { HostUsers } from '../package/model/host-users.ts';
 import type { PackageRevision } from '../package/model/package-revision.ts';
+import type { People } from '../package/model/people.ts';
 import type { EffectivePolicy } from '../package/model/policy.ts';
 import {
   allowedSignersOf,
   combinePolicies,
   effectivePolicy,
+  hostUsersIn,
+  hostUsersNameOf,
   peopleIn,
   type SelectedRevision,
 } from '../package/store/policy-objects.ts';
@@ -14,11 +19,13 @@ import { type Repository, repositoryKind } from '../resource/kinds/repository.ts
 import type { Stored } from '../resource/object/object.ts';
 import type { ObjectSet } from './object-set.ts';
 
-/** Milliseconds that the file behind an address is remembered. */
-const REMEMBER_MS = 5000;
-const MAX_REMEMBERED = 10_000;
+/** How long the canonical form of an address is cached. */
+const CACHED_MS = 5000;
+const MAX_CACHED = 10_000;
 
-const remembered = new Map<string, { readonly canonical: string; readonly until: number }>();
+const addresses = new LruCache<string, { readonly canonical: string; readonly until: number }>({
+  maxEntries: MAX_CACHED,
+});
 
 /**
  * What the policies say at this moment about a revision of a repository in this namespace. Rights are given by namespace, so neither
@@ -29,18 +36,36 @@ export function policyOf(objects: ObjectSet, revision: PackageRevision, namespac
   const repository = objects.find(repositoryKind, { namespace, name: revision.key.repository });
   const policiesOf = (where: string | undefined) =>
     objects.of(packagePolicyKind).filter(({ metadata }) => metadata.namespace === where);
-  const name = repository === undefined ? undefined : allowedSignersOf(repository);
-  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
-  const people = listed === undefined ? undefined : peopleIn(listed);
-  const own = effectivePolicy(revision, repository, policiesOf(namespace), people);
+  const people = repository === undefined ? undefined : peopleFor(objects, repository);
+  const hostUsers = repository === undefined ? undefined : hostUsersFor(objects, repository);
+  const own = effectivePolicy(revision, repository, policiesOf(namespace), people, hostUsers);
   const others = repository === undefined ? [] : sharingRepositories(objects.of(repositoryKind), repository);
   return others.reduce((policy, other) => {
     const there = seenFrom(other, revision);
     const { namespace: where } = other.metadata;
     return there === undefined
       ? policy
-      : combinePolicies(policy, effectivePolicy(there, other, policiesOf(where)), `${where}/`);
+      : combinePolicies(
+          policy,
+          effectivePolicy(there, other, policiesOf(where), peopleFor(objects, other)),
+          `${where}/`,
+        );
   }, own);
+}
+
+/** The people whose keys a repository lists; undefined if it lists none. */
+function peopleFor(objects: ObjectSet, repository: Stored<Repository>): People | undefined {
+  const name = allowedSignersOf(repository);
+  const { namespace } = repository.metadata;
+  const listed = name === undefined ? undefined : objects.find(configMapKind, { namespace, name });
+  return listed === undefined ? undefined : peopleIn(listed);
+}
+
+/** Who is which user of the Git host of a repository; undefined where the reports of the host do not count. */
+function hostUsersFor(objects: ObjectSet, repository: Stored<Repository>): HostUsers | undefined {
+  const name = hostUsersNameOf(repository);
+  const { namespace } = repository.metadata;
+  return name === undefined ? undefined : hostUsersIn(objects.find(configMapKind, { namespace, name }));
 }
 
 /**
@@ -77,10 +102,9 @@ function seenFrom({ metadata, spec }: Stored<Repository>, revision: PackageRevis
 
 function addressOf(address: string): string {
   const now = performance.now();
-  const known = remembered.get(address);
+  const known = addresses.get(address);
   if (known !== undefined && known.until > now) return known.canonical;
-  if (remembered.size >= MAX_REMEMBERED) remembered.clear();
   const canonical = canonicalAddressNow(address);
-  remembered.set(address, { canonical, until: now + REMEMBER_MS });
+  addresses.set(address, { canonical, until: now + CACHED_MS });
   return canonical;
 }

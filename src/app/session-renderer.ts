@@ -44,6 +44,7 @@ export class SessionRenderer implements Renderer {
       runner,
       catalog,
       rules: (namespace) => this.#rules(namespace),
+      ...(this.#settings.registry === undefined ? {} : { registry: this.#settings.registry }),
       keepsRenderStatus: this.#settings.renderStatus === true,
     });
     return { render: (request) => renderer.render(request), close: () => runner.close() };

@@ -6,9 +6,9 @@ import { type CliFixture, cliFixture } from '../cli/testing.ts';
 import { DEFAULT_NETWORK } from '../git/network/git-network.ts';
 import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../resource/kinds/package-policy.ts';
+import { packageRevisionKind } from '../resource/kinds/package-revision.ts';
 import { repositoryKind } from '../resource/kinds/repository.ts';
 import { dataFolder } from './data-folder.ts';
-import { explainDelivery } from './explain/explain-delivery.ts';
 import { Session } from './session.ts';
 
 let cli: CliFixture;
@@ -48,7 +48,8 @@ test('a remote that does not answer keeps nobody waiting: neither the list of pa
     const failures = await open.openAll();
     expect(failures).toEqual([{ repository: 'silent', error: expect.objectContaining({ code: 'Timeout' }) }]);
     expect(open.store.list({ repository: 'packages' })).toHaveLength(2);
-    expect(await explainDelivery(open, open.store.get('packages.web.v1'))).toEqual([
+    const { delivery } = await open.explain(open.context(), { namespace: 'default', name: 'packages.web.v1' });
+    expect(delivery).toEqual([
       { target: 'far', state: 'Unknown', message: 'the target cannot be read: no answer within 0.3 s' },
     ]);
   } finally {
@@ -123,4 +124,29 @@ test('a data folder that cannot be made is told with what to do', async () => {
     code: 1,
     stderr: expect.stringMatching(/^error: cannot make the data folder \S+: .*; name another one with --data/),
   });
+});
+
+test('a request opens the repository that it needs, and a client that lost a race reads what the other writer made', async () => {
+  await cli.run('repo', 'reg', cli.bare('packages.git'));
+  await cli.run('repo', 'reg', cli.bare('other.git'));
+  await cli.run('rpkg', 'init', 'web', '--repository', 'packages', '--workspace', 'v1');
+  const key = { namespace: 'default', name: 'packages.web.v1' };
+  const opened = () => open.store.repositories().map(({ repository }) => repository);
+  await using open = Object.assign(await session(), {
+    async [Symbol.asyncDispose](this: Session) {
+      await this.close();
+    },
+  });
+  expect(opened()).toEqual([]);
+  const { items } = await open.client.list(packageRevisionKind, { fieldSelector: 'spec.repository=packages' });
+  expect([items.map(({ metadata }) => metadata.name), opened()]).toEqual([[key.name], ['packages']]);
+  const read = await open.client.get(packageRevisionKind, key);
+  expect((await cli.run('rpkg', 'condition', 'set', key.name, 'Tested', 'True')).code).toBe(0);
+  const proposed = { ...read, spec: { ...read.spec, lifecycle: 'Proposed' as const } };
+  await expect(open.client.update(packageRevisionKind, proposed)).rejects.toMatchObject({ code: 'Conflict' });
+  const again = await open.client.get(packageRevisionKind, key);
+  expect(again.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Tested', status: 'True' }));
+  await open.client.update(packageRevisionKind, { ...again, spec: { ...again.spec, lifecycle: 'Proposed' } });
+  await open.client.list(packageRevisionKind);
+  expect(opened().sort()).toEqual(['other', 'packages']);
 });

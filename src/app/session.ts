@@ -6,15 +6,16 @@ import {
   describeRefusal,
 } from '../../controllers/revision/resolvers/deliverable/deliverability.ts';
 import { type Clock, systemClock } from '../foundation/clock.ts';
-import { SluiceError } from '../foundation/sluice-error.ts';
+import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { type GitNetwork, PUBLIC_NETWORK } from '../git/network/git-network.ts';
 import { canonicalAddressNow } from '../git/open/repository-address.ts';
 import { packageStorages } from '../package/api/package-storages.ts';
 import type { RevisionTable } from '../package/api/revision-table.ts';
+import type { Explanation } from '../package/model/explanation.ts';
 import { type PackageRevision, repositoryIdOf, revisionId } from '../package/model/package-revision.ts';
 import { openPackageRepository } from '../package/store/open-package-repository.ts';
 import type { ServerTrust } from '../package/store/open-repository-trust.ts';
-import { RevisionStore } from '../package/store/revision-store.ts';
+import { type OpenPurpose, RevisionStore } from '../package/store/revision-store.ts';
 import { Signers } from '../package/store/signing.ts';
 import { credentialsOf } from '../package/upstream/credentials.ts';
 import type { Client } from '../resource/client/client.ts';
@@ -23,15 +24,19 @@ import { deliveryTargetKind } from '../resource/kinds/delivery-target.ts';
 import { eventKind } from '../resource/kinds/event.ts';
 import { eventV1Kind, eventV1Translation } from '../resource/kinds/event-v1.ts';
 import { type Repository, repositoryKind } from '../resource/kinds/repository.ts';
-import { keyOf, keyText, type Stored } from '../resource/object/object.ts';
+import { keyOf, keyText, type ObjectKey, type Stored } from '../resource/object/object.ts';
 import type { Actor, RequestContext } from '../resource/object/request-context.ts';
 import type { QuotaLimits } from '../resource/storage/memory/namespace-quota.ts';
 import { Registry } from '../resource/storage/registry.ts';
+import type { Storage } from '../resource/storage/storage.ts';
 import { TranslatedStorage } from '../resource/storage/translated-storage.ts';
 import type { EventLog } from '../resource/watch/event-log.ts';
-import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder } from './data-folder.ts';
+import { BUILT_IN_RESOLVERS } from './built-in-resolvers.ts';
+import { createDataFolder, type DataFolder, expectDatabase, expectDataFolder, targetMirror } from './data-folder.ts';
+import type { RevisionExplanations } from './explain-revision.ts';
 import { DEFAULT_FUNCTION_SETTINGS, type FunctionSettings } from './function-settings.ts';
 import { ObjectSet } from './object-set.ts';
+import { OnDemandStorage, type RepositoriesOnDemand } from './on-demand-storage.ts';
 import type { OpenFailure } from './open-failure.ts';
 import { openTrust } from './open-trust.ts';
 import { PackageMemory } from './package-memory.ts';
@@ -39,6 +44,7 @@ import { recordAlert } from './record-alert.ts';
 import { policyOf } from './session-policy.ts';
 import { SessionRenderer } from './session-renderer.ts';
 import { type SigningChoice, signingKeyOf } from './signing-choice.ts';
+import { runningUp, type UpAbout } from './up-lock.ts';
 import { upstreamAddresses } from './upstreams.ts';
 
 export interface SessionOptions {
@@ -59,10 +65,14 @@ export interface SessionOptions {
   readonly signing?: SigningChoice;
   /** What the objects of a namespace may be together. */
   readonly quota?: Partial<QuotaLimits> | undefined;
+  /** What the `sluice up` that has this session says of itself. Absent where another process may run one, or none. */
+  readonly about?: UpAbout;
   /** Told once of each limit of the Git engine at hand. */
   readonly onNote?: (note: string) => void;
   /** Told what was taken otherwise than it was asked for. */
   readonly onWarning?: (text: string) => void;
+  /** Called for each repository that a request for all packages could not open. */
+  readonly onOpenFailure?: ((failure: OpenFailure) => void) | undefined;
   /** Told why what nobody waits for could not be written. */
   readonly onError?: (error: unknown) => void;
 }
@@ -88,6 +98,10 @@ export class Session {
   readonly patience: number;
   readonly network: GitNetwork;
 
+  readonly #onOpenFailure: SessionOptions['onOpenFailure'];
+  readonly #about: UpAbout | undefined;
+  #explanations: RevisionExplanations | undefined;
+  #allReached: Promise<void> | undefined;
   readonly #signers: Signers;
   readonly #memory: PackageMemory | undefined;
   readonly #revisions: RevisionTable;
@@ -101,6 +115,8 @@ export class Session {
     this.folder = options.folder;
     this.#onNote = options.onNote ?? (() => undefined);
     this.#onWarning = options.onWarning;
+    this.#about = options.about;
+    this.#onOpenFailure = options.onOpenFailure;
     this.actor = options.actor;
     this.network = options.network ?? PUBLIC_NETWORK;
     this.patience = options.patience ?? PATIENCE;
@@ -117,6 +133,9 @@ export class Session {
     this.store = new RevisionStore({
       address: upstreamAddresses(options.folder, clock, this.network, () => this.client),
       isComing: (id) => options.opens === true && this.repository(id) !== undefined,
+      ...(options.opens === true
+        ? {}
+        : { open: (id, purpose) => this.#reach(id, purpose), openAll: () => this.#reachAll() }),
       approvalProblem: (revision, files) => {
         const message = describeRefusal(judge(revision, files));
         return message === undefined ? undefined : { type: DELIVERABLE_TYPE, message };
@@ -129,12 +148,12 @@ export class Session {
     const { revisions, resources, packages } = packageStorages({
       ...{ store: this.store, log: this.log, clock },
       alert: (revision, reason, message) => recordAlert(this, revision, reason, message),
+      explain: (context, key) => this.explain(context, key),
       ...this.#memory,
     });
     this.#revisions = revisions.table;
-    this.registry.register(revisions);
-    this.registry.register(resources);
-    this.registry.register(packages);
+    for (const storage of [revisions, resources, packages] as unknown as Storage[])
+      this.registry.register(options.opens === true ? storage : new OnDemandStorage(storage, this.#onDemand()));
     const events = this.registry.storage(eventKind);
     this.registry.register(new TranslatedStorage(eventV1Kind, events, eventV1Translation));
     this.client = new RegistryClient(this.registry, options.actor, 'cli', options.onWarning);
@@ -162,6 +181,29 @@ export class Session {
   /** True for the address of a registered repository. */
   isRegistered(address: string): boolean {
     return this.repositories().some(({ spec }) => canonicalAddressNow(spec.git?.repo ?? '') === address);
+  }
+
+  /** Why a revision is where it is, by its key. NotFound if there is none. */
+  async explain({ actor, signal }: RequestContext, key: ObjectKey): Promise<Explanation> {
+    const id = keyText(key);
+    await this.store.reach(id.split('.', 1)[0] ?? '', 'look');
+    // Packages of other repositories may come from it.
+    if (this.store.find(id)?.lifecycle === 'DeletionProposed') await this.store.reachAll();
+    const { RevisionExplanations } = await import('./explain-revision.ts');
+    this.#explanations ??= new RevisionExplanations({
+      ...{ store: this.store, client: this.client, network: this.network, patience: this.patience },
+      dataFolder: this.folder.path,
+      mirrorOf: (target) => targetMirror(this.folder, target),
+      repositories: () => this.repositories(),
+      targets: () => this.objects.of(deliveryTargetKind),
+    });
+    const about = this.#about ?? (await runningUp(this.folder));
+    return this.#explanations.explain(key, {
+      resolvers: about?.resolvers ?? BUILT_IN_RESOLVERS,
+      disabled: about?.disabled ?? [],
+      running: about !== undefined,
+      ...{ now: this.clock.now(), actor: actor.name, signal },
+    });
   }
 
   /** For calls of the store, with why. */
@@ -270,6 +312,45 @@ export class Session {
     return failures.sort((a, b) => (a.repository < b.repository ? -1 : 1));
   }
 
+  /** Opens a repository for a request; where its remote does not answer, a request that only looks gets what was read of it last. */
+  async #reach(id: string, purpose: OpenPurpose): Promise<void> {
+    if (purpose === 'use') return this.openRepository(id);
+    try {
+      await this.openSoon(id);
+    } catch (error) {
+      if (!isSluiceError(error, 'Unavailable') && !isSluiceError(error, 'Timeout')) throw error;
+      try {
+        await this.openRepository(id, undefined, { offline: true });
+      } catch {
+        // It was never read: why it cannot be now is what counts.
+        throw error;
+      }
+      this.#onWarning?.(`the remote cannot be read (${messageOf(error)}); this is what was read of it last`);
+    }
+  }
+
+  /** Opens all repositories for a request, once; those that cannot be opened are reported. */
+  #reachAll(): Promise<void> {
+    this.#allReached ??= this.openAll().then((failures) => {
+      for (const failure of failures) this.#onOpenFailure?.(failure);
+    });
+    return this.#allReached;
+  }
+
+  #onDemand(): RepositoriesOnDemand {
+    return {
+      open: (id) => this.store.reach(id),
+      openAll: () => this.store.reachAll(),
+      refresh: async (id) => {
+        await this.store.repository(id).sync();
+      },
+      named: (name) =>
+        this.repositories()
+          .filter(({ metadata }) => metadata.name === name)
+          .map((object) => keyText(keyOf(object))),
+    };
+  }
+
   /** From now on others may look at lists: a revision that arrives later is news to them. */
   endQuiet(): void {
     if (this.#memory !== undefined) this.#memory.versions.quiet = false;
@@ -312,6 +393,7 @@ export class Session {
         await this.store.close();
       } finally {
         try {
+          this.trust.pushes?.close();
           this.trust.ledger.close();
         } finally {
           await this.objects.close();

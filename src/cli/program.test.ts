@@ -139,6 +139,7 @@ describe('command line', () => {
     expect(complete('sluice rpkg get --life')).toBe('--lifecycle');
     expect(complete('sluice rpkg get -o n')).toBe('name');
     expect(complete('sluice rpkg get --lifecycle P')).toBe('Proposed Published');
+    expect(complete('sluice rpkg get --lifecycle = P')).toBe('Proposed Published');
     expect(complete('sluice completion ""')).toBe('bash zsh fish');
     expect(complete('sluice rpkg get --name P')).toBe('');
     expect(complete('sluice up --log ""')).toBe('text json');

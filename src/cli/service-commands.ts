@@ -23,6 +23,10 @@ export function addServiceCommands(program: Command, invocation: Invocation, fin
     .option('--function-programs <folder>', 'folder whose programs pipelines may run (exec); default: none')
     .option('--containers', 'run functions that are not built in as containers, without network and privileges')
     .option('--require-image-digest', 'run only images that are named by their digest')
+    .option(
+      '--default-image-prefix <registry>',
+      'registry of images that name none; default: ghcr.io/kptdev/krm-functions-catalog',
+    )
     .option('--render-status', 'write status.renderStatus, which older kpt rejects, into all Kptfiles')
     .option('--disk-budget <MiB>', 'what mirrors and hosted repositories may take before less is kept; default: any')
     .option(

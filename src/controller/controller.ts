@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../foundation/clock.ts';
+import { yieldToEventLoop } from '../foundation/in-slices.ts';
 import { measurement } from '../foundation/measurement.ts';
 import { isSluiceError, messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { keyText, type ObjectKey } from '../resource/object/object.ts';
@@ -178,7 +178,7 @@ export class Controller<Request = ObjectKey> {
       const request = await this.#queue.take();
       if (request === undefined) return;
       // Work that never waits for anything outside would keep timers, signals and requests from being served.
-      if (taken % ROUNDS_WITHOUT_PAUSE === 0) await setImmediate();
+      if (taken % ROUNDS_WITHOUT_PAUSE === 0) await yieldToEventLoop();
       try {
         await this.#reconcileOne(request);
       } finally {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../foundation/clock.ts';
+import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client/client.ts';
 import { eventKind } from '../resource/kinds/event.ts';
@@ -31,7 +32,7 @@ export class EventRecorder {
   /** Names of events written, the one that was longest not seen first. */
   readonly #written = new Map<string, ObjectKey>();
   #backlog = 0;
-  #last: Promise<void> = Promise.resolve();
+  readonly #writes = new Mutex();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -46,7 +47,7 @@ export class EventRecorder {
     this.#backlog += 1;
     // With milliseconds: kubectl tells events in the order of their times.
     const now = new Date(this.#options.clock.now()).toISOString();
-    this.#last = this.#last.then(async () => {
+    void this.#writes.run(async () => {
       try {
         await this.#write(object, type, reason, cut(message), now);
       } catch (error) {
@@ -59,7 +60,7 @@ export class EventRecorder {
 
   /** Resolves when everything that was recorded is written or has failed. */
   flush(): Promise<void> {
-    return this.#last;
+    return this.#writes.run(async () => {});
   }
 
   async #write(object: KubernetesObject, type: EventType, reason: string, message: string, now: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { CelScalar, celEnv, celFunc, isCelError, parse, plan } from '@bufbuild/cel';
 import { cpuMilliseconds } from '../foundation/cpu-time.ts';
+import { LruCache } from '../foundation/lru-cache.ts';
 import { messageOf, SluiceError } from '../foundation/sluice-error.ts';
 import { type Ast, inspect, METER_FUNCTION, meterLoops } from './ast.ts';
 import { fromCel, toCel } from './values.ts';
@@ -59,8 +60,9 @@ export interface Expression {
   test(bindings: Readonly<Record<string, unknown>>): boolean;
 }
 
-const CACHE_SIZE = 2000;
-const cache = new Map<string, Expression>();
+/** A set of expressions that is in use is far smaller. */
+const MAX_CACHED = 2000;
+const cache = new LruCache<string, Expression>({ maxEntries: MAX_CACHED });
 
 /**
  * Compiles a CEL expression that may use the given variables. Compiled expressions are kept, so compiling the same text again with
@@ -77,9 +79,6 @@ export function compileExpression(
   if (found !== undefined) return found;
   const expression = compile(text, variables, { ...DEFAULT_LIMITS, ...limits });
   cache.set(key, expression);
-  // The oldest goes first; a set of expressions that is in use is far smaller than the cache.
-  const oldest = cache.keys().next().value;
-  if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
   return expression;
 }
 

@@ -1,28 +1,41 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** So long, in milliseconds, the event loop is held up before others get their turn. */
+/**
+ * How work that never waits for I/O keeps the event loop free for timers, signals and requests: this file is the one way to yield.
+ * A direct `setImmediate` elsewhere waits for something that arrives within one turn, and does not yield.
+ */
+
+/** Milliseconds for which a loop may hold the event loop. */
 const SLICE_MS = 4;
+
+/** Lets timers, I/O and other callbacks run before the caller continues. */
+export function yieldToEventLoop(): Promise<void> {
+  return setImmediate();
+}
+
+/**
+ * For loops whose steps are called elsewhere: the returned function yields if the last pause was some milliseconds ago. It returns
+ * undefined otherwise, so that a loop of a million steps need not await each of them.
+ */
+export function pacer(): () => Promise<void> | undefined {
+  let end = performance.now() + SLICE_MS;
+  return () => {
+    if (performance.now() < end) return undefined;
+    return setImmediate().then(() => {
+      end = performance.now() + SLICE_MS;
+    });
+  };
+}
 
 /**
  * Calls a synchronous `action` for each item in order. For file operations that take some microseconds, handing each to another
  * thread would take several times as long.
  */
 export async function inSlices<Item>(items: Iterable<Item>, action: (item: Item) => void): Promise<void> {
-  let end = performance.now() + SLICE_MS;
+  const pause = pacer();
   for (const item of items) {
     action(item);
-    if (performance.now() < end) continue;
-    await setImmediate();
-    end = performance.now() + SLICE_MS;
+    const turn = pause();
+    if (turn !== undefined) await turn;
   }
-}
-
-/** For loops that wait for something in each step: `await pause()` lets others have their turn if the last one was some milliseconds ago. */
-export function pacer(): () => Promise<void> {
-  let end = performance.now() + SLICE_MS;
-  return async () => {
-    if (performance.now() < end) return;
-    await setImmediate();
-    end = performance.now() + SLICE_MS;
-  };
 }

@@ -1,6 +1,7 @@
 /**
  * Calls `action` for each item, at most `limit` at a time, and returns the results in order. Without a limit, thousands of files
  * would be open at once. When one fails, no more are started, and the first error is thrown once the running ones have ended.
+ * For calls that come one by one from different callers, use `Limiter`.
  */
 export async function mapLimited<Item, Result>(
   items: readonly Item[],

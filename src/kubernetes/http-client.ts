@@ -150,6 +150,8 @@ export class HttpClient implements Client {
 
   subResource(name: string): SubResourceClient {
     return {
+      get: (kind, key, parameters = {}, options) =>
+        this.#json(kind, { method: 'GET', path: withQuery(objectPath(kind, key, name), parameters) }, options),
       update: (kind, object, options) => this.#update(kind, object, name, options),
       patch: (kind, key, patch, options) => this.#patch(kind, key, patch, name, options),
     };

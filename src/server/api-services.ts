@@ -1,4 +1,5 @@
 import { type Clock, timestamp } from '../foundation/clock.ts';
+import { Mutex } from '../foundation/mutex.ts';
 import { isSluiceError } from '../foundation/sluice-error.ts';
 import type { Client } from '../resource/client/client.ts';
 import { apiServiceKind } from '../resource/kinds/api-service.ts';
@@ -28,10 +29,8 @@ export function registerApiServices(
     verbs: ['get', 'list', 'watch'],
   });
   registry.register(storage);
-  let last: Promise<void> = Promise.resolve();
-  const update = () => {
-    last = last.then(() => follow(registry, storage, { clock, aggregated }));
-  };
+  const updates = new Mutex();
+  const update = () => void updates.run(() => follow(registry, storage, { clock, aggregated }));
   registry.onChange(update);
   update();
 }

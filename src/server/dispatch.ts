@@ -1,9 +1,9 @@
 import { SluiceError } from '../foundation/sluice-error.ts';
 import { resourceName } from '../resource/storage/memory/object-rules.ts';
-import { type ServedResource, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
+import { READ_ONLY_VERBS, type ServedResource, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
 import { deleteCollection, deleteObject } from './handlers/delete.ts';
 import { patchObject } from './handlers/patch.ts';
-import { getObject, listObjects } from './handlers/read.ts';
+import { getObject, getSubResource, listObjects } from './handlers/read.ts';
 import type { Handler } from './handlers/resource-call.ts';
 import { watchObjects } from './handlers/watch-objects.ts';
 import { createObject, updateObject } from './handlers/write.ts';
@@ -37,13 +37,14 @@ export function handlerOf(info: RequestInfo, resource: ServedResource | undefine
   const ofNamespaceItself = info.group === '' && info.resource === 'namespaces';
   if (!kind.namespaced && namespace !== '' && !ofNamespaceItself) throw unknownResource();
   if (kind.namespaced && namespace === '' && !many) throw unknownResource();
-  if (subResource !== '' && !storage.subResources.includes(subResource)) throw unknownResource();
-  const verbs = subResource === '' ? resource.verbs : SUBRESOURCE_VERBS;
+  const isReadOnly = storage.readOnlySubResources?.some(({ name }) => name === subResource) === true;
+  if (subResource !== '' && !isReadOnly && !storage.subResources.includes(subResource)) throw unknownResource();
+  const verbs = subResource === '' ? resource.verbs : isReadOnly ? READ_ONLY_VERBS : SUBRESOURCE_VERBS;
   const methods = many || info.name === '' ? OF_MANY : OF_ONE;
   // What is created or deleted in all namespaces at once would be in none.
   const nowhere = kind.namespaced && namespace === '';
   const allowed = Object.keys(methods).filter((known) => verbs.includes(known) && !(nowhere && known !== 'list'));
-  const handler = HANDLERS[verb];
+  const handler = isReadOnly && verb === 'get' ? getSubResource : HANDLERS[verb];
   const isAllowed = verb === 'watch' ? verbs.includes('watch') : allowed.includes(verb);
   if (handler !== undefined && isAllowed) return handler;
   const lacksVerb = handler !== undefined && subResource === '' && !verbs.includes(verb);

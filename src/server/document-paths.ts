@@ -3,7 +3,7 @@ import { ALL_VERBS } from '../resource/storage/storage.ts';
 import type { DocumentCache } from './documents/document-cache.ts';
 import type { ServedKind } from './documents/served.ts';
 import type { PathHandler } from './exchange/exchange.ts';
-import { SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
+import { READ_ONLY_VERBS, SUBRESOURCE_VERBS } from './exchange/served-resources.ts';
 import { takesGzip } from './http/answer.ts';
 
 /** Answers the paths of discovery, OpenAPI and the version. Clients that know a document already are told so. */
@@ -31,7 +31,9 @@ export function documentPaths(documents: Pick<DocumentCache, 'find'>): PathHandl
 /** The kinds of a registry as discovery tells them. */
 export function servedKinds(registry: Registry): ServedKind[] {
   return registry.kinds().map((kind) => {
-    const { verbs = ALL_VERBS, subResources } = registry.storage(kind);
-    return { kind, verbs, subResources: subResources.map((name) => ({ name, verbs: SUBRESOURCE_VERBS, kind })) };
+    const { verbs = ALL_VERBS, subResources, readOnlySubResources = [] } = registry.storage(kind);
+    const written = subResources.map((name) => ({ name, verbs: SUBRESOURCE_VERBS, kind }));
+    const readOnly = readOnlySubResources.map((one) => ({ ...one, verbs: READ_ONLY_VERBS }));
+    return { kind, verbs, subResources: [...written, ...readOnly] };
   });
 }

@@ -68,6 +68,7 @@ export function resourceCall(
       ...reasonOf(request.headers[REASON_HEADER]),
       mayWriteStatus: () => mayUpdate('status'),
       mayApprove: () => mayUpdate('approval'),
+      mayReadOther: (other) => authorizer.authorize({ ...info, user, name: other }).allowed,
       mayReadSecret: (secret) => authorizer.authorize({ ...GET_SECRET, ...secret, user }).allowed,
     },
     representation: negotiate(request.headers.accept),

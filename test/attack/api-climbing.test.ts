@@ -225,4 +225,21 @@ describe('nobody says whose signature is whose without the right to', () => {
     expect((await editor.patch(`${maps}/people`, { metadata: { labels: { a: 'b' } } })).status).toBe(200);
     expect((await admin.patch(`${maps}/people`, list('anna ssh-ed25519 z'))).status).toBe(200);
   });
+
+  test('by saying who is which user of the Git host', async () => {
+    const editor = clientOf('editor');
+    const admin = clientOf('local-admin');
+    const users = (text: string) => ({ data: { host_users: text } });
+    const refusedToo = {
+      status: 403,
+      text: expect.stringContaining(
+        'its key host_users says who is which user of the Git host and takes the verb \\"update\\" on repositories',
+      ),
+    };
+    expect(await editor.post(maps, { metadata: { name: 'users' }, ...users('eve-h=anna') })).toMatchObject(refusedToo);
+    await allowed(() => admin.post(maps, { metadata: { name: 'users' }, ...users('eve-h=eve') }));
+    expect(await editor.patch(`${maps}/users`, users('eve-h=anna'))).toMatchObject(refusedToo);
+    expect(await editor.send('DELETE', `${maps}/users`)).toMatchObject(refusedToo);
+    expect((await editor.patch(`${maps}/users`, { data: { a: 'b' } })).status).toBe(200);
+  });
 });

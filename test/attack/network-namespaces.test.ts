@@ -7,11 +7,13 @@ import { dataFolder } from '../../src/app/data-folder.ts';
 import { Session } from '../../src/app/session.ts';
 import { HostRules } from '../../src/git/network/host-rules.ts';
 import { initRepository } from '../../src/git/open/open-repository.ts';
+import { configMapKind } from '../../src/resource/kinds/config-map.ts';
 import { packagePolicyKind } from '../../src/resource/kinds/package-policy.ts';
 import { packageRevisionKind } from '../../src/resource/kinds/package-revision.ts';
 import { repositoryKind } from '../../src/resource/kinds/repository.ts';
 import { type GitServer, startGitServer } from '../support/git/git-server.ts';
 import { commitFiles } from '../support/scratch-repository.ts';
+import { newSigner } from '../support/trust.ts';
 
 const KPTFILE = 'apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: web\n';
 
@@ -104,6 +106,37 @@ test('the policies of one namespace are not gone around by registering its repos
   ]);
   await session.store.repository('team-b/other').sync();
   expect(session.store.find('team-b/other.of-packages.v1')).toBeDefined();
+});
+
+test('the keys of people that one namespace lists count where another one restricts issuers or approvers only if it lists them too', async () => {
+  const line = (name: string) => `${name} ${newSigner().publicKey}`;
+  const [anna, mallory] = [line('anna'), line('anna')];
+  const list = (namespace: string, ...lines: string[]) =>
+    session.client.create(configMapKind, {
+      metadata: { name: 'people', namespace },
+      data: { allowed_signers: `${lines.join('\n')}\n` },
+    });
+  await list('team-a', anna);
+  await list('team-b', anna, mallory);
+  const repo = await bare('shared');
+  const annotations = { 'sluice.dev/allowed-signers': 'people' };
+  await register('team-a', 'packages', repo, annotations);
+  await register('team-b', 'packages', repo, annotations);
+  const { name } = await session.store.create(
+    'team-b/packages',
+    { package: 'shop', workspace: 'v1', source: { type: 'init' } },
+    session.context(),
+  );
+  const signers = async () => (await session.store.judge(`team-b/${name}`)).policy.people.signers;
+  expect(await signers()).toHaveLength(2);
+  await session.client.create(packagePolicyKind, {
+    metadata: { name: 'eyes', namespace: 'team-a' },
+    spec: { approval: { forbidSelfApproval: true } },
+  });
+  await expect.poll(async () => (await signers()).length).toBe(1);
+  expect(anna).toContain((await signers())[0]?.publicKey.blob.toString('base64'));
+  // Signatures that were checked are remembered by the list.
+  expect(await signers()).toBe(await signers());
 });
 
 test('the policies of another namespace hold from the first request after a start, before its repository is open', async () => {

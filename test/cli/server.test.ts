@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CliFixture, type CliResult, cliFixture, runCli } from '../../src/cli/testing.ts';
+import { KubeApi } from '../support/api/kube-api.ts';
 import { Up } from '../support/up.ts';
+
+interface OpenApi {
+  readonly paths: Record<string, { get?: { parameters?: { name: string }[] } }>;
+  readonly components: { readonly schemas: object };
+}
 
 let cli: CliFixture;
 let up: Up;
@@ -193,16 +199,48 @@ describe('a server is asked by its kubeconfig', () => {
     expect(binary).toMatchObject({ code: 1, stderr: expect.stringContaining('image is a binary file') });
   });
 
-  test('what a server does not show is asked of a data folder', async () => {
+  test('explanation, history and differences are those of the data folder, as are the raw sub-resources', async () => {
     const copy = join(cli.folder, 'elsewhere.kubeconfig');
     await writeFile(copy, await readFile(kubeconfig(), 'utf8'));
+    const name = 'shared.web.v1';
     for (const words of [
-      ['why', 'shared.web.v1'],
-      ['rpkg', 'history', 'shared.web.v1'],
-    ])
-      expect(await runCli([...words, '--kubeconfig', copy])).toMatchObject({
-        ...{ code: 1, stderr: expect.stringContaining('--data') },
+      ['why', name, '-o', 'json'],
+      ['rpkg', 'history', name, '-o', 'json'],
+      ['rpkg', 'diff', name, 'source'],
+    ]) {
+      const [here, there] = [await cli.run(...words), await runCli([...words, '--kubeconfig', copy])];
+      const placed = there.stdout.replaceAll(` --kubeconfig ${copy}`, '');
+      expect({ ...there, stdout: placed }).toEqual(here);
+      expect(there).toMatchObject({
+        stderr: '',
+        stdout: expect.stringContaining(words.includes('diff') ? '+++ ' : ':'),
       });
+    }
+    expect((await runCli(['why', name, '--kubeconfig', copy])).stdout).toContain(`--kubeconfig ${copy}\n`);
+    const missing = await runCli(['why', 'shared.web.v7', '--kubeconfig', copy]);
+    expect(missing.stderr).toContain('"shared.web.v7" not found; did you mean shared.web.v1?');
+  });
+
+  test('sub-resources that are only read are documented, authorised by their own names, and take no writes', async () => {
+    const api = await KubeApi.of(kubeconfig());
+    onTestFinished(() => api.close());
+    const group = '/apis/porch.kpt.dev/v1alpha1';
+    const path = `${group}/namespaces/default/packagerevisions/shared.web.v1`;
+    const { resources } = (await api.get(group)).body as unknown as { resources: { name: string }[] };
+    expect(resources.find((one) => one.name === 'packagerevisions/explain')).toMatchObject({
+      ...{ group: 'sluice.dev', version: 'v1alpha1', kind: 'PackageRevisionExplanation', verbs: ['get'] },
+    });
+    const { paths, components } = (await api.get(`/openapi/v3${group}`)).body as unknown as OpenApi;
+    const diff = paths[`${group}/namespaces/{namespace}/packagerevisions/{name}/diff`]?.get;
+    expect(diff?.parameters?.map(({ name }) => name)).toContain('with');
+    expect(JSON.stringify(components.schemas)).toContain('The difference in the form that git apply reads.');
+    for (const name of ['explain', 'history', 'diff']) {
+      expect((await api.get(`${path}/${name}`)).body).toMatchObject({ metadata: { name: 'shared.web.v1' } });
+      expect((await api.put(`${path}/${name}`, {})).status).toBe(405);
+      expect((await api.get(path.replace('web', 'gone').concat(`/${name}`))).status).toBe(404);
+      const stranger = await api.get(`${path}/${name}`, { 'impersonate-user': 'stranger' });
+      expect(stranger.text).toContain(`cannot get resource \\"packagerevisions/${name}\\"`);
+    }
   });
 
   test('a kubeconfig that leads nowhere is told with what to do', async () => {

@@ -102,5 +102,11 @@ spec:
     expect((await sluice(['up', '--data', cli.data, '--disable', 'nothing'])).stderr).toContain(
       'there are repository,',
     );
+    const prefix = await sluice(['up', '--data', cli.data, '--default-image-prefix', 'https://gcr.io/kpt-fn/']);
+    expect([prefix.code, prefix.stderr]).toEqual([
+      2,
+      'error: --default-image-prefix "https://gcr.io/kpt-fn/" is no registry, such as registry.example.com/functions\n',
+    ]);
+    await expect(access(cli.data)).rejects.toThrow('ENOENT');
   });
 });

@@ -10,6 +10,7 @@ import { MemoryStorage } from '../../src/resource/storage/memory/memory-storage.
 import { Registry } from '../../src/resource/storage/registry.ts';
 import { EventLog } from '../../src/resource/watch/event-log.ts';
 import type { Listener } from '../../src/server/listener.ts';
+import type { HostPush } from '../../src/server/webhooks/host-push.ts';
 import { WebhookEndpoint } from '../../src/server/webhooks/webhook-endpoint.ts';
 import { webhookPath } from '../../src/server/webhooks/webhook-path.ts';
 import { anna } from '../support/scratch-repository.ts';
@@ -42,12 +43,14 @@ async function receive(secret: string, repository: string) {
     spec: { git: { repo: gitea.addressOf(repository) } },
   });
   const messages: string[] = [];
+  const pushes: HostPush[] = [];
   const statuses: number[] = [];
   const warnings: string[] = [];
   const endpoint = new WebhookEndpoint({
     client,
     clock: systemClock,
     onMessage: ({ name }, scope) => messages.push(`${name} ${scope}`),
+    onPush: async (_repository, push) => void pushes.push(push),
   });
   listener = await serveWebhooks({
     address: { host: '127.0.0.1', port: 0, tls: false },
@@ -57,7 +60,7 @@ async function receive(secret: string, repository: string) {
     warn: (subject, message) => warnings.push(`${subject}: ${message}`),
   });
   const url = `http://127.0.0.1:${listener.port}${webhookPath(metadata)}`;
-  return { url, messages, statuses, warnings };
+  return { url, messages, pushes, statuses, warnings };
 }
 
 /** Has the forge send what is pushed to a repository. */
@@ -87,12 +90,19 @@ async function push(repository: string, branch: string): Promise<void> {
 describe('webhooks of Gitea', skipFor(missing !== '' && missing), () => {
   test('are signed so that the endpoint takes them for genuine', async () => {
     await gitea.createRepository('hooked');
-    const { url, messages, statuses, warnings } = await receive('a-word', 'hooked');
+    const { url, messages, pushes, statuses, warnings } = await receive('a-word', 'hooked');
     await register('hooked', url, 'a-word');
     await push('hooked', 'drafts/shop/v1');
     await vi.waitFor(() => expect(messages).toContain('packages branches'), WAITS);
     expect(new Set(statuses)).toEqual(new Set([202]));
     expect(warnings).toEqual([]);
+    const { stdout } = await run('git', ['-c', 'safe.directory=*', '-C', gitea.pathOf('hooked'), 'rev-parse', 'main']);
+    expect(pushes).toEqual([
+      {
+        ...{ provider: 'gitea', user: OWNER.username, repository: `${OWNER.username}/hooked` },
+        ...{ ref: 'refs/heads/drafts/shop/v1', before: undefined, after: stdout.trim() },
+      },
+    ]);
   });
 
   test.each([

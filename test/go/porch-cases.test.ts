@@ -29,8 +29,6 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   'rpkg-push 3': 'Porch answers 500 with "Internal error occurred:"; Sluice says what is wrong with the request',
   'rpkg-push 8': 'Porch answers 500 with "Internal error occurred:"; Sluice answers 409, so that clients try again',
   'rpkg-push 11': 'newer Porch has other words for a push that cannot be rendered',
-  'rpkg-upgrade 7': 'newer Porch completes the names of images with ghcr.io, as Sluice does',
-  'rpkg-upgrade 13': 'newer Porch completes the names of images with ghcr.io, as Sluice does',
 };
 
 test('the command-line cases of Porch', { timeout: RUNS_WITHIN }, async ({ skip }) => {
@@ -44,7 +42,9 @@ test('the command-line cases of Porch', { timeout: RUNS_WITHIN }, async ({ skip 
   execFileSync('git', ['clone', '--quiet', '--mirror', bundle, join(root, 'nephio/test-blueprints.git')]);
   const git = await startGitServer({ root });
   const environment = { SLUICE_ALLOW_GIT_HOST: '127.0.0.1' };
-  const up = await RunningUp.start(join(folder.path, 'data'), { environment });
+  // The default of Porch v1.5.3, from which the cases are.
+  const words = ['--default-image-prefix', 'gcr.io/kpt-fn/'];
+  const up = await RunningUp.start(join(folder.path, 'data'), { environment, words });
   try {
     const tools: PorchCaseTools = { porchctl, kubeconfig: up.folder.kubeconfig, gitHost: git.url, scratch };
     const differing: Record<string, unknown> = {};

@@ -16,6 +16,7 @@ import type { Listener } from '../../server/listener.ts';
 import type { Metrics } from '../../server/metrics/metrics.ts';
 import { addControllers, type ControllerChoice } from '../controllers.ts';
 import type { Session } from '../session.ts';
+import { attributePush } from './attribute-push.ts';
 import { eventOfStep } from './event-of-step.ts';
 import type { ListenAddress } from './listen-address.ts';
 import type { LogEntry, LogSink } from './log-entry.ts';
@@ -137,6 +138,11 @@ export class Service {
       client: client.as({ name: 'sluice' }, 'api'),
       clock,
       onMessage: (repository, scope) => this.#requests.add(repository, scope),
+      onPush: async (repository, push) => {
+        // The message is a hint to look at the repository all the same.
+        const problem = await attributePush(session, repository, push).catch(messageOf);
+        if (problem !== undefined) this.#warn('Problem', keyText(repository), problem);
+      },
     });
     if (serve !== undefined) await this.#serve(serve, endpoint.handle);
     if (webhooks !== undefined) await this.#serveWebhooks(webhooks, endpoint.handle);

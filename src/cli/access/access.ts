@@ -15,9 +15,9 @@ export interface Access {
   readonly client: Client;
   readonly contents: PackageContents;
   readonly repositories: Repositories;
-  /** True if `sluice why` can look at the same packages. */
-  readonly explains: boolean;
-  /** False on a server that leaves it to its clients to respect gates. */
-  readonly judgesGates: boolean;
+  /** How many repositories a list left out since they could not be opened; each was reported. */
+  readonly unreadRepositories: () => number;
+  /** False for other servers of package revisions: they explain nothing, and leave it to their clients to respect gates. */
+  readonly isSluice: boolean;
   close(): Promise<void>;
 }

@@ -14,12 +14,11 @@ export function repositoryOf(revisionName: string): string {
   return revisionName.split('.', 1)[0] ?? '';
 }
 
-/** A revision by its full name, its repository opened. NotFound names what may have been meant. */
+/** A revision by its full name. NotFound names what may have been meant. */
 export async function findRevision(access: Access, name: string): Promise<Stored<PackageRevision>> {
-  const { client, namespace, repositories } = access;
+  const { client, namespace } = access;
   const repository = repositoryOf(name);
   try {
-    await repositories.open(repository);
     const found = await client.find(packageRevisionKind, { namespace, name });
     if (found !== undefined) return found;
   } catch (error) {
@@ -61,11 +60,10 @@ async function nearNames(access: Access, name: string): Promise<string[]> {
 
 /** Those of the names that there are; what cannot be read has none. */
 async function existing(access: Access, names: readonly string[]): Promise<string[]> {
-  const { client, namespace, repositories } = access;
+  const { client, namespace } = access;
   const found: string[] = [];
   for (const name of names) {
     try {
-      await repositories.open(repositoryOf(name));
       if ((await client.find(packageRevisionKind, { namespace, name })) !== undefined) found.push(name);
     } catch (error) {
       if (!isSluiceError(error)) throw error;

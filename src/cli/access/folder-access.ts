@@ -14,17 +14,18 @@ export class FolderAccess implements Access {
   readonly client: Client;
   readonly contents: FolderContents;
   readonly repositories: FolderRepositories;
-  readonly explains = true;
-  readonly judgesGates = true;
+  readonly isSluice = true;
+  readonly unreadRepositories: () => number;
   readonly #session: Session;
 
-  constructor(session: Session, namespace: string) {
+  constructor(session: Session, namespace: string, unreadRepositories: () => number) {
     this.where = `the data folder ${session.folder.path}`;
     this.namespace = namespace;
     this.clock = session.clock;
     this.client = session.client;
     this.contents = new FolderContents(session);
     this.repositories = new FolderRepositories(session, namespace);
+    this.unreadRepositories = unreadRepositories;
     this.#session = session;
   }
 

@@ -3,7 +3,6 @@ import type { Session } from '../../app/session.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { renderStatusOf } from '../../package/api/render-status.ts';
 import { authorOf } from '../../package/model/attribution.ts';
-import type { GivenCondition } from '../../package/model/verdict.ts';
 import { savedUnrendered } from '../../package/plan/render-failure.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
 import { keyOf, keyText, type Stored } from '../../resource/object/object.ts';
@@ -11,7 +10,7 @@ import { movedSince } from './moved-since.ts';
 import { METADATA_FILE, type PackageContents, type PackageFiles, type PulledState } from './package-contents.ts';
 import { renderNotes } from './render-notes.ts';
 
-/** Files and conditions of packages whose repositories are open in a session: binary files and all. */
+/** Files of packages in a session: binary files and all. */
 export class FolderContents implements PackageContents {
   readonly #session: Session;
 
@@ -62,19 +61,6 @@ export class FolderContents implements PackageContents {
     if (after.commit === pulled) return undefined;
     const failure = rendered?.errorSummary === undefined ? {} : { failure: savedUnrendered(rendered.errorSummary) };
     return { state: stateAt(after.commit), notes, ...failure };
-  }
-
-  async give(object: Stored<PackageRevision>, condition: GivenCondition): Promise<void> {
-    await this.#change(keyText(keyOf(object)), { conditions: [condition] });
-  }
-
-  async withdraw(object: Stored<PackageRevision>, type: string): Promise<void> {
-    await this.#change(keyText(keyOf(object)), { withdraw: [type] });
-  }
-
-  async #change(id: string, change: { conditions: GivenCondition[] } | { withdraw: string[] }): Promise<void> {
-    const { store } = this.#session;
-    await store.change(id, { ...change, expectedCommit: store.get(id).commit }, this.#session.context());
   }
 }
 

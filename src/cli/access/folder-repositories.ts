@@ -1,4 +1,3 @@
-import type { OpenFailure } from '../../app/open-failure.ts';
 import type { Session } from '../../app/session.ts';
 import { timestamp } from '../../foundation/clock.ts';
 import { messageOf, SluiceError } from '../../foundation/sluice-error.ts';
@@ -17,20 +16,8 @@ export class FolderRepositories implements Repositories {
     this.#namespace = namespace;
   }
 
-  open(name: string): Promise<void> {
-    return this.#session.openRepository(this.#idOf(name));
-  }
-
-  openAll(): Promise<OpenFailure[]> {
-    return this.#session.openAll();
-  }
-
-  async refresh(name: string): Promise<void> {
-    await this.#session.store.repository(this.#idOf(name)).sync();
-  }
-
   async ready(name: string, patience?: number): Promise<void> {
-    if (patience === undefined) return this.open(name);
+    if (patience === undefined) return this.sync(name);
     const signal = AbortSignal.timeout(patience);
     try {
       await this.#session.openRepository(this.#idOf(name), signal);
@@ -42,7 +29,7 @@ export class FolderRepositories implements Repositories {
 
   /** What is opened is read. */
   sync(name: string): Promise<void> {
-    return this.open(name);
+    return this.#session.openRepository(this.#idOf(name));
   }
 
   async look(object: Stored<Repository>): Promise<{ readonly object: Repository; readonly problem?: string }> {

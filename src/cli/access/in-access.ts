@@ -1,4 +1,4 @@
-import { describeFailure } from '../../app/open-failure.ts';
+import { describeFailure, type OpenFailure } from '../../app/open-failure.ts';
 import { isSluiceError, messageOf, SluiceError } from '../../foundation/sluice-error.ts';
 import { printable, printableLines } from '../output/printable.ts';
 import type { ActorOptions, Invocation, PlaceOptions } from '../program/invocation.ts';
@@ -15,7 +15,12 @@ export async function inAccess<Result>(
   const { terminal, environment } = invocation;
   const tell = (label: string) => (text: string) =>
     terminal.note(`${terminal.style('yellow', label, terminal.err)} ${printable(text)}`);
-  const access = await openAccess({ options, environment, write, onNote: tell('note:'), onWarning: tell('warning:') });
+  const onWarning = tell('warning:');
+  const onOpenFailure = (failure: OpenFailure) => {
+    const label = terminal.style('yellow', 'warning:', terminal.err);
+    terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
+  };
+  const access = await openAccess({ options, environment, write, onNote: tell('note:'), onWarning, onOpenFailure });
   try {
     if (options.verbose === true || environment.SLUICE_DEBUG === '1') terminal.note(`using ${printable(access.where)}`);
     return await run(access);
@@ -24,14 +29,6 @@ export async function inAccess<Result>(
   } finally {
     await access.close();
   }
-}
-
-/** Opens every repository; those that cannot be opened are told. Returns how many these are. */
-export async function openAll({ repositories }: Access, { terminal }: Invocation): Promise<number> {
-  const failures = await repositories.openAll();
-  const label = terminal.style('yellow', 'warning:', terminal.err);
-  for (const failure of failures) terminal.note(`${label} ${printableLines(describeFailure(failure))}`);
-  return failures.length;
 }
 
 /** What a server refused or does not have is told with the server: it may not be the one that was meant. */

@@ -1,3 +1,4 @@
+import type { OpenFailure } from '../../app/open-failure.ts';
 import { signingChoice } from '../../app/signing-choice.ts';
 import { runningUp } from '../../app/up-lock.ts';
 import { systemClock } from '../../foundation/clock.ts';
@@ -16,6 +17,8 @@ export interface OpenAccessOptions {
   readonly onNote: (text: string) => void;
   /** Told what was taken otherwise than it was asked for. */
   readonly onWarning: (text: string) => void;
+  /** Called for each repository that could not be opened for a list. */
+  readonly onOpenFailure: (failure: OpenFailure) => void;
 }
 
 /**
@@ -28,6 +31,7 @@ export async function openAccess({
   write,
   onNote,
   onWarning,
+  onOpenFailure,
 }: OpenAccessOptions): Promise<Access> {
   const { namespace } = options;
   const place = placeOf(options, environment);
@@ -63,6 +67,13 @@ export async function openAccess({
   ]);
   const signing = signingChoice(environment);
   const network = gitNetworkOf({}, environment);
-  const session = await Session.open({ folder, actor, write, signing, onNote, onWarning, network });
-  return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE);
+  let unread = 0;
+  const countFailure = (failure: OpenFailure) => {
+    unread += 1;
+    onOpenFailure(failure);
+  };
+  const session = await Session.open({
+    ...{ folder, actor, write, signing, network, onNote, onWarning, onOpenFailure: countFailure },
+  });
+  return new FolderAccess(session, namespace ?? DEFAULT_NAMESPACE, () => unread);
 }

@@ -1,5 +1,4 @@
 import type { SluiceError } from '../../foundation/sluice-error.ts';
-import type { GivenCondition } from '../../package/model/verdict.ts';
 import type { PackageRevision } from '../../resource/kinds/package-revision.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
@@ -30,7 +29,7 @@ export interface Replaced {
   readonly failure?: SluiceError;
 }
 
-/** The files and conditions of package revisions: what a data folder can do beyond the API that all servers have. */
+/** All files of package revisions: a data folder has binary files too, which the API does not carry. */
 export interface PackageContents {
   read(revision: Stored<PackageRevision>): Promise<PackageFiles>;
   /**
@@ -43,9 +42,6 @@ export interface PackageContents {
     from: PulledState,
     reason: string | undefined,
   ): Promise<Replaced | undefined>;
-  /** Gives a condition for the content at hand, also if it has been given with the same words before. */
-  give(revision: Stored<PackageRevision>, condition: GivenCondition): Promise<void>;
-  withdraw(revision: Stored<PackageRevision>, type: string): Promise<void>;
 }
 
 /** The commit that a revision is at; undefined where the server does not tell. */

@@ -1,15 +1,8 @@
-import type { OpenFailure } from '../../app/open-failure.ts';
 import type { Repository } from '../../resource/kinds/repository.ts';
 import type { Stored } from '../../resource/object/object.ts';
 
 /** The repositories behind a client, as far as a command has to see to them: a server does most of it by itself. */
 export interface Repositories {
-  /** Before packages of a repository are asked for. NotFound if it is not registered, where that is known. */
-  open(name: string): Promise<void>;
-  /** Before all packages are asked for. Those that cannot be used do not keep the others from it. */
-  openAll(): Promise<OpenFailure[]>;
-  /** Before something is tried again that somebody else got in the way of. `attempt` counts from 1. */
-  refresh(name: string, attempt: number): Promise<void>;
   /** Resolves once the packages of a new repository can be used; throws why they cannot, Timeout after `patience` milliseconds. */
   ready(name: string, patience?: number): Promise<void>;
   /** Reads a repository again now; throws if that fails. */

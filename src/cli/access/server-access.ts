@@ -27,8 +27,8 @@ export class ServerAccess implements Access {
   readonly client: Client;
   readonly contents: ServerContents;
   readonly repositories: ServerRepositories;
-  readonly explains: boolean;
-  readonly judgesGates: boolean;
+  readonly isSluice: boolean;
+  readonly unreadRepositories = () => 0;
   readonly #connection: Connection;
 
   private constructor({ connection, namespace, actor, folder }: ServerAccessOptions, isSluice: boolean) {
@@ -38,10 +38,9 @@ export class ServerAccess implements Access {
     this.where = `${access.server} (${of})`;
     this.namespace = namespace ?? access.namespace;
     this.client = new HttpClient({ connection, face: 'cli', impersonate: actor });
-    this.contents = new ServerContents(this.client, isSluice);
+    this.contents = new ServerContents(this.client);
     this.repositories = new ServerRepositories(this.client, this.namespace, this.clock);
-    this.explains = folder !== undefined;
-    this.judgesGates = isSluice;
+    this.isSluice = isSluice;
     this.#connection = connection;
   }
 

@@ -24,16 +24,6 @@ export class ServerRepositories implements Repositories {
     this.#clock = clock;
   }
 
-  async open(): Promise<void> {}
-
-  async openAll(): Promise<[]> {
-    return [];
-  }
-
-  async refresh(_name: string, attempt: number): Promise<void> {
-    await pause(POLL_INTERVAL * attempt);
-  }
-
   ready(name: string, patience = PATIENCE): Promise<void> {
     return this.#until(name, undefined, ({ ready }) => ready?.status === 'True', patience);
   }

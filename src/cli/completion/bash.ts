@@ -15,7 +15,9 @@ export function bash(places: Places, { words: launch, isCheckout }: Launch): str
   );
   return `# Completion of sluice for bash: source <(sluice completion bash)
 _sluice() {
-  local place="" word words="" names="" current="\${COMP_WORDS[COMP_CWORD]}"
+  local place="" word words="" names="" current="\${COMP_WORDS[COMP_CWORD]}" previous="\${COMP_WORDS[COMP_CWORD-1]}"
+  # "--option=value" is three words.
+  if [[ "$current" == "=" ]]; then current=""; elif [[ "$previous" == "=" ]]; then previous="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   local -a paths=(${[...places.keys()].map(quote).join(' ')})
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     local longer="\${place:+$place }$word" known
@@ -34,7 +36,7 @@ ${cases.join('\n')}
   else
     names=""
   fi
-  case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
+  case "$place $previous" in
 ${options.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "$current"))

@@ -7,12 +7,32 @@ export function fish(places: Places, { words: launch, isCheckout }: Launch): str
     'function __sluice_names',
     `  ${launch.map(quote).join(' ')} __complete $argv[1] (commandline -ct) (commandline -opc)[2..-1] 2>/dev/null </dev/null`,
     'end',
+    // An argument may be the word of another command, so that it does not suffice that a word was seen.
+    `set -g __sluice_paths ${[...places.keys()]
+      .filter((path) => path !== '')
+      .map(quote)
+      .join(' ')}`,
+    'function __sluice_at',
+    '  set -l line (commandline -opc)',
+    '  if test "$line[1]" = npx',
+    '    test "$line[2]" = sluice; or return 1',
+    '    set -e line[1]',
+    '  end',
+    '  # Asked once for each command.',
+    '  if test "$line" != "$__sluice_line"',
+    '    set -g __sluice_line "$line"',
+    "    set -g __sluice_place ''",
+    '    for word in $line[2..-1]',
+    '      set -l longer (string trim -- "$__sluice_place $word")',
+    '      contains -- "$longer" $__sluice_paths; and set -g __sluice_place "$longer"',
+    '    end',
+    '  end',
+    '  test "$__sluice_place" = "$argv"',
+    'end',
   ];
-  for (const command of isCheckout ? ['sluice', 'npx'] : ['sluice']) {
-    const outer = command === 'npx' ? ['__fish_seen_subcommand_from sluice'] : [];
-    if (command === 'npx') lines.push("complete -c npx -a sluice -n 'not __fish_seen_subcommand_from sluice'");
-    for (const [path, place] of places) lines.push(...linesOf(command, path, place, outer));
-  }
+  if (isCheckout) lines.push(`complete -c npx -a sluice -n 'test (count (commandline -opc)) -eq 1'`);
+  for (const command of isCheckout ? ['sluice', 'npx'] : ['sluice'])
+    for (const [path, place] of places) lines.push(...linesOf(command, path, place));
   return `${lines.join('\n')}\n`;
 }
 
@@ -20,14 +40,8 @@ function linesOf(
   command: string,
   path: string,
   { words, names, values = [] }: Places extends ReadonlyMap<string, infer Place> ? Place : never,
-  outer: readonly string[],
 ): string[] {
-  const steps = path === '' ? [] : path.split(' ');
-  const seen = [...outer, ...steps.map((step) => `__fish_seen_subcommand_from ${step}`)];
-  const deeper = words.filter(({ word }) => !word.startsWith('-')).map(({ word }) => word);
-  if (deeper.length > 0) seen.push(`not __fish_seen_subcommand_from ${deeper.join(' ')}`);
-  const condition = seen.length === 0 ? '' : ` -n ${quote(seen.join('; and '))}`;
-  const head = `complete -c ${command}${condition}`;
+  const head = `complete -c ${command} -n ${quote(`__sluice_at ${path}`.trim())}`;
   const lines = words.map(({ word, help, short, values: choices, names: looked }) => {
     if (!word.startsWith('-')) return `${head} -f -a ${word} -d ${quote(help)}`;
     const flag = `-l ${word.slice(2)}${short === undefined ? '' : ` -s ${short.slice(1)}`}`;

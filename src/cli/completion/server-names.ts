@@ -13,7 +13,14 @@ export async function serverNames(
   environment: NodeJS.ProcessEnv,
 ): Promise<string[]> {
   const silent = () => undefined;
-  const access = await openAccess({ options, environment, write: false, onNote: silent, onWarning: silent });
+  const access = await openAccess({
+    options,
+    environment,
+    write: false,
+    onNote: silent,
+    onWarning: silent,
+    onOpenFailure: silent,
+  });
   try {
     const { client, namespace } = access;
     const [repository = '', ...more] = current.split('.');

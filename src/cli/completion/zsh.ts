@@ -4,13 +4,14 @@ import type { Places } from './words.ts';
 export function zsh(places: Places, { words: launch, isCheckout }: Launch): string {
   const cases = [...places].map(([path, { words, names = '', values = [] }]) => {
     const items = words.map(({ word, help }) => quote(`${word.replaceAll(':', '\\:')}:${help}`));
-    return `    ${quote(path)}) items=(${[...items, ...values.map(quote)].join(' ')}) kind=${quote(names)} ;;`;
+    const closed = words.some(({ word }) => !word.startsWith('-')) || values.length > 0 ? ' closed=1' : '';
+    return `    ${quote(path)}) items=(${[...items, ...values.map(quote)].join(' ')}) kind=${quote(names)}${closed} ;;`;
   });
   const options = [...places].flatMap(([path, { words }]) =>
     words.flatMap(({ word, short, values, names = '' }) => {
       if (values === undefined) return [];
       const patterns = [word, short ?? word].map((name) => quote(`${path} ${name}`)).join('|');
-      return `    ${patterns}) items=(${values.map(quote).join(' ')}) kind=${quote(names)} value=1 ;;`;
+      return `    ${patterns}) items=(${values.map(quote).join(' ')}) kind=${quote(names)} closed=${values.length > 0 || names !== '' ? 1 : ''} ;;`;
     }),
   );
   const functions = isCheckout ? 'sluice npx' : 'sluice';
@@ -22,7 +23,12 @@ _sluice() {
     shift words
     (( CURRENT -= 1 ))
   fi
-  local place="" word longer kind="" value=""
+  local place="" word longer kind="" closed="" current="\${words[CURRENT]}" previous="\${words[CURRENT-1]}"
+  if [[ "$current" == --*=* ]]; then
+    previous="\${current%%=*}"
+    current="\${current#*=}"
+    compset -P '*='
+  fi
   local -a items paths found
   paths=(${[...places.keys()].map(quote).join(' ')})
   for word in "\${(@)words[2,CURRENT-1]}"; do
@@ -32,18 +38,20 @@ _sluice() {
   case "$place" in
 ${cases.join('\n')}
   esac
-  case "$place \${words[CURRENT-1]}" in
+  # Options are offered where one is begun.
+  if [[ "$current" == -* ]]; then closed=1; kind=""; else items=(\${items:#-*}); fi
+  case "$place $previous" in
 ${options.join('\n')}
   esac
-  if [[ -n "$kind" && "\${words[CURRENT]}" != -* ]]; then
-    found=("\${(@f)$(${launch.map(quote).join(' ')} __complete "$kind" "\${words[CURRENT]}" "\${(@)words[2,-1]}" 2>/dev/null </dev/null)}")
+  if [[ -n "$kind" ]]; then
+    found=("\${(@f)$(${launch.map(quote).join(' ')} __complete "$kind" "$current" "\${(@)words[2,-1]}" 2>/dev/null </dev/null)}")
     found=(\${found:#})
     if (( \${#found} )); then compadd -- "\${found[@]}"; fi
   fi
   if (( \${#items} )); then _describe 'sluice' items; fi
-  if [[ -n "$value" ]] && (( \${#items} + \${#found} )); then return; fi
-  if [[ "\${words[CURRENT]}" != -* ]] && (( ! \${#found} )); then _files; fi
+  if [[ -z "$closed" ]] && (( ! \${#found} )); then _files; fi
 }
+if ! (( \${+functions[compdef]} )); then autoload -Uz compinit; compinit -i; fi
 if [[ "\${funcstack[1]}" == "_sluice" ]]; then _sluice "$@"; else compdef _sluice ${functions}; fi
 `;
 }

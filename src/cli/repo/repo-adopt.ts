@@ -22,7 +22,7 @@ const SUSPICIOUS: ReadonlySet<string> = new Set([
 
 /** `sluice repo adopt`: prints what would be adopted, and adopts it with `--yes`. */
 export function repoAdopt(name: string, options: AdoptOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession('repo adopt', options, invocation, async ({ session }) => {
+  return inSession('repo adopt', options, invocation, async (session) => {
     const id = `${options.namespace ?? DEFAULT_NAMESPACE}/${name}`;
     if (options.newId === true) return giveNewId({ id, name }, options, invocation, session);
     await session.openRepository(id);

@@ -97,9 +97,10 @@ function addReading(rpkg: Command, invocation: Invocation, finish: Finish): void
 the package. Exit code 0 if nothing differs, 1 if something does.`,
     );
   examples(
-    withPlace(diff),
+    withOutput(withPlace(diff), ['patch', 'json', 'yaml']),
     'sluice rpkg diff packages.web-shop.v2',
     'sluice rpkg diff packages.web-shop.v2 latest',
+    'sluice rpkg diff packages.web-shop.v2 -o json --name-only',
   ).action(async (name, other, options) => {
     finish(await (await import('./rpkg-diff.ts')).rpkgDiff(name, other, options, invocation));
   });

@@ -1,8 +1,8 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
 import { READY_TYPE } from '../../package/model/ready-type.ts';
-import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
 import { inAccess } from '../access/in-access.ts';
+import { withdrawCondition, writeCondition } from '../access/write-conditions.ts';
 import { printable } from '../output/printable.ts';
 import { conditionStatus } from '../program/condition-status.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -35,7 +35,7 @@ export function setCondition(
   };
   return inAccess(options, invocation, (access) =>
     forEachName([revision], invocation, access, async (name) => {
-      await access.contents.give(await findRevision(access, name), condition);
+      await writeCondition(access, name, condition);
       return `condition ${printable(type)} is ${status}`;
     }),
   );
@@ -50,7 +50,7 @@ export function removeCondition(
 ): Promise<Outcome> {
   return inAccess(options, invocation, (access) =>
     forEachName([revision], invocation, access, async (name) => {
-      await access.contents.withdraw(await findRevision(access, name), type);
+      await withdrawCondition(access, name, type);
       return `condition ${printable(type)} removed`;
     }),
   );

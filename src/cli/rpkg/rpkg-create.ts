@@ -71,11 +71,10 @@ export function rpkgCopy(sourceName: string, options: CopyOptions, invocation: I
 
 /** Creates a draft by a task; returns its name. */
 export async function createRevision(
-  { client, namespace, repositories }: Access,
+  { client, namespace }: Access,
   { repository, path, workspace }: { readonly repository: string; readonly path: string; readonly workspace: string },
   task: Task,
 ): Promise<string> {
-  await repositories.open(repository);
   const spec = { packageName: path, repository, workspaceName: workspace, lifecycle: 'Draft' as const, tasks: [task] };
   return (await client.create(packageRevisionKind, { metadata: { namespace }, spec })).metadata.name;
 }

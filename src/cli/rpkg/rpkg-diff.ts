@@ -1,105 +1,56 @@
-import { SluiceError } from '../../foundation/sluice-error.ts';
-import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
-import type { Stored } from '../../resource/object/object.ts';
+import type { z } from 'zod';
+import { diffBases } from '../../package/api/diff-base.ts';
+import { changedPaths, fileChange } from '../../package/model/file-diff.ts';
+import { diffSchema } from '../../package/model/revision-readings.ts';
 import type { Access } from '../access/access.ts';
-import { findRevision, repositoryOf, revisionsOf } from '../access/find-revision.ts';
+import { findRevision, revisionsOf } from '../access/find-revision.ts';
 import { inAccess } from '../access/in-access.ts';
+import { readRevision } from '../access/read-revision.ts';
 import { printable, printableLines } from '../output/printable.ts';
+import { toJson, toYaml } from '../output/structured.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
-import { unifiedDiff } from '../output/unified-diff.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
 
 export interface DiffOptions extends PlaceOptions {
+  readonly output: 'patch' | 'json' | 'yaml';
   readonly nameOnly?: boolean;
 }
 
-type Revision = Stored<PackageRevision>;
-type Files = ReadonlyMap<string, Buffer>;
+type Comparison = z.output<typeof diffSchema>;
 
 /** `sluice rpkg diff`. Exit code 1 if something differs, as diff does. */
 export function rpkgDiff(name: string, other: string, options: DiffOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const revision = await findRevision(access, name);
-    const base = await baseOf(access, revision, other);
-    const before: Files = base === undefined ? new Map() : (await access.contents.read(base)).files;
-    const after: Files = (await access.contents.read(revision)).files;
-    const paths = [...new Set([...before.keys(), ...after.keys()])].sort();
-    const changed = paths.filter((path) => !same(before.get(path), after.get(path)));
-    for (const path of changed) {
-      if (options.nameOnly === true) terminal.line(printable(path));
-      else write(terminal, fileDiff(path, before.get(path), after.get(path)));
-    }
-    return changed.length === 0 ? 0 : 1;
+    const { from, to, files } = access.isSluice
+      ? await readRevision(access, name, 'diff', diffSchema, { with: await expectBase(access, other) })
+      : await compare(access, name, other);
+    if (options.output !== 'patch') {
+      const shown = options.nameOnly === true ? files.map(({ patch: _patch, ...file }) => file) : files;
+      const document = { ...(from === undefined ? {} : { from }), to, files: shown };
+      terminal.out.write(options.output === 'json' ? toJson(document) : toYaml(document));
+    } else if (options.nameOnly === true) for (const { path } of files) terminal.line(printable(path));
+    else for (const { patch } of files) write(terminal, patch);
+    return files.length === 0 ? 0 : 1;
   });
 }
 
-/** What to compare with; undefined for a package that has nothing before it. */
-async function baseOf(access: Access, revision: Revision, other: string): Promise<Revision | undefined> {
-  if (other !== 'source' && other !== 'latest') return findRevision(access, other);
-  const { repository, packageName } = revision.spec;
-  const published = (await revisionsOf(access, repository))
-    .filter(({ metadata, spec }) => spec.packageName === packageName && metadata.name !== revision.metadata.name)
-    .filter(({ spec }) => numberOf(spec) > 0)
-    .sort((a, b) => numberOf(b.spec) - numberOf(a.spec));
-  if (other === 'latest') {
-    const [latest] = published;
-    if (latest === undefined)
-      throw new SluiceError('NotFound', `${packageName} has no other published revision to compare with`);
-    return latest;
-  }
-  const number = numberOf(revision.spec);
-  return (
-    (await sourceOf(access, revision)) ??
-    published.find((candidate) => number <= 0 || numberOf(candidate.spec) < number)
-  );
+/** The word for the other revision; NotFound with the names that are near if it is a name that no revision has. */
+async function expectBase(access: Access, other: string): Promise<string> {
+  if (other === 'source' || other === 'latest') return other;
+  return (await findRevision(access, other)).metadata.name;
 }
 
-/** The revision that this one was made from: of a copy its source, of an upgrade the local one. */
-async function sourceOf(
-  { client, namespace, repositories }: Access,
-  { spec }: Revision,
-): Promise<Revision | undefined> {
-  const [task] = spec.tasks ?? [];
-  const name = (task?.edit?.sourceRef ?? task?.upgrade?.localPackageRevisionRef)?.name;
-  if (name === undefined) return undefined;
-  await repositories.open(repositoryOf(name));
-  return client.find(packageRevisionKind, { namespace, name });
-}
-
-function numberOf({ revision = 0 }: PackageRevision['spec']): number {
-  return revision;
-}
-
-function same(before: Buffer | undefined, after: Buffer | undefined): boolean {
-  return before === undefined || after === undefined ? before === after : before.equals(after);
-}
-
-/** The difference of one file in the form that `git apply` takes. */
-export function fileDiff(path: string, before: Buffer | undefined, after: Buffer | undefined): string {
-  const [left, right] = [quoted(`a/${path}`), quoted(`b/${path}`)];
-  const lines = [`diff --git ${left} ${right}`];
-  if (before === undefined) lines.push('new file mode 100644');
-  if (after === undefined) lines.push('deleted file mode 100644');
-  const header = `${lines.join('\n')}\n`;
-  if (before?.includes(0) || after?.includes(0)) return `${header}Binary files ${left} and ${right} differ\n`;
-  const [old, next] = [before?.toString('utf8') ?? '', after?.toString('utf8') ?? ''];
-  if (old === next) return header;
-  return `${header}${unifiedDiff(old, next, {
-    before: before === undefined ? undefined : left,
-    after: after === undefined ? undefined : right,
-  })}`;
-}
-
-/** A path as Git writes it in a patch: in quotes and with octal bytes if it has characters that could mislead. */
-function quoted(path: string): string {
-  if (/^[\x21\x23-\x5b\x5d-\x7e ]+$/.test(path) && printable(path) === path) return path;
-  const bytes = [...Buffer.from(path)].map((byte) =>
-    byte > 0x1f && byte < 0x7f && byte !== 0x22 && byte !== 0x5c
-      ? String.fromCharCode(byte)
-      : `\\${byte.toString(8).padStart(3, '0')}`,
-  );
-  return `"${bytes.join('')}"`;
+/** The same by the files that every server of package revisions shows. */
+async function compare(access: Access, name: string, other: string): Promise<Comparison> {
+  const revision = await findRevision(access, name);
+  const { packageName, repository } = revision.spec;
+  const ofPackage = (await revisionsOf(access, repository)).filter(({ spec }) => spec.packageName === packageName);
+  const [base] = diffBases(revision, ofPackage, other);
+  const before = base === undefined ? new Map() : (await access.contents.read(await findRevision(access, base))).files;
+  const { files: after } = await access.contents.read(revision);
+  const files = changedPaths(before, after).map((path) => fileChange(path, before.get(path), after.get(path)));
+  return { ...(base === undefined ? {} : { from: base }), to: revision.metadata.name, files };
 }
 
 function write(terminal: Terminal, text: string): void {

@@ -4,7 +4,7 @@ import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess, openAll } from '../access/in-access.ts';
+import { inAccess } from '../access/in-access.ts';
 import { printObjects } from '../output/print-objects.ts';
 import { printableLines } from '../output/printable.ts';
 import type { OutputFormat } from '../output/structured.ts';
@@ -33,7 +33,7 @@ const ANY_REVISION = -2;
 export function rpkgGet(names: readonly string[], options: GetOptions, invocation: Invocation): Promise<Outcome> {
   return inAccess(options, invocation, async (access) => {
     if (options.showKptfile === true) return showKptfile(access, names, invocation);
-    const { items: found, failed } = await select(access, names, options, invocation);
+    const found = await select(access, names, options);
     const shows = ['wide', 'json', 'yaml'].includes(options.output);
     const items = shows && access.server === undefined ? await evaluated(access, found) : found;
     printObjects(invocation.terminal, packageRevisionKind, items, {
@@ -42,7 +42,7 @@ export function rpkgGet(names: readonly string[], options: GetOptions, invocatio
       now: access.clock.now(),
       single: names.length === 1,
     });
-    return failed === 0 ? 0 : 1;
+    return access.unreadRepositories() === 0 ? 0 : 1;
   });
 }
 
@@ -55,7 +55,12 @@ function evaluated({ client }: Access, found: readonly Stored<PackageRevision>[]
   });
 }
 
-async function select(access: Access, names: readonly string[], options: GetOptions, invocation: Invocation) {
+async function select(
+  access: Access,
+  names: readonly string[],
+  options: GetOptions,
+): Promise<readonly Stored<PackageRevision>[]> {
+  const { client } = access;
   const filter = {
     fieldSelector: fieldSelectorOf(options),
     ...(options.allNamespaces === true ? {} : { namespace: access.namespace }),
@@ -65,17 +70,19 @@ async function select(access: Access, names: readonly string[], options: GetOpti
     const named: Stored<PackageRevision>[] = [];
     for (const name of new Set(names)) named.push(await findRevision(access, name));
     const items = named.sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-    if (filter.fieldSelector === '' && options.selector === undefined) return { items, failed: 0 };
-    const { items: selected } = await access.client.list(packageRevisionKind, filter);
+    if (filter.fieldSelector === '' && options.selector === undefined) return items;
     const wanted = new Set(names);
-    return { items: selected.filter(({ metadata }) => wanted.has(metadata.name)), failed: 0 };
+    const selected: Stored<PackageRevision>[] = [];
+    for (const repository of new Set(items.map(({ spec }) => spec.repository))) {
+      const fieldSelector = [`spec.repository=${repository}`, filter.fieldSelector]
+        .filter((text) => text !== '')
+        .join(',');
+      selected.push(...(await client.list(packageRevisionKind, { ...filter, fieldSelector })).items);
+    }
+    return selected.filter(({ metadata }) => wanted.has(metadata.name));
   }
-  let failed = 0;
-  if (options.repository !== undefined) {
-    if (options.allNamespaces !== true) await expectKnown(access, options.repository);
-    await access.repositories.open(options.repository);
-  } else failed = await openAll(access, invocation);
-  return { items: (await access.client.list(packageRevisionKind, filter)).items, failed };
+  if (options.repository !== undefined && options.allNamespaces !== true) await expectKnown(access, options.repository);
+  return (await client.list(packageRevisionKind, filter)).items;
 }
 
 /** A misspelt repository has no packages, which would look like an empty one. Without the right to see repositories it stays empty. */

@@ -34,6 +34,21 @@ test('push warns of a field that kpt rejects; why recommends the repair, and not
   ]);
 });
 
+test('get -o wide shows why kpt rejects a Kptfile, with the gates before it where there are some', async () => {
+  const reason = async () => {
+    const [, row = ''] = (await cli.run('rpkg', 'get', '-o', 'wide', '--workspace', 'v1')).stdout.split('\n');
+    return row.replace(/^.* packages +/, '').replace(/^(\S+ +(?:\d\/\d)?) +\d+\w+ +/, '$1 ');
+  };
+  const problem =
+    /^False +kpt rejects the Kptfile: Kptfile:\d+:3: kpt knows no field readinesGates .*Did you mean readinessGates\?/;
+  await push((text) => text.replace('info:\n', 'info:\n  readinesGates:\n    - conditionType: tested\n'));
+  expect(await reason()).toMatch(problem);
+  await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: tested\n'));
+  expect(await reason()).toMatch(/^False +0\/1 tested \([^;]*\); kpt rejects the Kptfile: /);
+  await cli.run('rpkg', 'condition', 'set', NAME, 'tested', 'True');
+  expect(await reason()).toMatch(/^False +1\/1 kpt rejects the Kptfile: /);
+});
+
 test('condition set warns of a type that no gate has, and names the one that was meant', async () => {
   await push((text) => text.replace('info:\n', 'info:\n  readinessGates:\n    - conditionType: example.com/Tested\n'));
   const warning = (type: string) =>

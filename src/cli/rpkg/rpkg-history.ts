@@ -1,5 +1,6 @@
-import { revisionId } from '../../package/model/package-revision.ts';
-import { inSession } from '../access/in-session.ts';
+import { historySchema } from '../../package/model/revision-readings.ts';
+import { inAccess } from '../access/in-access.ts';
+import { readRevision } from '../access/read-revision.ts';
 import { toJson, toYaml } from '../output/structured.ts';
 import { table } from '../output/table.ts';
 import type { Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -14,10 +15,9 @@ const SHORT_COMMIT = 10;
 
 /** `sluice rpkg history` */
 export function rpkgHistory(name: string, options: HistoryOptions, invocation: Invocation): Promise<Outcome> {
-  return inSession('rpkg history', options, invocation, async ({ session, find }) => {
+  return inAccess(options, invocation, async (access) => {
     const { terminal } = invocation;
-    const revision = await find(name);
-    const entries = await session.store.history(revisionId(revision), options.limit);
+    const { entries } = await readRevision(access, name, 'history', historySchema, { limit: String(options.limit) });
     if (options.output === 'json') terminal.out.write(toJson(entries));
     else if (options.output === 'yaml') terminal.out.write(toYaml(entries));
     else {

@@ -30,7 +30,7 @@ export function rpkgPush(
       }
       const local = await readLocalPackage(folder);
       // Another server has rules of its own.
-      for (const problem of access.judgesGates ? checkLocalPackage(folderName, local) : []) {
+      for (const problem of access.isSluice ? checkLocalPackage(folderName, local) : []) {
         const label = invocation.terminal.style('yellow', 'warning:', invocation.terminal.err);
         invocation.terminal.note(`${label} ${printable(problem)}`);
       }

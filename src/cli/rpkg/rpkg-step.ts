@@ -1,12 +1,13 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { BREAK_GLASS_ANNOTATION } from '../../package/api/revision-object.ts';
 import { approverText } from '../../package/api/warn-of-closed-gates.ts';
 import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/package-revision.ts';
 import { keyOf, type Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
-import { findRevision, repositoryOf } from '../access/find-revision.ts';
+import { findRevision } from '../access/find-revision.ts';
 import { forEachName } from '../access/for-each-name.ts';
-import { inAccess, openAll } from '../access/in-access.ts';
+import { inAccess } from '../access/in-access.ts';
 import { commitOf } from '../access/package-contents.ts';
 import { commandFor } from '../program/command-for.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -24,6 +25,7 @@ type Lifecycle = NonNullable<PackageRevision['spec']['lifecycle']>;
 
 /** A controller may change a revision at the same moment; the step is then judged anew. */
 const ATTEMPTS = 4;
+const RETRY_INTERVAL_MS = 100;
 /** What a refusal says of a gate. */
 const GATE_REFUSAL = /\bgate \S+ is closed\b/;
 
@@ -42,19 +44,17 @@ export function rpkgStep(
   }
   const work = (access: Access) =>
     forEachName(names, invocation, access, async (name) => {
-      // Other repositories may hold packages that come from this one.
-      if (verb === 'del') await openAll(access, invocation);
       for (let attempt = 1; ; attempt++) {
         try {
           return await step(access, verb, await findRevision(access, name), options);
         } catch (error) {
-          if (isSluiceError(error, 'Refused') && access.explains && GATE_REFUSAL.test(error.message)) {
+          if (isSluiceError(error, 'Refused') && access.isSluice && GATE_REFUSAL.test(error.message)) {
             const see = commandFor(options, invocation)('why', name);
             throw new SluiceError(error.code, `${error.message}; see: ${see}`, { cause: error });
           }
           const lost = isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy');
           if (!lost || options.commit !== undefined || attempt >= ATTEMPTS) throw error;
-          await access.repositories.refresh(repositoryOf(name), attempt);
+          await pause(RETRY_INTERVAL_MS * attempt);
         }
       }
     });
@@ -75,7 +75,7 @@ async function step(access: Access, verb: StepVerb, revision: Revision, options:
   const approved = {
     ...to('Published'),
     metadata:
-      options.commit === undefined && access.judgesGates
+      options.commit === undefined && access.isSluice
         ? { ...revision.metadata, resourceVersion: undefined }
         : revision.metadata,
   };
@@ -126,9 +126,8 @@ function approval({ spec, status }: Revision): string {
 
 /** Publishes with closed gates, which a policy lets some people do. */
 async function breakGlass(access: Access, wanted: PackageRevision, reason: string): Promise<string> {
-  const { client, server, judgesGates } = access;
-  if (!judgesGates)
-    throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
+  const { client, server, isSluice } = access;
+  if (!isSluice) throw new SluiceError('Unsupported', `${server} leaves gates to its clients; leave --break-glass out`);
   const annotations = { ...wanted.metadata.annotations, [BREAK_GLASS_ANNOTATION]: reason };
   const request = { ...wanted, metadata: { ...wanted.metadata, annotations } };
   const made = await client.subResource('approval').update(packageRevisionKind, request, { reason });
@@ -157,8 +156,8 @@ function expectCommit(revision: Revision, wanted: string): void {
 }
 
 /** Where the server lets closed gates pass, its clients are asked not to. */
-function expectGates({ judgesGates }: Access, { metadata, spec, status }: Revision): void {
-  if (judgesGates) return;
+function expectGates({ isSluice }: Access, { metadata, spec, status }: Revision): void {
+  if (isSluice) return;
   const open = new Set((status?.conditions ?? []).filter((one) => one.status === 'True').map(({ type }) => type));
   const closed = (spec.readinessGates ?? []).map((gate) => gate.conditionType).filter((type) => !open.has(type));
   if (closed.length > 0) {

@@ -5,7 +5,7 @@ import { type PackageRevision, packageRevisionKind } from '../../resource/kinds/
 import type { Stored } from '../../resource/object/object.ts';
 import type { Access } from '../access/access.ts';
 import { findRevision } from '../access/find-revision.ts';
-import { inAccess, openAll } from '../access/in-access.ts';
+import { inAccess } from '../access/in-access.ts';
 import { printable } from '../output/printable.ts';
 import { table } from '../output/table.ts';
 import type { ActorOptions, Invocation, Outcome, PlaceOptions } from '../program/invocation.ts';
@@ -35,8 +35,7 @@ export function rpkgUpgrade(
     if (revision < 0) throw new SluiceError('InvalidInput', '--revision must be positive; 0 is the latest one');
   }
   return inAccess(options, invocation, async (access) => {
-    // The upstream can lie in any of them, and so can what comes from it.
-    const failures = await openAll(access, invocation);
+    // The upstream can lie in any repository, and so can what comes from it.
     const { items } = await access.client.list(packageRevisionKind, { namespace: access.namespace });
     const upstreamOf = upstreamFinder(items);
     if (discover === 'upstream') {
@@ -45,7 +44,7 @@ export function rpkgUpgrade(
       tellUpstreams(names.length === 0 ? all : named, upstreamOf, invocation);
     } else if (discover === 'downstream') tellDownstreams(items, names, upstreamOf, invocation);
     else return upgrade(access, names[0] ?? '', options, upstreamOf, invocation);
-    return failures === 0 ? 0 : 1;
+    return access.unreadRepositories() === 0 ? 0 : 1;
   });
 }
 

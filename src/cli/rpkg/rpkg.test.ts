@@ -138,6 +138,17 @@ describe('one package from init to deletion', () => {
     await cli.run('rpkg', 'push', copy, folder);
     const diff = await cli.run('rpkg', 'diff', copy);
     expect(diff).toMatchObject({ code: 1, stdout: expect.stringContaining('-  name: upf\n+  name: smf\n') });
+    const json = await cli.run('rpkg', 'diff', copy, '-o', 'json');
+    const document = {
+      from: name,
+      to: copy,
+      files: [{ path: 'service.yaml', change: 'Modified', patch: diff.stdout }],
+    };
+    expect([json.code, JSON.parse(json.stdout)]).toEqual([1, document]);
+    const yaml = await cli.run('rpkg', 'diff', copy, '-o', 'yaml', '--name-only');
+    expect(yaml.stdout).toBe(`from: ${name}\nto: ${copy}\nfiles:\n  - path: service.yaml\n    change: Modified\n`);
+    const same = await cli.run('rpkg', 'diff', name, name, '-o', 'json');
+    expect([same.code, JSON.parse(same.stdout)]).toEqual([0, { from: name, to: name, files: [] }]);
     expect((await cli.run('rpkg', 'diff', copy, 'latest', '--name-only')).stdout).toBe('service.yaml\n');
     const stale = await cli.run('why', copy);
     expect(stale.stdout).toMatch(/changed since/);

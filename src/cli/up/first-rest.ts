@@ -3,8 +3,8 @@ import { type WaitReport, waitReport } from './wait-report.ts';
 
 /** Waits until the controllers have done what they can, and says what is left for others. Undefined if the user ended it before. */
 export async function firstRest(
-  { session, service, stop, about }: Running,
-  command: (...words: string[]) => string,
+  { session, service, stop }: Running,
+  command: (text: string) => string,
 ): Promise<WaitReport | undefined> {
   try {
     await service.idle(stop.signal);
@@ -12,14 +12,5 @@ export async function firstRest(
     if (stop.signal.aborted) return undefined;
     throw error;
   }
-  const { resolvers, disabled } = about;
-  const { clock, actor } = session;
-  return waitReport(session, service, {
-    resolvers,
-    disabled,
-    running: true,
-    now: clock.now(),
-    actor: actor.name,
-    command,
-  });
+  return waitReport(session, service, command);
 }

@@ -46,7 +46,6 @@ export interface Running {
   readonly session: Session;
   readonly service: Service;
   readonly stop: StopSignal;
-  readonly about: UpAbout;
 }
 
 /**
@@ -91,7 +90,7 @@ export async function runService<Result>(
     const onError = (error: unknown) =>
       log({ at: systemClock.now(), level: 'warn', event: 'Error', subject: 'objects', message: messageOf(error) });
     const session = await Session.open({
-      ...{ folder, actor, network, write: true, opens: true, signing, onNote, onError, quota: options.quota },
+      ...{ folder, actor, network, write: true, opens: true, about, signing, onNote, onError, quota: options.quota },
       ...(functions === undefined ? {} : { functions }),
     });
     try {
@@ -105,7 +104,7 @@ export async function runService<Result>(
       });
       try {
         await service.start();
-        const result = await run({ session, service, stop, about });
+        const result = await run({ session, service, stop });
         if (stop.signal.aborted && stop.signal.reason !== 'stopped') {
           throw new SluiceError('Unavailable', `${stop.signal.reason}; another process may work on ${folder.path} now`);
         }

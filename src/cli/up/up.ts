@@ -15,7 +15,7 @@ import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import type { QuotaLimits } from '../../resource/storage/memory/namespace-quota.ts';
 import { folderOf } from '../access/place.ts';
 import { actorOf } from '../program/actor.ts';
-import { commandFor } from '../program/command-for.ts';
+import { placedCommand } from '../program/command-for.ts';
 import type { ActorOptions, DataOptions, Invocation, Outcome } from '../program/invocation.ts';
 import { firstRest } from './first-rest.ts';
 import { jsonSink, textSink } from './log-sinks.ts';
@@ -34,6 +34,7 @@ export interface UpOptions extends DataOptions, ActorOptions, GitNetworkOptions 
   readonly functionPrograms?: string;
   readonly containers?: boolean;
   readonly requireImageDigest?: boolean;
+  readonly defaultImagePrefix?: string;
   readonly renderStatus?: boolean;
   /** False by `--no-listen`. */
   readonly listen?: string | boolean;
@@ -81,13 +82,23 @@ export async function up(options: UpOptions, invocation: Invocation): Promise<Ou
   );
 }
 
-function functionsOf({ functionPrograms, containers, requireImageDigest, renderStatus }: UpOptions): FunctionSettings {
+function functionsOf(options: UpOptions): FunctionSettings {
+  const { functionPrograms, containers, requireImageDigest, defaultImagePrefix, renderStatus } = options;
   return {
     containers: containers === true,
     requireDigest: requireImageDigest === true,
     renderStatus: renderStatus === true,
+    ...(defaultImagePrefix === undefined ? {} : { registry: registryOf(defaultImagePrefix) }),
     ...(functionPrograms === undefined ? {} : { programs: resolve(functionPrograms) }),
   };
+}
+
+/** Porch's option of this name ends with a slash. */
+function registryOf(prefix: string): string {
+  const registry = prefix.replace(/\/+$/, '');
+  if (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d+)?(\/[a-z0-9]([a-z0-9._-]*[a-z0-9])?)*$/.test(registry)) return registry;
+  const example = 'such as registry.example.com/functions';
+  throw new SluiceError('InvalidInput', `--default-image-prefix ${JSON.stringify(prefix)} is no registry, ${example}`);
 }
 
 /** In bytes. */
@@ -139,7 +150,7 @@ function tellStart(session: Session, log: LogSink, controllers: readonly string[
 async function untilIdle(running: Running, options: UpOptions, invocation: Invocation, log: LogSink): Promise<Outcome> {
   const { terminal } = invocation;
   const { session } = running;
-  const report = await firstRest(running, commandFor(options, invocation));
+  const report = await firstRest(running, placedCommand(options, invocation));
   if (report === undefined) return 1;
   if (options.log === 'json') {
     const at = session.clock.now();

@@ -1,16 +1,15 @@
-import { explain } from '../../app/explain/explain.ts';
-import type { Surroundings } from '../../app/explain/explain-gates.ts';
-import type { Explanation } from '../../app/explain/explanation.ts';
 import { HOUSEKEEPERS } from '../../app/housekeepers.ts';
 import type { Service } from '../../app/service/service.ts';
 import type { Session } from '../../app/session.ts';
 import { timestamp } from '../../foundation/clock.ts';
+import type { Explanation } from '../../package/model/explanation.ts';
 import { isPlaceholder } from '../../package/model/package-revision.ts';
 import { deliveryTargetKind } from '../../resource/kinds/delivery-target.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
 import { findCondition } from '../../resource/object/condition.ts';
 import { printable } from '../output/printable.ts';
 import type { Terminal } from '../output/terminal.ts';
+import { placedExplanation } from '../program/placed-explanation.ts';
 
 export interface WaitReport {
   /** Revisions that are not published, or wait for deletion. */
@@ -36,11 +35,12 @@ const MAX_TOLD = 50;
 export async function waitReport(
   session: Session,
   service: Service,
-  around: Surroundings & { readonly disabled: readonly string[] },
+  command: (text: string) => string,
 ): Promise<WaitReport> {
   const staying = session.store.list().filter((row) => row.lifecycle !== 'Published' && !isPlaceholder(row));
   const revisions: Explanation[] = [];
-  for (const row of staying.slice(0, MAX_TOLD)) revisions.push(await explain(session, row, around));
+  for (const { namespace, name } of staying.slice(0, MAX_TOLD))
+    revisions.push(placedExplanation(await session.explain(session.context(), { namespace, name }), command));
   const timers = service.manager
     .waiting()
     .filter(({ controller }) => !LOOKING.has(controller))

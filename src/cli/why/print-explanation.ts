@@ -1,5 +1,5 @@
-import type { DeliveryExplanation, Explanation, GateExplanation } from '../../app/explain/explanation.ts';
 import { age } from '../../foundation/age.ts';
+import type { DeliveryExplanation, Explanation, GateExplanation } from '../../package/model/explanation.ts';
 import { printable } from '../output/printable.ts';
 import type { Style, Terminal } from '../output/terminal.ts';
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startGitServer } from '../../../test/support/git/git-server.ts';
@@ -86,4 +86,48 @@ test('for a tag that is gone the commit is named, and the command that brings it
   execFileSync('git', command.trim().split(' '));
   const { delivery } = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
   expect(delivery).toMatchObject([{ target: 'site', state: 'Delivered' }]);
+});
+
+test('a tag that is gone is named where a branch is left that has the name of its revision', async () => {
+  const name = await draft({ a: 'b' });
+  await cli.run('rpkg', 'propose', name);
+  const proposed = cli.git('packages.git', 'rev-parse', 'proposed/web/v1').trim();
+  await cli.run('rpkg', 'approve', name);
+  const commit = cli.git('packages.git', 'rev-parse', 'refs/tags/web/v1^{commit}').trim();
+  cli.git('packages.git', 'update-ref', 'refs/heads/proposed/web/v1', proposed);
+  cli.git('packages.git', 'update-ref', '-d', 'refs/tags/web/v1');
+  const told = JSON.parse((await cli.run('why', name, '-o', 'json')).stdout) as Told;
+  expect(told.reasons).toContainEqual({
+    reason: 'TagMissing',
+    message: expect.stringMatching(
+      `^it was published as v1, and its tag is gone from the repository while refs/heads/proposed/web/v1 is left; its commit is ${commit}; bring it back with: git `,
+    ),
+  });
+  execFileSync('git', told.next[0]?.split(' ').slice(1) ?? []);
+  expect((await cli.run('why', name)).stdout).toContain('Published v1');
+});
+
+test('after a rule of the host refused a write, the next step is to change that rule', async () => {
+  cli.bare('far.git');
+  cli.git('far.git', 'config', 'http.receivepack', 'true');
+  const closed = join(cli.folder, 'closed');
+  const update = `#!/bin/sh\nif test -e '${closed}'; then echo "main is protected" >&2; exit 1; fi\n`;
+  const server = await startGitServer({ root: cli.folder, hooks: { update } });
+  try {
+    expect((await cli.run('repo', 'reg', `${server.url}/far.git`)).code).toBe(0);
+    await cli.run('rpkg', 'init', 'web', '--repository', 'far', '--workspace', 'v1');
+    await cli.run('rpkg', 'propose', 'far.web.v1');
+    await writeFile(closed, '');
+    expect((await cli.run('rpkg', 'approve', 'far.web.v1')).stderr).toContain('main is protected');
+    const next = async () => (JSON.parse((await cli.run('why', 'far.web.v1', '-o', 'json')).stdout) as Told).next[0];
+    expect(await next()).toMatch(
+      /^permit Sluice's account what the Git host refused, at http:\S+\/far\.git \(branch protection, hooks, rights\), then: \S*sluice rpkg approve far\.web\.v1/,
+    );
+    await rm(closed);
+    expect(await next()).toMatch(/^permit /);
+    expect((await cli.run('rpkg', 'approve', 'far.web.v1')).code).toBe(0);
+    expect(await next()).toBeUndefined();
+  } finally {
+    await server.close();
+  }
 });

@@ -5,8 +5,10 @@ import { celValidation } from './cel-validation/cel-validation.ts';
 import { createSetters } from './create-setters.ts';
 import { deleteAnnotations } from './delete-annotations.ts';
 import { dropComments } from './drop-comments.ts';
+import { enableGcpServices } from './enable-gcp-services.ts';
 import { ensureNameSubstring } from './ensure-name-substring.ts';
 import { genConfigmap } from './gen-configmap.ts';
+import { generateFolders } from './generate-folders.ts';
 import { kubeconform, kubeval } from './kubeconform/kubeconform.ts';
 import { listSetters } from './list-setters.ts';
 import { removeLocalConfigResources } from './remove-local-config-resources.ts';
@@ -29,8 +31,10 @@ export const builtIns: readonly KrmFunction[] = [
   createSetters,
   deleteAnnotations,
   dropComments,
+  enableGcpServices,
   ensureNameSubstring,
   genConfigmap,
+  generateFolders,
   kubeconform,
   kubeval,
   listSetters,

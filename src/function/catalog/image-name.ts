@@ -33,6 +33,16 @@ export function completeImage(image: string, entryTag: string | undefined): stri
   return suffix === '' ? `${full}:latest` : `${full}${suffix}`;
 }
 
+/** The function with this registry in front of an image that names none; unchanged without a registry. */
+export function withRegistry<Named extends { readonly image?: string | undefined }>(
+  named: Named,
+  registry: string | undefined,
+): Named {
+  const { image = '' } = named;
+  if (registry === undefined || image === '' || parseImageName(image).repository.includes('/')) return named;
+  return { ...named, image: `${registry}/${image}` };
+}
+
 /** The image with this digest in place of its tag. */
 export function pinnedImage(image: string, digest: string): string {
   return `${parseImageName(image).repository}@${digest}`;

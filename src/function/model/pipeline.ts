@@ -10,6 +10,8 @@ export interface PipelineInput {
   /** Condition types by the name or the short image name of a validator, as policies ask for them. */
   readonly validatorConditions: ReadonlyMap<string, string>;
   readonly pinnedValidators?: readonly PinnedValidator[];
+  /** Where images are that name no registry, without a slash at the end; default: where kpt looks for them. */
+  readonly registry?: string;
   /** Runs this one function on all resources, in place of the pipelines of the Kptfiles, of which there may be none. */
   readonly only?: SingleFunction;
 }

@@ -7,7 +7,7 @@ import { kptfile, testFunction } from './testing.ts';
 const blind = testFunction('blind', () => undefined);
 const catalog = new Catalog([blind, { ...blind, name: 'curious', readsStatus: true }]);
 const asks = (entry: string, rules: FunctionRules = []) =>
-  readsStatus(new Map([['a/Kptfile', kptfile(`  validators:\n    - ${entry}\n`)]]), catalog, rules);
+  readsStatus({ files: new Map([['a/Kptfile', kptfile(`  validators:\n    - ${entry}\n`)]]), rules }, catalog);
 
 test('a package is rendered anew for a new condition if one of its functions could see it', () => {
   expect(asks('{image: blind}')).toBe(false);
@@ -17,5 +17,5 @@ test('a package is rendered anew for a new condition if one of its functions cou
   expect(asks('{image: blind, when: "resources.size() > 1"}')).toBe(true);
   expect(asks('{image: unknown}', [{ image: 'unknown', action: { type: 'builtIn', name: 'blind' } }])).toBe(false);
   expect(asks('{image: blind}', [{ image: 'blind', action: { type: 'container' } }])).toBe(true);
-  expect(readsStatus(new Map([['Kptfile', 'broken']]), catalog, [])).toBe(false);
+  expect(readsStatus({ files: new Map([['Kptfile', 'broken']]), rules: [] }, catalog)).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PipelineEvent } from '../model/pipeline.ts';
 import { Resource } from '../resource/resource.ts';
-import { configMap, kptfile, render, testFunction, testFunctions } from './testing.ts';
+import { configMap, externalFunction, kptfile, render, testFunction, testFunctions } from './testing.ts';
 
 const mark = (word: string, more = '') => `    - image: mark\n      configMap: {word: ${word}}\n${more}`;
 const trailOf = (text: string | null | undefined) => /trail: "?([^"\n]*)"?/.exec(text ?? '')?.[1];
@@ -282,4 +282,32 @@ test('a built-in function learns the version that is pinned, prints to stderr, a
   expect(failure).toBeUndefined();
   expect(versions).toEqual([{ major: 0, minor: 1, patch: 1 }, undefined, { major: 0, minor: 3, patch: 0 }]);
   expect(steps[0]?.result).toMatchObject({ exitCode: 0, stderr: 'printed\n', errorResults: [{ message: 'reported' }] });
+});
+
+test('an image without a registry is in the one that is set, for results, containers, rules and pinned validators', async () => {
+  const images: string[] = [];
+  const external = externalFunction(({ image = '', input }) => {
+    images.push(image);
+    return { exitCode: 0, stdout: input, stderr: '' };
+  });
+  const registry = 'registry.example.com/fn';
+  const files = {
+    Kptfile: kptfile(
+      '  mutators:\n    - image: mark:v1\n      configMap: {word: A}\n    - image: away:v2\n    - image: other.example.com/away:v3\n    - image: old\n' +
+        '  validators:\n    - image: check:v1\n',
+    ),
+    'a.yaml': configMap('a'),
+  };
+  const pinnedValidators = [{ function: 'check', conditionType: 'Checked', image: `${registry}/check:v1` }];
+  const rules = [{ image: `${registry}/old`, action: { type: 'forbid', message: 'too old' } }] as const;
+  const validatorConditions = new Map([['check', 'Checked']]);
+  const input = { registry, rules, validatorConditions, pinnedValidators };
+  const refused = await render(files, { external, input });
+  expect(refused.failure).toContain('too old');
+  const outcome = await render(files, { external, input: { ...input, rules: [] } });
+  const own = [`${registry}/mark:v1`, `${registry}/away:v2`, 'other.example.com/away:v3', `${registry}/old:latest`];
+  expect(outcome.steps.map(({ result }) => result.image)).toEqual([...own, `${registry}/check:v1`]);
+  expect(images.slice(-4)).toEqual([...own.slice(1), `${registry}/check:v1`]);
+  expect(trailOf(outcome.edits.get('a.yaml'))).toBe('A');
+  expect(outcome.steps.at(-1)).toMatchObject({ conditionType: 'Checked', pinned: true });
 });

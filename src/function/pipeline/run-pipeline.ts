@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import type { KptFunction } from '../../../kptfile-schema/index.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Catalog, ResolvedFunction } from '../catalog/catalog.ts';
-import { parseImageName } from '../catalog/image-name.ts';
+import { parseImageName, withRegistry } from '../catalog/image-name.ts';
 import type { PipelineEvent, PipelineInput, PipelineOutcome, PipelineStep } from '../model/pipeline.ts';
 import { readResources } from '../resource/read-resources.ts';
 import type { Resource } from '../resource/resource.ts';
@@ -57,7 +57,7 @@ class PipelineRun {
     this.#input = input;
     this.#options = options;
     this.#tree = input.only === undefined ? readPackages(input.files) : singlePackage(input.only);
-    const runsNothing = this.#tree.runs.every((each) => entriesOf(each).length === 0);
+    const runsNothing = this.#tree.runs.every((each) => entriesOf(each, undefined).length === 0);
     this.#before = readResources(runsNothing ? new Map() : input.files);
     this.#notes = [...this.#before.notes];
     this.#members = new PackageMembers(this.#tree.parentsFirst, this.#before.resources);
@@ -105,7 +105,7 @@ class PipelineRun {
     visit: (entries: readonly Entry[], members: Members) => Promise<string | undefined>,
   ): Promise<string | undefined> {
     for (const each of this.#tree.runs) {
-      const entries = entriesOf(each);
+      const entries = entriesOf(each, this.#input.registry);
       if (entries.length === 0) continue;
       const failure = await this.#members.within(each, (members) => visit(entries, members));
       if (failure !== undefined) return failure;
@@ -130,9 +130,9 @@ class PipelineRun {
       if (list === 'validators') {
         const type = askedCondition(config) ?? this.#wantedCondition(fn);
         if (type !== undefined) asked.conditionType = type;
-        const { pinnedValidators = [] } = this.#input;
-        if (pinnedValidators.some((rule) => rule.conditionType === type && isPinned(rule, entry, config)))
-          asked.pinned = true;
+        const { pinnedValidators = [], registry } = this.#input;
+        const pins = pinnedValidators.filter(({ conditionType }) => conditionType === type);
+        if (pins.some((rule) => isPinned(withRegistry(rule, registry), entry, config))) asked.pinned = true;
       }
       run = (await this.#isSkipped(fn, selected))
         ? { results: [{ severity: 'info', message: 'skipped: its condition `when` is false' }], exitCode: 0 }
@@ -216,8 +216,8 @@ class PipelineRun {
   }
 }
 
-function entriesOf(of: PipelinePackage): Entry[] {
+function entriesOf(of: PipelinePackage, registry: string | undefined): Entry[] {
   return (['mutators', 'validators'] as const).flatMap((list) =>
-    (of.pipeline[list] ?? []).map((fn, at) => ({ of, list, at, fn })),
+    (of.pipeline[list] ?? []).map((fn, at) => ({ of, list, at, fn: withRegistry(fn, registry) })),
   );
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { contentOf, gatesOf, readKptfile } from '../../../kptfile-schema/index.ts';
 import { canonicalJson } from '../../foundation/canonical-json.ts';
+import { LruCache } from '../../foundation/lru-cache.ts';
 import { namesFunctions, RENDERED } from '../../package/plan/render.ts';
 import type { Renderer, Rendering, RenderRequest } from '../../package/plan/renderer.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -10,9 +11,8 @@ import { readsStatus } from '../pipeline/reads-status.ts';
 import { isResourcePath } from '../resource/resource-path.ts';
 import { type FoundRendering, renderingOf, withRenderStatus } from './rendering-of.ts';
 
-/** Bytes of texts that are kept of packages that were rendered before. */
-const CACHE_BYTES = 64 * 1024 * 1024;
-/** What a cached answer takes besides its texts. */
+const MAX_CACHE_BYTES = 64 * 1024 * 1024;
+/** What a cached rendering takes besides its texts. */
 const ENTRY_BYTES = 2048;
 
 export interface FunctionRendererOptions {
@@ -21,18 +21,19 @@ export interface FunctionRendererOptions {
   rules(namespace: string): FunctionRules;
   /** The functions that the runner has. */
   readonly catalog: Catalog;
+  /** See `PipelineInput`. */
+  readonly registry?: string;
   /** Writes `status.renderStatus` into every Kptfile, and not only where it is already. */
   readonly keepsRenderStatus?: boolean;
 }
 
 /**
- * Renders packages by their function pipelines. What was rendered before, with the same functions, is answered from memory; failures
- * that may go by themselves are not kept.
+ * Renders packages by their function pipelines. A package that was rendered before with the same functions is answered from a
+ * cache, which does not keep failures that may be temporary.
  */
 export class FunctionRenderer implements Renderer {
   readonly #options: FunctionRendererOptions;
-  readonly #known = new Map<string, { readonly found: FoundRendering; readonly bytes: number }>();
-  #bytes = 0;
+  readonly #cache = new LruCache<string, FoundRendering>({ maxSize: MAX_CACHE_BYTES });
 
   constructor(options: FunctionRendererOptions) {
     this.#options = options;
@@ -46,56 +47,46 @@ export class FunctionRenderer implements Renderer {
     signal,
   }: RenderRequest): Promise<Rendering | undefined> {
     if (namesFunctions(files) === false) return undefined;
-    const { runner } = this.#options;
+    const { runner, registry } = this.#options;
     const rules = this.#options.rules(namespace);
-    const input: PipelineInput = { files: textsOf(files), rules, validatorConditions, pinnedValidators };
+    const input: PipelineInput = {
+      files: textsOf(files),
+      rules,
+      validatorConditions,
+      pinnedValidators,
+      ...(registry === undefined ? {} : { registry }),
+    };
     const key = this.#keyOf(input);
-    let found = this.#recall(key);
+    let found = this.#cache.get(key);
     if (found === undefined) {
       found = renderingOf(await runner.run(input, signal), input.files.get('Kptfile') ?? '');
-      if (found.lasting) this.#keep(key, found);
+      if (found.lasting) this.#cache.set(key, found, sizeOf(found));
     }
     const isKept = this.#options.keepsRenderStatus === true;
     return withRenderStatus(found, input.files.get('Kptfile') ?? '', { isKept });
   }
 
-  #keyOf({ files, rules, validatorConditions, pinnedValidators }: PipelineInput): string {
+  #keyOf(input: PipelineInput): string {
+    const { files, rules, validatorConditions, pinnedValidators } = input;
     const { catalog } = this.#options;
     const hash = createHash('sha256');
     const add = (...texts: string[]) => {
       for (const text of texts) hash.update(`${Buffer.byteLength(text)} `).update(text);
     };
     add(catalog.functionsDigest(rules), canonicalJson([[...validatorConditions].sort(), pinnedValidators]));
-    const withStatus = readsStatus(files, catalog, rules);
+    const withStatus = readsStatus(input, catalog);
     for (const path of [...files.keys()].sort()) {
       const text = files.get(path) ?? '';
       add(path, path === 'Kptfile' ? kptfileKey(text, withStatus) : text);
     }
     return hash.digest('base64');
   }
+}
 
-  #recall(key: string): FoundRendering | undefined {
-    const known = this.#known.get(key);
-    if (known === undefined) return undefined;
-    // Those that were asked for last go last.
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    return known.found;
-  }
-
-  #keep(key: string, found: FoundRendering): void {
-    // Rendered twice at the same time.
-    if (this.#known.has(key)) return;
-    let bytes = ENTRY_BYTES + JSON.stringify(found.status).length;
-    for (const [path, text] of found.rendering.edits ?? []) bytes += path.length + (text?.length ?? 0);
-    this.#known.set(key, { found, bytes });
-    this.#bytes += bytes;
-    for (const [old, { bytes: freed }] of this.#known) {
-      if (this.#bytes <= CACHE_BYTES) break;
-      this.#known.delete(old);
-      this.#bytes -= freed;
-    }
-  }
+function sizeOf({ status, rendering }: FoundRendering): number {
+  let bytes = ENTRY_BYTES + JSON.stringify(status).length;
+  for (const [path, text] of rendering.edits ?? []) bytes += path.length + (text?.length ?? 0);
+  return bytes;
 }
 
 /** The files that functions see. One that is no text is none of their business. */

@@ -1,5 +1,5 @@
+import { Limiter } from '../../foundation/limiter.ts';
 import { SluiceError } from '../../foundation/sluice-error.ts';
-import { Slots } from './slots.ts';
 import { type WorkerOptions, WorkerProcess } from './worker-process.ts';
 
 export interface PoolOptions extends WorkerOptions {
@@ -7,24 +7,24 @@ export interface PoolOptions extends WorkerOptions {
   readonly concurrency: number;
 }
 
-/** After this time a worker counts as slow, so that a function that hangs does not hold up others; milliseconds. */
-const SLOW = 2_000;
+/** After this time a worker counts as slow, so that a function that hangs does not hold up others. */
+const SLOW_AFTER_MS = 2_000;
 /** There are never more workers than this many times the concurrency. */
-const MOST = 4;
-/** Milliseconds after which workers that have nothing to do are ended, but one, which stays warm. */
-const IDLE = 30_000;
+const MAX_SLOW_FACTOR = 4;
+/** After this time idle workers are ended, except one, which stays warm. */
+const IDLE_MS = 30_000;
 /** A worker is replaced after this many uses, before what its functions leave behind adds up. */
-const USES = 1_000;
+const MAX_USES = 1_000;
 
 interface Idle {
   readonly worker: WorkerProcess;
   readonly cancel: () => void;
 }
 
-/** Keeps workers, and lends each to one user at a time, in the order of asking. Starts none before the first is needed. */
+/** Keeps workers, and lends each to one caller at a time, in the order of the calls. Starts none before the first call. */
 export class WorkerPool {
   readonly #options: PoolOptions;
-  readonly #slots: Slots;
+  readonly #limiter: Limiter;
   readonly #uses = new Map<WorkerProcess, number>();
   /** The last one was used last. */
   readonly #idle: Idle[] = [];
@@ -34,7 +34,9 @@ export class WorkerPool {
   constructor(options: PoolOptions) {
     this.#options = options;
     const { concurrency, clock } = options;
-    this.#slots = new Slots({ count: concurrency, most: concurrency * MOST, slowAfter: SLOW, clock });
+    this.#limiter = new Limiter({
+      ...{ maxRunning: concurrency, maxWithSlow: concurrency * MAX_SLOW_FACTOR, slowAfterMs: SLOW_AFTER_MS, clock },
+    });
   }
 
   /**
@@ -42,7 +44,7 @@ export class WorkerPool {
    * rejects with, with the signal's reason while it waits, and with Unavailable if workers cannot be started and after `close`.
    */
   async use<Result>(signal: AbortSignal, action: (worker: WorkerProcess) => Promise<Result>): Promise<Result> {
-    const release = await this.#slots.take(signal);
+    const release = await this.#limiter.acquire(signal);
     const over = Promise.withResolvers<void>();
     this.#underWay.add(over.promise);
     try {
@@ -70,7 +72,7 @@ export class WorkerPool {
   /** Ends all workers; what is under way is refused. Resolves when they are gone and nothing is under way. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#slots.close(closed());
+    this.#limiter.close(closed());
     for (const { cancel } of this.#idle.splice(0)) cancel();
     const workers = [...this.#uses.keys()];
     for (const worker of workers) {
@@ -106,12 +108,12 @@ export class WorkerPool {
   #giveBack(worker: WorkerProcess): void {
     const uses = (this.#uses.get(worker) ?? 0) + 1;
     this.#uses.set(worker, uses);
-    if (uses >= USES) {
+    if (uses >= MAX_USES) {
       worker.kill();
       return;
     }
     worker.hold(false);
-    const cancel = this.#options.clock.schedule(IDLE, () => this.#retire(worker));
+    const cancel = this.#options.clock.schedule(IDLE_MS, () => this.#retire(worker));
     this.#idle.push({ worker, cancel });
   }
 

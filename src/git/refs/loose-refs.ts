@@ -1,16 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { errnoOf, isMissing, readFolderSync } from '../../foundation/file-system.ts';
+import { pacer } from '../../foundation/in-slices.ts';
 import { DamageError } from '../errors.ts';
 import type { Oid } from '../git-repository.ts';
 import { isRefName } from '../ref-name.ts';
 
-/**
- * Loose refs are tiny and many: read synchronously they take a quarter of the time. So long, in milliseconds, the event loop is held
- * up before others get their turn.
- */
-const SLICE_MS = 4;
 /** Milliseconds within which two changes of a folder may get the same time from a coarse file system, and so look like one. */
 const COARSE = 2_500;
 /** Milliseconds after which a folder is read again though it looks unchanged: somebody may have written into a file in place. */
@@ -33,8 +28,9 @@ interface Folder {
 }
 
 /**
- * The refs that have a file of their own. Repositories are asked for them every second or so and hardly ever differ, so what a folder
- * held is remembered, and only folders that changed are read again: Git moves a ref by a new file in its place.
+ * The refs that have a file of their own. They are tiny and many, so that reading them synchronously takes a quarter of the time. They
+ * are listed every second or so and hardly ever differ, so the content of a folder is kept, and only folders that changed are read
+ * again: Git moves a ref by a new file in its place.
  */
 export class LooseRefs {
   readonly #gitDir: string;
@@ -51,7 +47,7 @@ export class LooseRefs {
   async addBelow(prefix: string, found: Map<string, Oid | undefined>): Promise<void> {
     const top = prefix.slice(0, prefix.lastIndexOf('/'));
     const waiting: [path: string, folder: Folder][] = [[top, this.#folderAt(top)]];
-    const pause = pauses();
+    const pause = pacer();
     for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
       const [path, folder] = next;
       const stamp = stampOf(join(this.#gitDir, path));
@@ -128,17 +124,6 @@ function below(folder: Folder, name: string): Folder {
   const added = { snapshot: undefined, folders: new Map() };
   folder.folders.set(name, added);
   return added;
-}
-
-/** Gives others their turn when the last time was long enough ago. */
-function pauses(): () => Promise<void> | undefined {
-  let end = performance.now() + SLICE_MS;
-  return () => {
-    if (performance.now() < end) return undefined;
-    return setImmediate().then(() => {
-      end = performance.now() + SLICE_MS;
-    });
-  };
 }
 
 function stampOf(path: string): string {

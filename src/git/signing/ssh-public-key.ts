@@ -1,4 +1,5 @@
 import { createHash, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { LruCache } from '../../foundation/lru-cache.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { SshReader, sshNumber, sshString, withoutZeros } from './ssh-wire.ts';
 
@@ -51,13 +52,11 @@ export function readSshPublicKey(blob: Buffer): SshPublicKey {
   const known = lastKeys.get(name);
   if (known !== undefined) return known;
   const key = readNewKey(blob);
-  const [oldest] = lastKeys.keys();
-  if (oldest !== undefined && lastKeys.size >= MAX_KNOWN_KEYS) lastKeys.delete(oldest);
   lastKeys.set(name, key);
   return key;
 }
 
-const lastKeys = new Map<string, SshPublicKey>();
+const lastKeys = new LruCache<string, SshPublicKey>({ maxEntries: MAX_KNOWN_KEYS });
 
 function readNewKey(blob: Buffer): SshPublicKey {
   let key: KeyObject;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../foundation/clock.ts';
-import { Slots } from '../../foundation/slots.ts';
+import { Limiter } from '../../foundation/limiter.ts';
 import { messageOf } from '../../foundation/sluice-error.ts';
 import { nextExpiry } from '../model/gates.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
@@ -8,7 +8,7 @@ import type { Readiness, RevisionEntry } from './revision-entry.ts';
 
 /** Evaluations at a time: each reads a package, and requests go first. */
 const MAX_EVALUATIONS = 2;
-const SLOT_PATIENCE_MS = 1000;
+const SLOW_AFTER_MS = 1000;
 
 interface Evaluation {
   readonly etag: string;
@@ -31,7 +31,7 @@ export interface GateEvaluationsOptions {
  */
 export class GateEvaluations {
   readonly #options: GateEvaluationsOptions;
-  readonly #slots: Slots;
+  readonly #limiter: Limiter;
   /** Evaluations under way, by the id, with the state that each is of. */
   readonly #running = new Map<string, Evaluation>();
   /** Cancels the timer of an id. */
@@ -42,7 +42,9 @@ export class GateEvaluations {
 
   constructor(options: GateEvaluationsOptions) {
     this.#options = options;
-    this.#slots = new Slots(MAX_EVALUATIONS, SLOT_PATIENCE_MS, options.clock);
+    this.#limiter = new Limiter({
+      ...{ maxRunning: MAX_EVALUATIONS, slowAfterMs: SLOW_AFTER_MS, clock: options.clock },
+    });
   }
 
   start(entries: Iterable<[string, RevisionEntry]>): void {
@@ -53,7 +55,7 @@ export class GateEvaluations {
   /** Evaluates a changed revision in the background, if it is started. */
   noteChange(id: string, entry: RevisionEntry): void {
     this.forget(id);
-    if (this.#isStarted && this.#isDue(entry)) void this.#slots.run(() => this.evaluate(id));
+    if (this.#isStarted && this.#isDue(entry)) void this.#limiter.run(() => this.evaluate(id));
   }
 
   /** Ends the timer of a revision that is gone or changed. */
@@ -98,11 +100,15 @@ export class GateEvaluations {
     const generation = this.#generation;
     let ready: Readiness;
     try {
-      const { gates, revision } = await store.judge(id);
+      const { gates, revision, content } = await store.judge(id);
       // It changed meanwhile, which is evaluated for itself.
       if (revision.etag !== etag) return;
       const until = nextExpiry(gates);
-      ready = { condition: evaluatedCondition(gates), isCurrent: true, ...(until === undefined ? {} : { until }) };
+      ready = {
+        condition: evaluatedCondition(gates, content.files),
+        isCurrent: true,
+        ...(until === undefined ? {} : { until }),
+      };
     } catch (error) {
       // In the background no caller gets the error; the condition reports it.
       ready = { condition: notEvaluated(messageOf(error)), isCurrent: true };
@@ -112,7 +118,7 @@ export class GateEvaluations {
     show(id, ready);
     if (!this.#isStarted || ready.until === undefined) return;
     this.forget(id);
-    const repeat = () => void this.#slots.run(() => this.evaluate(id));
+    const repeat = () => void this.#limiter.run(() => this.evaluate(id));
     this.#timers.set(id, clock.schedule(Math.max(1, ready.until - clock.now()), repeat));
   }
 }

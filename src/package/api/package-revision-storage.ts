@@ -18,6 +18,7 @@ import type {
   DeleteOptions,
   ListOptions,
   ListResult,
+  ReadOnlySubResource,
   Storage,
   WatchEvent,
   WatchOptions,
@@ -32,6 +33,7 @@ import type { RevisionChange } from '../plan/change.ts';
 import type { RevisionUpdate } from '../plan/update.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import { type FieldOwners, memoryFieldOwners } from './field-owners.ts';
+import { type ExplainRevision, packageRevisionReadings } from './package-revision-readings.ts';
 import {
   affirmedTypeOf,
   breakGlassOf,
@@ -65,6 +67,7 @@ export interface PackageStorageOptions {
   /** Default: versions start again with the process. */
   readonly versions?: RevisionVersions;
   readonly alert?: Alert | undefined;
+  readonly explain?: ExplainRevision | undefined;
 }
 
 /**
@@ -84,6 +87,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
   /** Clients of Porch make a revision from the object of another one. */
   readonly ignoresVersionOnCreate = true;
   readonly subResources: readonly string[] = ['status', 'approval'];
+  readonly readOnlySubResources: readonly ReadOnlySubResource[];
   /** What the storages of files and packages show too. */
   readonly table: RevisionTable;
   readonly #store: RevisionStore;
@@ -98,6 +102,7 @@ export class PackageRevisionStorage implements Storage<RevisionObject> {
     this.#clock = options.clock ?? systemClock;
     this.#alert = options.alert ?? (async () => undefined);
     this.table = new RevisionTable(store, log, this.#clock, options.owners ?? memoryFieldOwners(), options.versions);
+    this.readOnlySubResources = packageRevisionReadings(store, this.table, options.explain);
     this.#pages = new ListPages(this.#clock, (entry) => entry.object);
   }
 

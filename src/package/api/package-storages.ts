@@ -3,6 +3,7 @@ import type { EventLog } from '../../resource/watch/event-log.ts';
 import type { RevisionStore } from '../store/revision-store.ts';
 import type { FieldOwners } from './field-owners.ts';
 import { PackageResourcesStorage } from './package-resources-storage.ts';
+import type { ExplainRevision } from './package-revision-readings.ts';
 import { type Alert, PackageRevisionStorage } from './package-revision-storage.ts';
 import { PorchPackageStorage } from './porch-package-storage.ts';
 import type { RevisionVersions } from './revision-versions.ts';
@@ -17,12 +18,14 @@ export interface PackageStoragesOptions {
   readonly versions?: RevisionVersions;
   /** Default: warnings are kept nowhere. */
   readonly alert?: Alert | undefined;
+  /** Explains a revision by its key; without it the sub-resource `explain` is not served. */
+  readonly explain?: ExplainRevision | undefined;
 }
 
 /** The storages of all kinds that show packages in Git, over one store. */
-export function packageStorages({ store, log, clock, owners, versions, alert }: PackageStoragesOptions) {
+export function packageStorages({ store, log, clock, owners, versions, alert, explain }: PackageStoragesOptions) {
   const revisions = new PackageRevisionStorage(store, log, {
-    ...{ clock, alert },
+    ...{ clock, alert, explain },
     ...(owners === undefined ? {} : { owners: owners.revisions }),
     ...(versions === undefined ? {} : { versions }),
   });

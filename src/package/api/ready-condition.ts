@@ -1,9 +1,10 @@
-import { type Condition, conditionsOf, gatesOf } from '../../../kptfile-schema/index.ts';
+import { type Condition, conditionsOf, gatesOf, isAcceptedByKpt } from '../../../kptfile-schema/index.ts';
 import { publishedRecordOf } from '../model/commit-message.ts';
 import type { Gate } from '../model/gates.ts';
 import { isPlaceholder, isPublished, type PackageRevision } from '../model/package-revision.ts';
 import { READY_TYPE } from '../model/ready-type.ts';
 import { RENDERED_TYPE } from '../model/verdict.ts';
+import { describeKptfileProblems, kptfileProblems } from '../plan/kptfile-problems.ts';
 import type { PackageRepository } from '../store/package-repository.ts';
 
 /** Closed gates that a message names; a package may require many. */
@@ -16,20 +17,32 @@ export function isUnpublished({ lifecycle }: PackageRevision): boolean {
   return lifecycle === 'Draft' || lifecycle === 'Proposed';
 }
 
-/** True if the Kptfile, a policy or the proposal requires a gate. */
+/** True if the Kptfile, a policy or the proposal requires a gate, or if kpt rejects the Kptfile, so that no step is allowed. */
 export function requiresGates(revision: PackageRevision, repository: Policies): boolean {
   const { kptfile, lifecycle, record } = revision;
   if (kptfile !== undefined && gatesOf(kptfile).length > 0) return true;
+  // A misspelt field may be the one with the gates.
+  if (kptfile !== undefined && !isAcceptedByKpt(kptfile)) return true;
   // While it is False it counts as a gate.
   if (kptfile !== undefined && conditionsOf(kptfile).get(RENDERED_TYPE)?.status === 'False') return true;
   if (lifecycle === 'Proposed' && (record?.proposal?.gates ?? []).length > 0) return true;
   return repository.policyFor(revision).requiredGates.length > 0;
 }
 
-/** The condition of a pending revision whose gates were evaluated; undefined if it has none. */
-export function evaluatedCondition(gates: readonly Gate[]): Condition | undefined {
-  if (gates.length === 0) return undefined;
-  return fromGates(gates.map((gate) => ({ ...gate, open: gate.state === 'Open' })));
+/** The condition of a pending revision whose gates were evaluated; undefined if it has none, and kpt accepts its Kptfiles. */
+export function evaluatedCondition(
+  gates: readonly Gate[],
+  files: ReadonlyMap<string, Uint8Array | null>,
+): Condition | undefined {
+  const ready =
+    gates.length === 0 ? undefined : fromGates(gates.map((gate) => ({ ...gate, open: gate.state === 'Open' })));
+  const problems = describeKptfileProblems(kptfileProblems(files));
+  if (problems === undefined) return ready;
+  const before = ready === undefined ? '' : `${ready.message}; `;
+  return {
+    ...{ type: READY_TYPE, status: 'False', reason: 'InvalidKptfile' },
+    message: `${before}kpt rejects the Kptfile: ${problems}`,
+  };
 }
 
 export function notEvaluated(message: string): Condition {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../foundation/in-slices.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import type { RecordStatement, RevisionRecord } from '../model/record.ts';
 import type { Signer } from '../trust/repository-trust.ts';
@@ -76,7 +76,7 @@ async function readCache(file: string, header: string): Promise<FactCache | unde
     sum.update(data.subarray(at, stop));
     if (!putLines(cache, data, at, stop)) return undefined;
     at = stop;
-    await setImmediate();
+    await yieldToEventLoop();
   }
   return data.toString('latin1', end) === lastLine(sum.digest('hex')) ? cache : undefined;
 }

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
-import { inSlices, pacer } from '../../foundation/in-slices.ts';
+import { inSlices, pacer, yieldToEventLoop } from '../../foundation/in-slices.ts';
+import { mapLimited } from '../../foundation/map-limited.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { GitObject, GitRepository, ObjectStat, Oid } from '../../git/git-repository.ts';
 import { parseCommit } from '../../git/objects/commit-codec.ts';
@@ -358,21 +358,16 @@ function readRecord(object: GitObject | undefined): RecordFact | null {
 }
 
 /**
- * Works through many items in slices. Some are under way at once, so that Git already reads the next ones while the last ones
- * are parsed, and between slices timers and I/O get their turn.
+ * Works through many items in slices. Several slices are under way at once, so that Git already reads the next ones while the last ones
+ * are parsed. Yields to the event loop after each slice.
  */
 export async function inBatches<Item>(
   items: readonly Item[],
   work: (slice: readonly Item[]) => Promise<void>,
 ): Promise<void> {
-  let start = 0;
-  const worker = async () => {
-    while (start < items.length) {
-      const slice = items.slice(start, start + BATCH_OBJECTS);
-      start += BATCH_OBJECTS;
-      await work(slice);
-      if (start < items.length) await setImmediate();
-    }
-  };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_BATCHES }, worker));
+  const starts = Array.from({ length: Math.ceil(items.length / BATCH_OBJECTS) }, (_, batch) => batch * BATCH_OBJECTS);
+  await mapLimited(starts, MAX_CONCURRENT_BATCHES, async (start) => {
+    await work(items.slice(start, start + BATCH_OBJECTS));
+    if (start + BATCH_OBJECTS < items.length) await yieldToEventLoop();
+  });
 }

@@ -1,7 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
-
-/** So long, in milliseconds, the event loop is held up before others get their turn. */
-const SLICE_MS = 4;
+import { pacer } from '../../foundation/in-slices.ts';
 
 /** Runs all steps without a pause. */
 export function runAtOnce<Result>(steps: Generator<void, Result>): Result {
@@ -11,14 +8,13 @@ export function runAtOnce<Result>(steps: Generator<void, Result>): Result {
   }
 }
 
-/** Runs all steps, and lets others have their turn between them. */
+/** Runs all steps, and yields to the event loop between them. */
 export async function runInSlices<Result>(steps: Generator<void, Result>): Promise<Result> {
-  let end = performance.now() + SLICE_MS;
+  const pause = pacer();
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (performance.now() < end) continue;
-    await setImmediate();
-    end = performance.now() + SLICE_MS;
+    const turn = pause();
+    if (turn !== undefined) await turn;
   }
 }

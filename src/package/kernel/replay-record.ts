@@ -4,7 +4,7 @@ import type { Oid } from '../../git/git-repository.ts';
 import type { RequestContext } from '../../resource/object/request-context.ts';
 import { type CommitFacts, publishedRecordOf } from '../model/commit-message.ts';
 import type { PackageInputs } from '../model/inputs.ts';
-import { emptyRecord, type RevisionRecord, withContributor, withStep } from '../model/record.ts';
+import { type Contributor, emptyRecord, type RevisionRecord, withContributor, withStep } from '../model/record.ts';
 import type { Lifecycle } from '../model/types.ts';
 import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/verdict.ts';
 
@@ -15,6 +15,9 @@ import { PUSH_ACTOR, recordAfterPush, syncVerdicts } from '../model/verdict.ts';
 
 /** Commits that are looked through for the one that brought a condition. More arrive at once only where history is rewritten. */
 const MAX_WALK = 100;
+
+/** Commits of unknown pushers that a record lists; of more, nothing makes the pushers known. */
+const MAX_UNKNOWN_COMMITS = 100;
 
 /** One commit on the branch of a draft. */
 export interface BranchCommit {
@@ -104,6 +107,11 @@ export interface ReplayOptions {
 
 /** Applies pushes, one after the other, to the record before them. */
 export class RecordReplay {
+  /**
+   * A signature names the author of a commit. The author of a push that takes a branch back to a commit signed long ago is not known: where
+   * the history is not whole, signatures identify no pushers.
+   */
+  readonly isAttributable: boolean;
   readonly #tip: ReplayTip;
   readonly #options: ReplayOptions;
   readonly #start: RevisionRecord;
@@ -121,19 +129,22 @@ export class RecordReplay {
     this.#start = start;
     this.#record = start;
     this.#known = before;
+    this.isAttributable = isWhole && !tip.isRecordDistrusted;
     // The contributors of a draft whose record was lost are not known any more, and anyone can write that Sluice made a commit.
-    if (tip.isRecordDistrusted || !isWhole) this.#contribute(contextOf(PUSH_ACTOR), tip.time, tip.commit);
+    if (!this.isAttributable) this.#contributeUnknown(tip.time, tip.commit, undefined);
   }
 
-  /** `pusher` is the person whose key signed the commit, or PUSH_ACTOR; `inputs` is what the package held. */
-  apply({ commit, time, conditions }: BranchCommit, pusher: string, inputs: PackageInputs): void {
+  /** `signer` is the person whose key signed the commit, undefined if none did; `inputs` is what the package held. */
+  apply({ commit, time, conditions }: BranchCommit, signer: string | undefined, inputs: PackageInputs): void {
     const { bindsContent, now } = this.#options;
+    const pusher = signer ?? PUSH_ACTOR;
     this.#pusher = pusher;
     const { recordedAt } = this.#start;
     // A commit that is older than what is known of this draft was signed for another one.
     const isForThis = recordedAt !== undefined && time >= Date.parse(recordedAt);
     const context = contextOf(pusher);
-    this.#contribute(context, time, commit);
+    if (signer === undefined) this.#contributeUnknown(time, commit, this.isAttributable ? commit : undefined);
+    else this.#contribute(context, time, commit);
     if (conditions === undefined) return;
     this.#record = syncVerdicts(
       this.#record,
@@ -156,6 +167,13 @@ export class RecordReplay {
     // The gates that the proposal required went with the record.
     if (isRecordDistrusted && lifecycle === 'Proposed') record = { ...record, proposal: { gates: [], lost: true } };
     return { ...record, commit };
+  }
+
+  /** `listed` is the commit where an unknown person is known to have added it, so that the Git host can still report who it was. */
+  #contributeUnknown(time: number, tip: Oid, listed: Oid | undefined): void {
+    const known = this.#record.contributors ?? [];
+    const contributors = withUnknownPusher(known, { since: timestamp(time), tip, commit: listed });
+    if (contributors !== known) this.#record = { ...this.#record, contributors: [...contributors] };
   }
 
   #contribute(context: RequestContext, time: number, commit: Oid): void {
@@ -189,6 +207,26 @@ export function publishedRecord(tip: PublishedTip, inputs: PackageInputs): Revis
   }
   const madeBySluice = facts.action !== undefined;
   return recordAfterPush(record, { commit, madeBySluice, time: timestamp(time) }, conditions, inputs);
+}
+
+/**
+ * Adds the push of an unknown person. `commit` is undefined where it is not known which commits came that way; then no report of the host
+ * makes all of the pushers known.
+ */
+export function withUnknownPusher(
+  contributors: readonly Contributor[],
+  { since, tip, commit }: { readonly since: string; readonly tip: Oid; readonly commit: Oid | undefined },
+): readonly Contributor[] {
+  const known = contributors.find(({ name }) => name === PUSH_ACTOR);
+  if (known === undefined) {
+    const entry = { name: PUSH_ACTOR, face: 'git', since, commit: tip };
+    return [...contributors, commit === undefined ? entry : { ...entry, commits: [commit] }];
+  }
+  const { commits: before, ...rest } = known;
+  if (before === undefined || (commit !== undefined && before.includes(commit))) return contributors;
+  const isListed = commit !== undefined && before.length < MAX_UNKNOWN_COMMITS;
+  const next = isListed ? { ...rest, commits: [...before, commit] } : rest;
+  return contributors.map((one) => (one === known ? next : one));
 }
 
 function contextOf(name: string): RequestContext {

@@ -61,6 +61,26 @@ test('a name in the trailers of a pushed commit is a claim, also after others ha
   expect(published.filter((entry) => entry.includes('sec'))).toEqual(['edit by says: sec (git)']);
 });
 
+test('what was given through Sluice on a pushed draft is shown as done by its actor after publication too', async () => {
+  await world.push(path, { 'web/Kptfile': KPTFILE }, 'drafts/web/w1', 'refs/heads/main');
+  await refresh();
+  const name = 'apps.web.w1';
+  const root = { ...ANNA, actor: { name: 'root' } };
+  await world.store.change(name, { conditions: [{ type: 'Tested', status: 'True' }] }, root);
+  forge('drafts/web/w1');
+  await refresh();
+  await world.store.change(name, { conditions: [{ type: 'Tested', status: 'False' }] }, root);
+  await world.publish(name);
+  expect((await history(name)).sort()).toEqual([
+    'approve by berta (cli)',
+    'edit by root (cli)',
+    'edit by root (cli)',
+    'edit by says: sec (git)',
+    'propose by anna (cli)',
+    'push by says: pusher (git)',
+  ]);
+});
+
 test('of a tag that is not of Sluice the publisher is the e-mail address of the author, and the time that of the author', async () => {
   const pushed = await world.push(path, { 'web/Kptfile': KPTFILE }, 'elsewhere', 'refs/heads/main');
   const tree = gitCli(path, ['rev-parse', `${pushed}^{tree}`]);

@@ -54,6 +54,8 @@ export interface FoldedRecord {
   readonly gates?: readonly StatedGate[];
   readonly contributors?: readonly Contributor[];
   readonly approvals?: readonly Approval[];
+  /** Commits of the draft that Sluice made, and for which actor, where pushes contributed others; the latest ones. */
+  readonly commits?: readonly { readonly commit: string; readonly by: string }[];
   /** Set where a policy let the actor publish with closed gates. */
   readonly breakGlass?: { readonly by: string; readonly reason: string };
 }
@@ -117,6 +119,7 @@ const foldedSchema = z.object({
   gates: listOf(z.object({ type: z.string(), requiredBy: listOf(z.string()), state: z.string() })).optional(),
   contributors: listOf(contributorSchema).optional(),
   approvals: listOf(approvalSchema).optional(),
+  commits: listOf(z.object({ commit: z.string(), by: z.string() })).optional(),
   breakGlass: z.object({ by: z.string(), reason: z.string() }).optional(),
 });
 

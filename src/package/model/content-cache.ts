@@ -1,7 +1,8 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
 import type { PackageContent } from './content.ts';
 import { isYamlPath } from './krm/krm.ts';
 
-/** Bounds for one repository: packages that are worked on are judged again and again, and most are small. */
+/** Bounds for one repository: packages in work are judged again and again, and most are small. */
 const MAX_ENTRIES = 256;
 const MAX_BYTES = 32 * 1024 * 1024;
 /** YAML counts so many times: its objects are kept too, which take up to thirty times the memory of the text. */
@@ -9,46 +10,30 @@ const YAML_WEIGHT = 4;
 
 /** Contents that were read last, within a number and a size. */
 export class ContentCache {
-  readonly #entries = new Map<string, { readonly content: Promise<PackageContent>; bytes: number }>();
-  #bytes = 0;
+  readonly #contents = new LruCache<string, Promise<PackageContent>>({ maxEntries: MAX_ENTRIES, maxSize: MAX_BYTES });
 
-  /** The content under a key, read once for all concurrent callers; what cannot be read is not kept. */
+  /** The content under a key, read once for all callers at the same time; content that cannot be read is not kept. */
   get(key: string, read: () => Promise<PackageContent>): Promise<PackageContent> {
-    const known = this.#entries.get(key);
-    if (known !== undefined) {
-      // Last used, last to go.
-      this.#entries.delete(key);
-      this.#entries.set(key, known);
-      return known.content;
-    }
-    const entry = { content: read(), bytes: 0 };
-    this.#entries.set(key, entry);
-    entry.content.then(
+    const known = this.#contents.get(key);
+    if (known !== undefined) return known;
+    const reading = read();
+    this.#contents.set(key, reading);
+    reading.then(
       (content) => {
-        if (this.#entries.get(key) !== entry) return;
-        entry.bytes = sizeOf(content);
-        this.#bytes += entry.bytes;
-        this.#trim();
+        // Its size is known only now.
+        if (this.#contents.peek(key) === reading) this.#contents.set(key, reading, sizeOf(content));
       },
       () => {
-        // The caller gets the error; the next one tries again.
-        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+        // The callers get the error; the next one reads again.
+        if (this.#contents.peek(key) === reading) this.#contents.delete(key);
       },
     );
-    return entry.content;
+    return reading;
   }
 
   /** Number and bytes of what is kept. */
   get size(): { readonly entries: number; readonly bytes: number } {
-    return { entries: this.#entries.size, bytes: this.#bytes };
-  }
-
-  #trim(): void {
-    for (const [key, { bytes }] of this.#entries) {
-      if (this.#entries.size <= MAX_ENTRIES && this.#bytes <= MAX_BYTES) break;
-      this.#entries.delete(key);
-      this.#bytes -= bytes;
-    }
+    return { entries: this.#contents.count, bytes: this.#contents.size };
   }
 }
 

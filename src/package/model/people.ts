@@ -1,3 +1,4 @@
+import { LruCache } from '../../foundation/lru-cache.ts';
 import { isSluiceError, messageOf } from '../../foundation/sluice-error.ts';
 import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { type AllowedSigner, allowsSigning, parseAllowedSigners } from '../../git/signing/allowed-signers.ts';
@@ -44,8 +45,8 @@ export function peopleOf(text: string): People {
   for (const line of lines) {
     const { principals: name, publicKey } = line;
     const known = signers.find(({ publicKey: other }) => other.blob.equals(publicKey.blob));
-    if (/[,*?!\s\p{C}]/u.test(name)) problems.push(`line ${line.line} does not name exactly one user`);
-    else if (RESERVED.test(name)) problems.push(`line ${line.line}: ${name} cannot be the name of a person`);
+    const problem = personNameProblem(name);
+    if (problem !== undefined) problems.push(`line ${line.line}${problem}`);
     else if (known !== undefined && known.name !== name)
       problems.push(`line ${line.line}: the key belongs to ${known.name} already (line ${known.line})`);
     else signers.push({ ...line, name });
@@ -53,8 +54,17 @@ export function peopleOf(text: string): People {
   return { signers, problems };
 }
 
+/** Why a text cannot be the name of one person, as it follows `line 3`; undefined if it can. */
+export function personNameProblem(name: string): string | undefined {
+  if (/[,*?!\s\p{C}]/u.test(name)) return ' does not name exactly one user';
+  return RESERVED.test(name) ? `: ${name} cannot be the name of a person` : undefined;
+}
+
 /** Who signed which commit, by the list that says so: a commit is looked at again and again until its record is written. */
-const known = new WeakMap<People, Map<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>>();
+const known = new WeakMap<
+  People,
+  LruCache<Oid, { readonly name: string; readonly signer: ListedSigner } | undefined>
+>();
 
 /**
  * The person whose listed key signed a commit; undefined for everybody else, and for OpenPGP signatures. The key must be valid both
@@ -67,16 +77,13 @@ export async function signerOf(
   now: number,
 ): Promise<string | undefined> {
   if (people.signers.length === 0) return undefined;
-  const memo = known.get(people) ?? new Map();
+  const memo = known.get(people) ?? new LruCache({ maxEntries: MAX_KNOWN_COMMITS });
   known.set(people, memo);
+  let found = memo.get(commit.oid);
   if (!memo.has(commit.oid)) {
-    for (const oldest of memo.keys()) {
-      if (memo.size < MAX_KNOWN_COMMITS) break;
-      memo.delete(oldest);
-    }
-    memo.set(commit.oid, await findSigner(git, commit.oid, people));
+    found = await findSigner(git, commit.oid, people);
+    memo.set(commit.oid, found);
   }
-  const found = memo.get(commit.oid);
   if (found === undefined) return undefined;
   const valid = [commit.time, now].every((at) => allowsSigning(found.signer, GIT_NAMESPACE, at));
   return valid ? found.name : undefined;

@@ -1,5 +1,6 @@
 import type { Actor, Face } from '../../resource/object/request-context.ts';
 import { parseConditionType } from './condition-type.ts';
+import type { HostUsers } from './host-users.ts';
 import { NO_PEOPLE, type People } from './people.ts';
 
 /** How far gates are enforced in a repository (annotation `sluice.dev/gates`); `off` and `warn` serve people who come from Porch. */
@@ -27,6 +28,8 @@ export interface EffectivePolicy {
   readonly breakGlass: readonly string[];
   /** The people whose signatures on pushed commits identify their authors. */
   readonly people: People;
+  /** Who is which user of the Git host whose reports on pushes count; undefined where they do not count. */
+  readonly hostUsers?: HostUsers | undefined;
   /** Commits that controllers may make on one revision within an hour. */
   readonly commitBudgetPerHour: number;
   /** Condition type to the milliseconds after which a closed gate is overdue. */

@@ -77,6 +77,13 @@ export const contributorSchema = z.object({
   since: z.string(),
   /** The first commit of this contributor. */
   commit: z.string().optional(),
+  /** Set where the Git host reported who pushed: its kind and the user there, `<provider>:<user>`. It gives no verdict. */
+  attributedBy: z.string().optional(),
+  /**
+   * Of `push`: the commits of unknown persons, oldest first, of which the Git host may still report who pushed them. Absent where
+   * not all are known: then nothing can make the pusher known.
+   */
+  commits: listOf(z.string()).optional(),
 });
 
 /** A person's approval of one content; it counts as long as the package holds that content. */

@@ -3,7 +3,7 @@ import type { GitRepository, Oid } from '../../git/git-repository.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { parseCommitMessage } from '../model/commit-message.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
-import { readCommit } from './history.ts';
+import { readCommit } from './record-chain.ts';
 import { RENDERED } from './render.ts';
 import { textsOf } from './replace-texts.ts';
 import type { Workbench } from './workbench.ts';

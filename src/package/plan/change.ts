@@ -170,6 +170,8 @@ function revokesVerdict(before: RevisionRecord, after: RevisionRecord): boolean 
 /** Only what gives or withdraws conditions has to be kept; everything else a push brings is in Git already. */
 function needsRecording(revision: PackageRevision, atTip: RevisionRecord): boolean {
   const known = revision.record?.verdicts;
+  // Since then the Git host reported who pushed.
+  if (revision.record?.commit === revision.commit && atTip !== revision.record) return true;
   return known === undefined ? atTip.verdicts.length > 0 : atTip.verdicts !== known;
 }
 

@@ -1,12 +1,12 @@
 import { timestamp } from '../../foundation/clock.ts';
-import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Commit, Oid } from '../../git/git-repository.ts';
 import { approvalOf, areAllKnown, authorOf, claimed, writersOf } from '../model/attribution.ts';
 import { parseCommitMessage, publishedRecordOf } from '../model/commit-message.ts';
 import { isPublished, type PackageRevision } from '../model/package-revision.ts';
-import { type LifecycleStep, parseRecord, type RevisionRecord } from '../model/record.ts';
+import type { LifecycleStep } from '../model/record.ts';
 import { ACTIONS } from '../model/types.ts';
-import { payloadOf, statementDigest } from '../trust/statement.ts';
+import { reportedPushers } from './host-pushers.ts';
+import { type ReadRecord, readCommit, recordsOf } from './record-chain.ts';
 import type { Workbench } from './workbench.ts';
 
 /** One thing that happened to a revision. */
@@ -41,7 +41,10 @@ export async function historyOf(repo: Workbench, revision: PackageRevision, limi
   const tip = published ? draft : revision.commit;
   if (tip !== undefined) {
     const walk = { tip, main: published ? main : undefined, limit };
-    entries.push(...(await commitsOf(repo, revision, walk, writerOf(revision, records))));
+    const commits = await commitsOf(repo, revision, walk, writerOf(revision, records));
+    const pushed = commits.filter(({ face }) => face === 'git').map(({ commit }) => commit);
+    const reported = await reportedPushers(repo, revision, pushed, repo.policyFor(revision).hostUsers);
+    entries.push(...commits.map((entry) => ({ ...entry, by: reported.get(entry.commit) ?? entry.by })));
   }
   entries.push(...stepEntries(revision.record?.steps ?? [], revision.commit), ...recordEntries(records));
   return entries.sort((a, b) => (a.at === b.at ? rank(b) - rank(a) : a.at < b.at ? 1 : -1)).slice(0, limit);
@@ -55,7 +58,8 @@ function markIf(isClaim: boolean): (entry: HistoryEntry) => HistoryEntry {
 type WriterOf = (commit: Commit, isCovered: boolean) => string | undefined;
 
 function writerOf(revision: PackageRevision, records: readonly ReadRecord[]): WriterOf & { readonly upTo?: Oid } {
-  const made = new Map<Oid, string>();
+  const signed = revision.outOfBand === undefined ? publishedRecordOf(revision.tip.facts)?.commits : undefined;
+  const made = new Map<Oid, string>(signed?.map(({ commit, by }) => [commit, by]));
   for (const { last, isTrusted } of records) if (isTrusted && last.made !== undefined) made.set(last.made, last.by);
   const writers = writersOf(revision);
   const areKnown = areAllKnown(writers?.contributors);
@@ -129,41 +133,6 @@ function isCreation(task: unknown): boolean {
   return type === 'init' || type === 'clone' || type === 'edit' || type === 'upgrade';
 }
 
-interface ReadRecord {
-  readonly oid: Oid;
-  readonly subject: string;
-  readonly last: NonNullable<RevisionRecord['last']>;
-  /** A trusted key signed it, or a later record that one signed names its digest. */
-  readonly isTrusted: boolean;
-}
-
-/** The records of a revision, the last one first. */
-async function recordsOf(repo: Workbench, revision: PackageRevision, limit: number): Promise<ReadRecord[]> {
-  const records: ReadRecord[] = [];
-  const { trust } = repo;
-  const scope = { package: revision.path, workspace: revision.key.workspace };
-  let next = revision.recordOid;
-  let covered = revision.statement?.digest;
-  while (next !== undefined && records.length < limit) {
-    const commit = await readCommit(repo, next);
-    const read = commit === undefined ? undefined : readRecord(commit.message);
-    if (commit === undefined || read?.record.last === undefined) break;
-    const { signed } = read;
-    const digest = signed && statementDigest(payloadOf(signed.statement));
-    let isTrusted = digest !== undefined && digest === covered;
-    if (!isTrusted && signed !== undefined && digest !== undefined) {
-      const fact = { head: signed.statement, digest, signer: await trust.signerOf(signed) };
-      // What a revoked key signed counts only where a record that is trusted names it.
-      isTrusted = trust.distrustOf(fact, scope) === undefined && trust.revocationOf(fact.signer) === undefined;
-    }
-    covered = isTrusted ? (signed?.statement.previous ?? undefined) : undefined;
-    const subject = commit.message.split('\n', 1)[0] ?? '';
-    records.push({ oid: next, subject, last: read.record.last, isTrusted });
-    next = commit.parents[0];
-  }
-  return records;
-}
-
 /** Records hold what made no commit on the draft: lifecycle steps, affirmed conditions, changed metadata. */
 function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
   return records
@@ -173,29 +142,9 @@ function recordEntries(records: readonly ReadRecord[]): HistoryEntry[] {
     );
 }
 
-function readRecord(message: string): ReturnType<typeof parseRecord> | undefined {
-  try {
-    return parseRecord(message);
-  } catch (error) {
-    // A record that cannot be read ends the trail; the lifecycle steps are kept in every later one.
-    if (isSluiceError(error, 'Corrupt')) return undefined;
-    throw error;
-  }
-}
-
 /** Lifecycle steps stand in every later record, and are taken from there. */
 function isStep(action: string): boolean {
   return (ACTIONS as readonly string[]).includes(action);
-}
-
-/** A commit of a history; undefined where a shallow or pruned one ends. */
-export async function readCommit(repo: Pick<Workbench, 'git'>, oid: Oid): Promise<Commit | undefined> {
-  try {
-    return await repo.git.readCommit(oid);
-  } catch (error) {
-    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
-    throw error;
-  }
 }
 
 /** `actor` is the one that a trusted statement names; without one the trailers of the commit are claims. */

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { conditionsOf, type Kptfile, readKptfile } from '../../../kptfile-schema/index.ts';
+import { yieldToEventLoop } from '../../foundation/in-slices.ts';
 import { isSluiceError } from '../../foundation/sluice-error.ts';
 import type { Oid } from '../../git/git-repository.ts';
 import {
@@ -17,10 +17,13 @@ import { isPublished, type PackageRevision } from '../model/package-revision.ts'
 import { signerOf } from '../model/people.ts';
 import { bindsContent } from '../model/policy.ts';
 import type { RevisionRecord } from '../model/record.ts';
-import { PUSH_ACTOR } from '../model/verdict.ts';
+import { withHostPushers } from './host-pushers.ts';
 import type { Workbench } from './workbench.ts';
 
-type RecordSources = Pick<Workbench, 'git' | 'index' | 'content' | 'policyFor' | 'clock'>;
+type RecordSources = Pick<
+  Workbench,
+  'git' | 'index' | 'content' | 'policyFor' | 'clock' | 'layout' | 'trust' | 'namespace' | 'repository'
+>;
 
 /**
  * The record of a revision as it stands for its tip, pushes since included. Published revisions carry theirs in the approval
@@ -34,26 +37,26 @@ export async function currentRecord(
   const { record, commit, lifecycle } = revision;
   const { time } = revision.tip;
   if (isPublished(revision)) return publishedRecord(publishedTipOf(revision), content ?? UNKNOWN_INPUTS);
-  if (record?.commit === commit) return record;
-  const history = await pushesOf(repo, revision);
   const policy = repo.policyFor(revision);
+  const { people, hostUsers } = policy;
+  // The host may report on pushes that were recorded before.
+  if (record?.commit === commit) return withHostPushers(repo, revision, record, hostUsers);
+  const history = await pushesOf(repo, revision);
   const isRecordDistrusted = revision.recordDistrust !== undefined;
   const replay = new RecordReplay({ ...{ commit, time, lifecycle, isRecordDistrusted } }, history, {
     bindsContent: (type) => bindsContent(policy, type),
     now: repo.clock.now(),
   });
-  // A signature names the author of a commit. The author of a push that takes a branch back to a commit signed long ago is not known.
-  const isAttributable = history.isWhole && !isRecordDistrusted;
   for (const point of history.pushed) {
     const signed = { oid: point.commit, time: point.time };
-    const signer = isAttributable ? await signerOf(repo.git, signed, policy.people, repo.clock.now()) : undefined;
+    const signer = replay.isAttributable ? await signerOf(repo.git, signed, people, repo.clock.now()) : undefined;
     const isTip = point.commit === commit;
     // A Kptfile that cannot be read has no conditions, so that the package need not be read.
     const isRead = !isTip && point.kptfile !== undefined;
     const inputs = isRead ? await inputsAt(repo, earlier(revision, point)) : content;
-    replay.apply(point, signer ?? PUSH_ACTOR, inputs ?? UNKNOWN_INPUTS);
+    replay.apply(point, signer, inputs ?? UNKNOWN_INPUTS);
   }
-  return replay.end();
+  return withHostPushers(repo, revision, replay.end(), hostUsers);
 }
 
 function publishedTipOf({ commit, tip, outOfBand, record, kptfile }: PackageRevision): PublishedTip {
@@ -137,7 +140,7 @@ async function kptfileOf(
   try {
     const [object] = await repo.git.readObjects([blob]);
     // One that a push brought may take tens of milliseconds, and there may be one for each commit.
-    await setImmediate();
+    await yieldToEventLoop();
     const result = object?.type === 'blob' ? readKptfile(object.data) : undefined;
     return result?.ok === true ? result.kptfile : undefined;
   } catch (error) {

@@ -116,7 +116,12 @@ function refusePipeline(policy: EffectivePolicy, type: string, issuers: readonly
 /** The issuers of the conditions that the functions of a package set. */
 export function pipelineIssuers(contributors: readonly Contributor[]): Issuer[] {
   if (contributors.length === 0) return [{ name: PUSH_ACTOR, face: 'git' }];
-  return contributors.map(({ name, groups, face }) => ({ name, ...(groups === undefined ? {} : { groups }), face }));
+  return contributors.map(({ name, groups, face, attributedBy }) =>
+    // The report of a Git host makes no person the issuer of a condition.
+    attributedBy === undefined
+      ? { name, ...(groups === undefined ? {} : { groups }), face }
+      : { name: PUSH_ACTOR, face: 'git' },
+  );
 }
 
 /** The text of a Kptfile with all that rendering changes in it. Throws KptfileEditError if it cannot be edited. */

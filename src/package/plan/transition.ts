@@ -17,6 +17,7 @@ import type { OwnStatementFact } from '../trust/repository-trust.ts';
 import { STATEMENT_VERSION } from '../trust/statement.ts';
 import { DELETED, deletedContentScope, type NewMark } from '../trust/trust-ledger.ts';
 import { readState, type StateReading } from './read-state.ts';
+import { commitsMade } from './record-chain.ts';
 import { markOf, signatures, type Workbench, type WritePlan, writeRecord } from './workbench.ts';
 
 export interface Transition {
@@ -172,6 +173,7 @@ async function commitFor(
   if (content === undefined) throw new SluiceError('Internal', `${revision.name} cannot be read, and was approved`);
   const scope = { package: revision.path, workspace: revision.key.workspace };
   const at = timestamp(repo.clock.now());
+  const commits = await commitsMade(repo, revision, record.contributors);
   const statement: PublicationStatement = {
     ...{ statement: STATEMENT_VERSION, kind: 'publication', repository: repo.trust.repository, ...scope },
     ...repo.trust.next(scope, revision.statement),
@@ -183,6 +185,7 @@ async function commitFor(
       gates: evaluateGates(state.facts, policy, at).map(({ type, requiredBy, state }) => ({ type, requiredBy, state })),
       contributors: record.contributors ?? [],
       approvals: record.approvals ?? [],
+      ...(commits.length === 0 ? {} : { commits }),
       ...(record.task === undefined ? {} : { task: record.task }),
       ...(record.createdAt === undefined ? {} : { createdAt: record.createdAt }),
       ...(decision.bypassed.length === 0 ? {} : { gatesBypassed: true }),

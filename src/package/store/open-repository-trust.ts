@@ -4,6 +4,7 @@ import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import type { GitRemote, GitRepository, Oid, Signature } from '../../git/git-repository.ts';
 import { canonicalAddressNow } from '../../git/open/repository-address.ts';
 import { identityRef, mainRef, otherIdentityRef, type RepositoryLayout } from '../model/layout.ts';
+import type { AttributedPushes } from '../trust/attributed-pushes.ts';
 import { headOf, withHead } from '../trust/main-heads.ts';
 import {
   newRepositoryId,
@@ -22,6 +23,8 @@ export interface ServerTrust {
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
+  /** What Git hosts reported on who pushed; without it no report counts. */
+  readonly pushes?: AttributedPushes | undefined;
 }
 
 export interface OpenTrustOptions {

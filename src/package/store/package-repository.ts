@@ -1,5 +1,5 @@
 import type { Clock } from '../../foundation/clock.ts';
-import { Slots } from '../../foundation/slots.ts';
+import { Limiter } from '../../foundation/limiter.ts';
 import { isSluiceError, SluiceError } from '../../foundation/sluice-error.ts';
 import { DamageError, isUnknownOutcome } from '../../git/errors.ts';
 import type { GitRemote, GitRepository, MirrorRepair, Oid } from '../../git/git-repository.ts';
@@ -94,8 +94,8 @@ export class PackageRepository implements Workbench {
   readonly #options: PackageRepositoryOptions;
   readonly #refs: TrackedRefs;
   readonly #queue: WriteQueue;
-  readonly #plans: Slots;
-  readonly #underWay: Slots;
+  readonly #plans: Limiter;
+  readonly #underWay: Limiter;
   /** Requests that are under way, by the revision. */
   readonly #busy = new Map<string, { readonly face: Face; readonly over: Promise<void> }>();
   readonly #contents = new ContentCache();
@@ -136,10 +136,12 @@ export class PackageRepository implements Workbench {
       },
     });
     this.#signatures = new SignatureBacklog(this.index, this.#refs, options.trust);
-    const most = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
-    this.#queue = new WriteQueue(this.#refs, { maxWrites: most });
-    this.#plans = new Slots(MAX_PLANS, PLAN_PATIENCE_MS, options.clock);
-    this.#underWay = new Slots(MAX_REQUESTS_PER_WRITE * most, REQUEST_PATIENCE_MS, options.clock);
+    const maxWrites = options.remote === undefined ? MAX_LOCAL_WRITES : MAX_WRITES;
+    this.#queue = new WriteQueue(this.#refs, { maxWrites });
+    const { clock } = options;
+    this.#plans = new Limiter({ maxRunning: MAX_PLANS, slowAfterMs: PLAN_PATIENCE_MS, clock });
+    const maxRequests = MAX_REQUESTS_PER_WRITE * maxWrites;
+    this.#underWay = new Limiter({ maxRunning: maxRequests, slowAfterMs: REQUEST_PATIENCE_MS, clock });
   }
 
   /** Opens a repository and reads its index, from the cache as far as that goes. */

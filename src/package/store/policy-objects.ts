@@ -4,6 +4,7 @@ import { parseDuration } from '../../resource/object/duration.ts';
 import type { DeepReadonly } from '../../resource/object/object.ts';
 import { sameValue } from '../../resource/object/same-value.ts';
 import { labelSelector, matchesLabels } from '../../resource/selector/label-selector.ts';
+import { HOST_USERS_ANNOTATION, HOST_USERS_KEY, type HostUsers, hostUsersOf } from '../model/host-users.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import { ALLOWED_SIGNERS_ANNOTATION, ALLOWED_SIGNERS_KEY, NO_PEOPLE, type People, peopleOf } from '../model/people.ts';
 import { DEFAULT_POLICY, type EffectivePolicy, type Enforcement, matchesPattern } from '../model/policy.ts';
@@ -20,6 +21,7 @@ export function effectivePolicy(
   repository: DeepReadonly<Repository> | undefined,
   policies: readonly DeepReadonly<PackagePolicy>[],
   people: People = NO_PEOPLE,
+  hostUsers?: HostUsers,
 ): EffectivePolicy {
   const selecting = policies.filter((policy) => selects(policy.spec.selector, revision, repository));
   const gateDeadlines: Record<string, number> = {};
@@ -59,6 +61,7 @@ export function effectivePolicy(
     autoPropose: selecting.some((policy) => policy.spec.autoPropose),
     forbidSelfApproval: selecting.some((policy) => policy.spec.approval.forbidSelfApproval),
     people,
+    hostUsers,
     breakGlass: selecting.flatMap((policy) => policy.spec.approval.breakGlass),
     commitBudgetPerHour:
       selecting.length === 0
@@ -97,21 +100,38 @@ export function combinePolicies(own: EffectivePolicy, other: EffectivePolicy, pr
     forbidSelfApproval: own.forbidSelfApproval || other.forbidSelfApproval,
     // Gates of both are passed, so both have to allow it.
     breakGlass: own.breakGlass.filter((pattern) => other.breakGlass.includes(pattern)),
-    people: own.people,
+    // Who pushed is written into records, which both read: neither may say alone whose key is whose where the other one relies on it.
+    people: other.forbidSelfApproval || other.givers.length > 0 ? commonPeople(own.people, other.people) : own.people,
+    // The secret of a webhook is known in one of them alone.
+    hostUsers: undefined,
     commitBudgetPerHour: Math.min(own.commitBudgetPerHour, other.commitBudgetPerHour),
     gateDeadlines,
   };
+}
+
+const combinedPeople = new WeakMap<People, WeakMap<People, People>>();
+
+/** The people whose keys both list alike; the same object for the same two lists, since signatures are remembered by it. */
+function commonPeople(own: People, other: People): People {
+  const known = combinedPeople.get(own) ?? new WeakMap<People, People>();
+  combinedPeople.set(own, known);
+  const before = known.get(other);
+  if (before !== undefined) return before;
+  const isAlike = (one: People['signers'][number], two: People['signers'][number]) =>
+    one.publicKey.blob.equals(two.publicKey.blob) &&
+    (['name', 'namespaces', 'validAfter', 'validBefore'] as const).every((field) => one[field] === two[field]);
+  const signers = own.signers.filter((one) => other.signers.some((two) => isAlike(one, two)));
+  const common = { ...own, signers };
+  known.set(other, common);
+  return common;
 }
 
 /** The strictest first. */
 const STRICTNESS: readonly Enforcement[] = ['enforce', 'warn', 'off'];
 
 /** Name of the ConfigMap that lists the keys of the people who push to a repository; undefined if there is none. */
-export function allowedSignersOf({ metadata }: DeepReadonly<Repository>): string | undefined {
-  const { annotations } = metadata;
-  return annotations !== undefined && Object.hasOwn(annotations, ALLOWED_SIGNERS_ANNOTATION)
-    ? annotations[ALLOWED_SIGNERS_ANNOTATION]
-    : undefined;
+export function allowedSignersOf(repository: DeepReadonly<Repository>): string | undefined {
+  return annotationOf(repository, ALLOWED_SIGNERS_ANNOTATION);
 }
 
 /** The texts of ConfigMaps that were read before. */
@@ -126,6 +146,32 @@ export function peopleIn(configMap: DeepReadonly<{ data?: Record<string, string>
   const people = text === undefined ? missing : peopleOf(text);
   readPeople.set(configMap, people);
   return people;
+}
+
+/** Name of the ConfigMap that says who is which user of the Git host; undefined where reports of the host do not count. */
+export function hostUsersNameOf(repository: DeepReadonly<Repository>): string | undefined {
+  return annotationOf(repository, HOST_USERS_ANNOTATION);
+}
+
+function annotationOf({ metadata }: DeepReadonly<Repository>, key: string): string | undefined {
+  const { annotations } = metadata;
+  return annotations !== undefined && Object.hasOwn(annotations, key) ? annotations[key] : undefined;
+}
+
+const readHostUsers = new WeakMap<object, HostUsers>();
+
+/** The users of the host that a ConfigMap lists, read once for each version of it; nobody if it is not there. */
+export function hostUsersIn(
+  configMap: DeepReadonly<{ data?: Record<string, string> | undefined }> | undefined,
+): HostUsers {
+  if (configMap === undefined) return { persons: new Map(), problems: ['it does not exist'] };
+  const before = readHostUsers.get(configMap);
+  if (before !== undefined) return before;
+  const text = configMap.data?.[HOST_USERS_KEY];
+  const users =
+    text === undefined ? { persons: new Map(), problems: [`it has no key ${HOST_USERS_KEY}`] } : hostUsersOf(text);
+  readHostUsers.set(configMap, users);
+  return users;
 }
 
 function enforcementOf(repository: DeepReadonly<Repository> | undefined): Enforcement {

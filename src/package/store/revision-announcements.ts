@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { yieldToEventLoop } from '../../foundation/in-slices.ts';
 import type { IndexChange } from '../index/revision-index.ts';
 import type { PackageRevision } from '../model/package-revision.ts';
 import type { PackageRepository } from './package-repository.ts';
@@ -126,7 +126,7 @@ async function inParts(
 ): Promise<void> {
   const errors: unknown[] = [];
   for (let start = 0; start < revisions.length; ) {
-    if (start > 0) await setImmediate();
+    if (start > 0) await yieldToEventLoop();
     const end = endOfPart(revisions, start);
     try {
       if (!announce(revisions.slice(start, end))) break;

@@ -57,7 +57,14 @@ export interface RevisionStoreOptions {
   ) => { readonly type: string; readonly message: string } | undefined;
   /** True for the id of a repository that is registered and will be opened by itself. Default: none is. */
   readonly isComing?: (repository: string) => boolean;
+  /** Opens a repository that a request needs, by its id, if it is not open. Default: repositories are opened apart from requests. */
+  readonly open?: (repository: string, purpose: OpenPurpose) => Promise<void>;
+  /** Opens those of all repositories that can be opened. */
+  readonly openAll?: () => Promise<void>;
 }
+
+/** `look`: what was read of a repository last will do where its remote does not answer. */
+export type OpenPurpose = 'use' | 'look';
 
 /**
  * The package revisions of all registered repositories. Lists and gets answer from the index; writes are transactions of one
@@ -77,6 +84,8 @@ export class RevisionStore {
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #arrivals = new Set<(repository: string) => void>();
   readonly #isComing: (repository: string) => boolean;
+  readonly #open: RevisionStoreOptions['open'];
+  readonly #openAll: RevisionStoreOptions['openAll'];
   readonly #awaited = new Map<string, Set<() => void>>();
   readonly #approvalProblem: NonNullable<RevisionStoreOptions['approvalProblem']>;
   #closed = false;
@@ -85,10 +94,14 @@ export class RevisionStore {
     address = NO_UPSTREAMS.address,
     approvalProblem = () => undefined,
     isComing = () => false,
+    open,
+    openAll,
   }: RevisionStoreOptions = {}) {
     this.#approvalProblem = approvalProblem;
     this.#address = address;
     this.#isComing = isComing;
+    this.#open = open;
+    this.#openAll = openAll;
   }
 
   /**
@@ -188,6 +201,16 @@ export class RevisionStore {
       waiting.add(end);
       signal.addEventListener('abort', end);
     });
+  }
+
+  /** Opens the repository of a request, by its id, where repositories are opened on demand; does nothing otherwise. */
+  async reach(repository: string, purpose: OpenPurpose = 'use'): Promise<void> {
+    if (this.#open !== undefined && !this.#repositories.has(repository)) await this.#open(repository, purpose);
+  }
+
+  /** Opens all repositories, for a request that is about those of any. */
+  async reachAll(): Promise<void> {
+    await this.#openAll?.();
   }
 
   #wake(repository: string): void {

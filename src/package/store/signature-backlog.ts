@@ -1,3 +1,4 @@
+import { Mutex } from '../../foundation/mutex.ts';
 import type { IndexChange, RevisionIndex } from '../index/revision-index.ts';
 import type { TrackedRefs } from '../transaction/tracked-refs.ts';
 import type { RepositoryTrust } from '../trust/repository-trust.ts';
@@ -12,6 +13,8 @@ export class SignatureBacklog {
   readonly #trust: RepositoryTrust;
   /** Version of the trusted keys that the index shows. */
   #keysVersion: number;
+  /** One check at a time; `#checking` is the last one. */
+  readonly #checks = new Mutex();
   #checking: Promise<void> = Promise.resolve();
   /** Why signatures could not be checked; thrown by the next `continue`, which is where such problems are reported. */
   #problem: unknown;
@@ -43,8 +46,8 @@ export class SignatureBacklog {
     this.#problem = undefined;
     if (problem !== undefined) throw problem;
     if (!this.#index.hasBacklog) return;
-    this.#checking = this.#checking
-      .then(() => this.#check())
+    this.#checking = this.#checks
+      .run(() => this.#check())
       .catch((error: unknown) => {
         this.#problem = error;
       });

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import type { AttributedPush, AttributedPushes } from './attributed-pushes.ts';
 import { headAmong, headOf } from './main-heads.ts';
 import { publicationScope } from './publication-mark.ts';
 import { payloadOf, type SignedStatement, type StatementHead, statementDigest } from './statement.ts';
@@ -66,6 +67,8 @@ export interface RepositoryTrustOptions {
   readonly signer: () => StatementSigner;
   readonly verify: VerifySignature;
   readonly ledger: TrustLedger;
+  /** What Git hosts reported on who pushed; undefined where that is not kept. */
+  readonly pushes?: AttributedPushes | undefined;
   /**
    * The lowest sequence of the next statement on a revision of which the ledger does not know the last one, by default 1. Milliseconds
    * since the epoch keep the statements of a lost ledger below those that are made afterwards.
@@ -119,6 +122,11 @@ export class RepositoryTrust {
       'Refused',
       `the signing key of this server, ${fingerprint}, is not one that the repository trusts, so that its decisions would not count; add its public key ("sluice key show") to the annotation sluice.dev/trusted-keys of the Repository, or use a key that is listed there with --signing-key`,
     );
+  }
+
+  /** What the Git host reported on pushes to a branch through one registration, newest first. */
+  pushesTo(registration: string, ref: string): readonly AttributedPush[] {
+    return this.#options.pushes?.latest({ repository: this.repository, registration, ref }) ?? [];
   }
 
   /** What an operator should know about the keys of this repository. */

@@ -26,8 +26,15 @@ export interface WatchCallOptions extends SelectOptions {
   readonly signal: AbortSignal;
 }
 
-/** Writes to one sub-resource; everything outside of it is ignored. */
+/** Reads one sub-resource, or writes to it; a write ignores everything outside of the sub-resource. */
 export interface SubResourceClient {
+  /** What the sub-resource of an object shows, as it came: the caller checks its form. Unsupported if there is no such sub-resource. */
+  get(
+    kind: Kind,
+    key: ObjectKey,
+    parameters?: Readonly<Record<string, string>>,
+    options?: CallOptions,
+  ): Promise<unknown>;
   update<T extends KubernetesObject>(kind: Kind<T>, object: T, options?: CallOptions): Promise<Stored<T>>;
   /** `patch` is a merge patch of the whole object, for instance `{ status: { … } }`. See Client.patch. */
   patch<T extends KubernetesObject>(

@@ -89,6 +89,12 @@ export class RegistryClient implements Client {
       return deepFreeze(await this.#registry.storage(kind).updateSubResource(this.#context(options), name, complete));
     };
     return {
+      get: async (kind, key, parameters = {}, options) => {
+        const found = this.#registry.storage(kind).readOnlySubResources?.find((one) => one.name === name);
+        if (found === undefined)
+          throw new SluiceError('Unsupported', `${kind.plural} have no sub-resource "${name}" that is only read`);
+        return found.read(this.#context(options), scoped(kind, key), new URLSearchParams(parameters));
+      },
       update,
       patch: (kind, key, patch, options) =>
         this.#patch(kind, key, patch, options, (object) => update(kind, object, options)),

@@ -102,10 +102,13 @@ function readyOf({ status }: Shown) {
   return status?.conditions?.find(({ type }) => type === 'sluice.dev/Ready');
 }
 
+/** What the column of the gates says already. */
+const COUNT_OF_GATES = /^(?:\d+ of \d+ gates closed: |the gate is open; |all \d+ gates are open; )/;
+
 /** `1/3`: open gates of all, as the message counts them. */
 function countOfGates(message = ''): string | undefined {
-  if (message === 'the gate is open') return '1/1';
-  const [, all] = /^all (\d+) gates are open$/.exec(message) ?? [];
+  if (/^the gate is open(?:;|$)/.test(message)) return '1/1';
+  const [, all] = /^all (\d+) gates are open(?:;|$)/.exec(message) ?? [];
   if (all !== undefined) return `${all}/${all}`;
   const [, closed, of] = /^(\d+) of (\d+) gates closed: /.exec(message) ?? [];
   return closed === undefined ? undefined : `${Number(of) - Number(closed)}/${of}`;
@@ -115,7 +118,7 @@ function countOfGates(message = ''): string | undefined {
 function reasonOf(object: Shown): string | undefined {
   const { metadata, status } = object;
   const ready = readyOf(object);
-  if (ready !== undefined && ready.status !== 'True') return ready.message?.replace(/^\d+ of \d+ gates closed: /, '');
+  if (ready !== undefined && ready.status !== 'True') return ready.message?.replace(COUNT_OF_GATES, '');
   const problem = metadata.annotations?.['sluice.dev/problem'] ?? status?.outOfBand?.message;
   if (problem !== undefined) return problem;
   const failed = status?.conditions?.find(

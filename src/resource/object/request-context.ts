@@ -22,6 +22,8 @@ export interface RequestContext {
   readonly mayWriteStatus?: () => boolean;
   /** Whether the caller may approve the object at hand; undefined where every caller may. */
   readonly mayApprove?: () => boolean;
+  /** Whether the caller may read another object of the namespace in the same way; undefined where every caller may. */
+  readonly mayReadOther?: (name: string) => boolean | Promise<boolean>;
   /** The caller changes the object whatever it is by now: the request names no version that they read. */
   readonly namesNoVersion?: boolean;
   /** Aborts the call where the storage can still do so without half a change. */

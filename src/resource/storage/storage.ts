@@ -1,6 +1,7 @@
-import type { KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
+import type { GroupVersionKind, KubernetesObject, ObjectKey, Stored } from '../object/object.ts';
 import type { RequestContext } from '../object/request-context.ts';
 import type { Kind } from '../schema/kind.ts';
+import type { StructuralSchema } from '../schema/structural/structural-schema.ts';
 import type { FieldSelector } from '../selector/field-selector.ts';
 import type { LabelSelector } from '../selector/label-selector.ts';
 
@@ -65,6 +66,19 @@ export interface DeleteOptions {
   readonly resourceVersion?: string | undefined;
 }
 
+/** A sub-resource that is only read: its content is computed from the object for each request. */
+export interface ReadOnlySubResource {
+  readonly name: string;
+  /** Of what it returns. */
+  readonly kind: GroupVersionKind;
+  /** Of what it returns, made when a document needs it. */
+  readonly schema: () => StructuralSchema;
+  /** Query parameters of a request, all of them optional. */
+  readonly parameters: readonly { readonly name: string; readonly description: string }[];
+  /** NotFound if there is no such object; InvalidInput for a parameter that cannot be used. */
+  read(context: RequestContext, key: ObjectKey, parameters: URLSearchParams): Promise<KubernetesObject>;
+}
+
 /**
  * The port to the durable objects of one kind.
  *
@@ -88,6 +102,8 @@ export interface Storage<T extends KubernetesObject = KubernetesObject> {
   readonly kind: Kind<T>;
   /** Names of the sub-resources that `updateSubResource` takes; `status` among them if the kind has a status. */
   readonly subResources: readonly string[];
+  /** Absent if there are none. */
+  readonly readOnlySubResources?: readonly ReadOnlySubResource[];
   /** True if an update must say which version it was made for. */
   readonly updatesNeedVersion?: boolean;
   /** True if a new object may name a resourceVersion, which is ignored; else that is refused. */

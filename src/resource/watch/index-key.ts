@@ -17,7 +17,10 @@ const labelKey = (key: string, value: string): IndexKey => `label:${key}=${value
 const KEPT_KEYS = 256;
 const fieldKeys = new Map<string, Map<string, IndexKey>>();
 
-/** Most objects have keys that others had before, and the same text need not be made, hashed and kept anew. */
+/**
+ * Most objects have keys that others had before, so that the same text is made, hashed and stored once. It is not an `LruCache`: this
+ * runs for each field of each object, and to reorder entries would cost more than to make the few keys of a field again.
+ */
 function fieldKey(path: string, value: string): IndexKey {
   let kept = fieldKeys.get(path);
   if (kept === undefined) {

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { HOST_USERS_KEY } from '../../package/model/host-users.ts';
 import { ALLOWED_SIGNERS_KEY } from '../../package/model/people.ts';
 import { configMapKind } from '../../resource/kinds/config-map.ts';
 import { repositoryKind } from '../../resource/kinds/repository.ts';
@@ -8,20 +9,28 @@ import type { PlannedWrite } from '../handlers/resource-call.ts';
 
 type Texts = { readonly data?: Readonly<Record<string, string>> } | undefined;
 
+/** What a list says, by its key. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  [ALLOWED_SIGNERS_KEY]: 'whose signature is whose',
+  [HOST_USERS_KEY]: 'who is which user of the Git host',
+};
+
 /**
- * Judges writes of ConfigMaps that list the keys of people. Who changes the list decides whose signature is whose, and so who wrote and
- * approved what; that takes the right to update Repositories in the namespace, which say what a repository trusts. A list counts where
+ * Judges writes of ConfigMaps that list the keys of people, or their names at the Git host. Who changes the list decides whose signature or
+ * push is whose, and so who wrote and approved what; that takes the right to update Repositories in the namespace, which say what a repository trusts. A list counts where
  * a Repository names its ConfigMap, now or later, so that every ConfigMap with such a list is judged.
  */
 export function checkPeopleKeys({ user, kind, operation, object, old }: PlannedWrite, authorizer: Authorizer): void {
   if (kind.group !== configMapKind.group || kind.kind !== configMapKind.kind) return;
-  const listOf = (written: unknown) => (written as Texts)?.data?.[ALLOWED_SIGNERS_KEY];
-  const [before, after] = operation === 'delete' ? [listOf(object), undefined] : [listOf(old), listOf(object)];
-  if (before === after) return;
+  const listOf = (written: unknown, key: string) => (written as Texts)?.data?.[key];
+  const isChanged = (key: string) =>
+    operation === 'delete' ? listOf(object, key) !== undefined : listOf(old, key) !== listOf(object, key);
+  const changed = Object.keys(MEANINGS).find(isChanged);
+  if (changed === undefined) return;
   const { name, namespace = '' } = object.metadata;
   const { group, plural: resource } = repositoryKind;
   if (authorizer.authorize(permission(user, 'update', { group, resource, namespace, name: '' })).allowed) return;
   const right = `the verb "update" on ${resource}.${group} in the namespace`;
-  const message = `configmaps ${JSON.stringify(name)} is forbidden: its key ${ALLOWED_SIGNERS_KEY} says whose signature is whose and takes ${right}, which User ${JSON.stringify(user.name)} does not have; use another key, or let an administrator write it`;
+  const message = `configmaps ${JSON.stringify(name)} is forbidden: its key ${changed} says ${MEANINGS[changed]} and takes ${right}, which User ${JSON.stringify(user.name)} does not have; use another key, or let an administrator write it`;
   throw new SluiceError('Refused', message, { details: { name, group: kind.group, kind: kind.plural } });
 }

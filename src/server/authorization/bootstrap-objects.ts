@@ -12,6 +12,8 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
 const PACKAGES = ['packagerevisions', 'packagerevisionresources', 'packages'];
+/** What is computed from a package for each request: who may read packages may read these. */
+const PACKAGE_READINGS = ['diff', 'explain', 'history'].map((name) => `packagerevisions/${name}`);
 const PACKAGE_RULES: readonly [group: string, resources: readonly string[]][] = [
   ['config.porch.kpt.dev', ['repositories']],
   ['sluice.dev', ['deliverytargets', 'packagepolicies']],
@@ -26,7 +28,11 @@ function rule(group: string, resources: readonly string[], verbs: readonly strin
 const VIEW: readonly PolicyRule[] = [
   rule('', ['configmaps', 'events', 'namespaces'], READ),
   rule('events.k8s.io', ['events'], READ),
-  rule('porch.kpt.dev', [...PACKAGES, 'packagerevisions/status', 'packagerevisions/approval'], READ),
+  rule(
+    'porch.kpt.dev',
+    [...PACKAGES, 'packagerevisions/status', 'packagerevisions/approval', ...PACKAGE_READINGS],
+    READ,
+  ),
   ...PACKAGE_RULES.map(([group, resources]) => rule(group, resources, READ)),
   rule('coordination.k8s.io', ['leases'], READ),
 ];
@@ -79,6 +85,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
   'system:public-info-viewer': [{ nonResourceURLs: INFO_PATHS, verbs: ['get'] }],
   'sluice:package-editor': [
     rule('porch.kpt.dev', PACKAGES, READ),
+    rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions', 'packagerevisionresources'], WRITE),
     GIVE_CONDITIONS,
     rule('config.porch.kpt.dev', ['repositories'], READ),
@@ -87,6 +94,7 @@ const ROLES: Readonly<Record<string, readonly PolicyRule[]>> = {
   ],
   'sluice:approver': [
     rule('porch.kpt.dev', PACKAGES, READ),
+    rule('porch.kpt.dev', PACKAGE_READINGS, ['get']),
     rule('porch.kpt.dev', ['packagerevisions/approval'], ['get', 'patch', 'update']),
     rule('config.porch.kpt.dev', ['repositories'], READ),
     rule('', ['events', 'namespaces'], READ),

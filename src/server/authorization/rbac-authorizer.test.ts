@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { User } from '../authentication/user.ts';
+import { BOOTSTRAP_ROLES } from './bootstrap-objects.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 import type { ClusterRole, PolicyRule } from './rbac-objects.ts';
 import { permission } from './require-allowed.ts';
@@ -131,4 +132,18 @@ test('a change of a binding forgets what it said before', () => {
   expect(may(authorizer, user('bob'), 'a')).toBe(true);
   index.remove('RoleBinding', { metadata: { namespace: 'a', name: 'readers' } });
   expect(may(authorizer, user('bob'), 'a')).toBe(false);
+});
+
+test('roles that may read packages may read their explanation, history and differences', () => {
+  const readers = ['view', 'edit', 'admin', 'sluice:package-editor', 'sluice:approver'];
+  const bindings = readers.map((name) => binding('a', name, `ClusterRole/${name}`, { kind: 'User', name }));
+  const { authorizer } = authorizerOf(...BOOTSTRAP_ROLES, ...bindings);
+  const verbs = (who: string, subResource: string) =>
+    ['get', 'update', 'patch'].filter((verb) => {
+      const place = { group: 'porch.kpt.dev', resource: 'packagerevisions', namespace: 'a', subResource };
+      return authorizer.authorize(permission(user(who), verb, place)).allowed;
+    });
+  for (const who of readers)
+    for (const subResource of ['explain', 'history', 'diff']) expect(verbs(who, subResource), who).toEqual(['get']);
+  expect(verbs('stranger', 'explain')).toEqual([]);
 });

@@ -33,8 +33,10 @@ export function definitionsOf(resources: readonly ServedResource[]): Map<string,
     add(schemaName(resource), ofObjects(resource));
     if (resource.verbs.includes('list')) add(schemaName(listKind(resource)), ofList(resource));
   }
-  for (const { kind } of resources.flatMap((resource) => resource.subResources))
-    add(schemaName(kind), { type: 'object', description: `An object of kind ${kind.kind}.` });
+  for (const { kind, schema } of resources.flatMap((resource) => resource.subResources)) {
+    const own = schema && { ...schema(), 'x-kubernetes-group-version-kind': [kind] };
+    add(schemaName(kind), own ?? { type: 'object', description: `An object of kind ${kind.kind}.` });
+  }
   return definitions;
 }
 

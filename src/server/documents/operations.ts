@@ -1,5 +1,5 @@
 import { apiVersionOf, type GroupVersionKind } from '../../resource/object/object.ts';
-import { PARAMETERS, type QueryParameter } from './parameters.ts';
+import { PARAMETERS, type QueryParameter, textParameter } from './parameters.ts';
 import { listKind, metaSchemaName, schemaName } from './schema-names.ts';
 import type { ServedResource, ServedVersion } from './served.ts';
 
@@ -120,7 +120,7 @@ function operationMaker(served: ServedVersion, resource: ServedResource) {
       id: `${word}${version}${scope}${resource.kind}${behind}`,
       description: `${phrase} ${resource.kind}${sub === undefined ? '' : `, sub-resource ${sub.name}`}`,
       kind: { group, version: ownVersion, kind },
-      query: PARAMETERS[action],
+      query: [...PARAMETERS[action], ...(sub?.parameters ?? []).map(textParameter)],
       ...(body === undefined ? {} : { body }),
       produces: action === 'list' ? STREAMED : PRODUCES,
       answers: answersOf(action, { group, version: ownVersion, kind }),

@@ -9,6 +9,10 @@ const text = (name: string, description: string): QueryParameter => ({ name, typ
 const flag = (name: string, description: string): QueryParameter => ({ name, type: 'boolean', description });
 const count = (name: string, description: string): QueryParameter => ({ name, type: 'integer', description });
 
+/** A parameter of a sub-resource that is only read. */
+export const textParameter = ({ name, description }: Pick<QueryParameter, 'name' | 'description'>): QueryParameter =>
+  text(name, description);
+
 export const PRETTY = text('pretty', 'If true, the answer is indented for people.');
 
 const DRY_RUN = text('dryRun', 'With All the request is judged and answered as always, but nothing is stored.');

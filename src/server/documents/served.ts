@@ -10,6 +10,10 @@ export interface ServedSubResource {
   readonly verbs: readonly string[];
   /** What is read and written there, mostly the kind that it belongs to. */
   readonly kind: GroupVersionKind;
+  /** Of that kind, where it is not the kind that the sub-resource belongs to. */
+  readonly schema?: () => StructuralSchema;
+  /** Query parameters besides those that every request of the verb has. */
+  readonly parameters?: readonly { readonly name: string; readonly description: string }[];
 }
 
 /** A kind whose objects are kept and can be listed. */

@@ -13,6 +13,9 @@ export interface ServedResource {
 /** What can be done with a sub-resource, whichever it is; its objects are those of the resource. */
 export const SUBRESOURCE_VERBS: readonly string[] = ['get', 'patch', 'update'];
 
+/** The same for a sub-resource whose content is computed. */
+export const READ_ONLY_VERBS: readonly string[] = ['get'];
+
 /** Finds what a URL names among the kinds of a registry, and follows the registry as kinds come and go. */
 export class ServedResources {
   readonly #registry: Registry;

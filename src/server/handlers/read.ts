@@ -1,4 +1,5 @@
 import { SluiceError } from '../../foundation/sluice-error.ts';
+import { encodedAnswer } from '../http/answer.ts';
 import { checkVersion } from './list-version.ts';
 import { asBadRequest, countOf, invalidOptions, selectionOf } from './query-options.ts';
 import { type Handler, keyOfCall } from './resource-call.ts';
@@ -8,6 +9,15 @@ export const getObject: Handler = async (call, { presenter }) => {
   const { resource, representation, query } = call;
   const object = await resource.storage.get(call.context, keyOfCall(call));
   return presenter.object(presenter.view(resource.kind, representation, query), 200, object);
+};
+
+/** What a sub-resource that is only read shows of an object. */
+export const getSubResource: Handler = async (call) => {
+  const { resource, info, query, context, representation } = call;
+  const subResource = resource.storage.readOnlySubResources?.find(({ name }) => name === info.subResource);
+  if (subResource === undefined) throw new SluiceError('Internal', `no sub-resource ${info.subResource} is served`);
+  const shown = await subResource.read(context, keyOfCall(call), query);
+  return encodedAnswer(200, JSON.stringify(shown), representation.encoding);
 };
 
 /** A page of objects, or all of them. */

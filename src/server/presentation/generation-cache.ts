@@ -1,6 +1,6 @@
 /**
- * Remembers what was made of an object, for as long as the object lives and at most `budget` weights old: values that were not
- * asked for while two budgets were made anew are forgotten. Costs nothing for objects that nobody holds any more.
+ * Caches what was made of an object, for as long as the object lives and at most `budget` weights old: a value is dropped when it was
+ * not used while two budgets of others were made. It is not an `LruCache`, since its keys are objects that it must not keep alive.
  */
 export class GenerationCache<Value> {
   readonly #budget: number;

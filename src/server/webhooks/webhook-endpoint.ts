@@ -7,6 +7,7 @@ import { keyText, type ObjectKey } from '../../resource/object/object.ts';
 import { methodNotAllowed } from '../dispatch.ts';
 import type { PathHandler } from '../exchange/exchange.ts';
 import { type Answer, textAnswer } from '../http/answer.ts';
+import { type HostPush, hostPushIn } from './host-push.ts';
 import { SeenMessages } from './seen-messages.ts';
 import { REPLAY_WINDOW, SignatureCheck } from './signature-check.ts';
 import { repositoryAt } from './webhook-path.ts';
@@ -28,6 +29,8 @@ export interface WebhookOptions {
   readonly clock: Clock;
   /** Told of each genuine message; without a scope if it says nothing of refs. Must be cheap however often it is called. */
   readonly onMessage: (repository: ObjectKey, scope: HintedScope | undefined) => void;
+  /** Called with each push to a branch whose pusher a genuine message names, before `onMessage`. Must not reject. */
+  readonly onPush?: (repository: ObjectKey, push: HostPush) => Promise<void>;
 }
 
 /** The most that GitHub sends. A body is not kept while it is verified. */
@@ -48,8 +51,8 @@ const ID_HEADERS = [
 
 /**
  * Answers `POST /webhooks/git/<namespace>/<repository>`: a forge tells that something was pushed. Whoever asks needs no account but the
- * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository and nothing more: what
- * is there is read from the repository itself. A repository that is not there, one without a webhook and a wrong signature are
+ * secret of the repository's webhook (see `SignatureCheck`). A message is a hint to look at the repository: what
+ * is there is read from the repository itself. Only who pushed cannot be read there, see `HostPush`. A repository that is not there, one without a webhook and a wrong signature are
  * answered alike, with Unauthenticated, and only once the whole body was there.
  */
 export class WebhookEndpoint {
@@ -93,7 +96,7 @@ export class WebhookEndpoint {
   }
 
   async #receive(repository: ObjectKey, request: IncomingMessage): Promise<Answer> {
-    const { client, clock, onMessage } = this.#options;
+    const { client, clock, onMessage, onPush } = this.#options;
     const { headers } = request;
     const secrets = await webhookSecrets(client, repository);
     const check = new SignatureCheck(headers, secrets.length === 0 ? [this.#nobodys] : secrets, clock.now());
@@ -105,6 +108,8 @@ export class WebhookEndpoint {
     if (!check.holds()) throw new SluiceError('Unauthenticated', 'Unauthorized');
     const id = messageId(repository, headers, digest.digest('base64'));
     if (!this.#seen.add(id)) return textAnswer(202, 'text/plain; charset=utf-8', 'seen before\n');
+    const push = onPush === undefined ? undefined : hostPushIn(headers, body);
+    if (push !== undefined) await onPush?.(repository, push);
     onMessage(repository, syncHint(headers, body));
     return textAnswer(202, 'text/plain; charset=utf-8', 'accepted\n');
   }

@@ -35,17 +35,21 @@ export class TrustWorld {
   readonly data = join(this.folder, 'data');
   up: Up;
 
-  private constructor() {
+  readonly #words: readonly string[];
+
+  private constructor(words: readonly string[]) {
+    this.#words = words;
     writeFileSync(join(this.folder, 'policy.yaml'), POLICY);
     this.up = this.#start();
   }
 
   #start(): Up {
-    return new Up(this.data, '--listen', '127.0.0.1:0', '--config', join(this.folder, 'policy.yaml'));
+    return new Up(this.data, '--listen', '127.0.0.1:0', '--config', join(this.folder, 'policy.yaml'), ...this.#words);
   }
 
-  static async start(): Promise<TrustWorld> {
-    const world = new TrustWorld();
+  /** `words`: further options of the server. */
+  static async start(...words: string[]): Promise<TrustWorld> {
+    const world = new TrustWorld(words);
     await world.up.said(/Serving|kubectl --kubeconfig/);
     return world;
   }

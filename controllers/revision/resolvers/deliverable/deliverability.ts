@@ -6,7 +6,7 @@ import type { PackageRevision } from '../../../../src/package/model/package-revi
 import { selects } from '../../../../src/package/store/policy-objects.ts';
 import type { DeliveryTarget } from '../../../../src/resource/kinds/delivery-target.ts';
 import type { Repository } from '../../../../src/resource/kinds/repository.ts';
-import { DEFAULT_NAMESPACE } from '../../../../src/resource/object/object.ts';
+import { DEFAULT_NAMESPACE, keyOf, keyText } from '../../../../src/resource/object/object.ts';
 
 /** Whether the targets that select a revision could deliver it as it is. Without a gate it is there only while they could not. */
 export const DELIVERABLE_TYPE = 'sluice.dev/Deliverable';
@@ -15,17 +15,25 @@ export interface DeliverabilityOptions {
   /** All DeliveryTargets. */
   readonly targets: () => readonly DeliveryTarget[];
   readonly repositoryOf: (revision: PackageRevision) => Repository | undefined;
-  /** Keys of the packages that ship an object to a target, as far as that is known. Default: none. */
-  readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[];
+  /** Keys of the packages that ship an object to a target; undefined while that is not known of the target. Default: none. */
+  readonly packagesOf?: (target: DeliveryTarget, identity: string) => readonly string[] | undefined;
 }
 
 /** What the targets that select a revision would say to its files. */
 export interface Deliverability {
   /** Names of the targets, as people know them. */
   readonly targets: readonly string[];
+  /** `keyText` of the targets. */
+  readonly keys: readonly string[];
+  /** The objects that it would deliver, by identity; none if no target selects it, or it cannot be delivered for another reason. */
+  readonly places: ReadonlyMap<string, string>;
+  /** True if one of the targets delivered nothing in this process, so that it is not known which objects others ship to it. */
+  readonly isProvisional: boolean;
   /** Why one of them would refuse it; undefined if none would. */
   readonly refusal: Refusal | undefined;
 }
+
+const NO_PLACES: ReadonlyMap<string, string> = new Map();
 
 /** Judges revisions by the targets as they are at each call. */
 export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => [] }: DeliverabilityOptions) {
@@ -51,7 +59,7 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     const own = packageKey(key);
     for (const target of selecting)
       for (const [identity, place] of places) {
-        const other = packagesOf(target, identity).find((name) => name !== own);
+        const other = packagesOf(target, identity)?.find((name) => name !== own);
         if (other === undefined) continue;
         const message = `${place} is shipped to target ${settingsOf(target).name} by package ${other} already: rename it, or remove it from one of them`;
         return { reason: 'DuplicateObject', message };
@@ -59,14 +67,17 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     return undefined;
   }
 
-  function refusalFor(
-    revision: PackageRevision,
-    files: ReadonlyMap<string, Buffer>,
-    selecting: readonly DeliveryTarget[],
-  ): Refusal | undefined {
-    if (selecting.length === 0) return undefined;
+  function outcomeOf(files: ReadonlyMap<string, Buffer>): ManifestsOutcome {
     const outcome = outcomes.get(files) ?? manifestsOf(files);
     outcomes.set(files, outcome);
+    return outcome;
+  }
+
+  function refusalFor(
+    revision: PackageRevision,
+    outcome: ManifestsOutcome,
+    selecting: readonly DeliveryTarget[],
+  ): Refusal | undefined {
     if (outcome.refused !== undefined) return outcome.refused;
     const duplicate = refuseDuplicate(outcome.manifests.places, selecting, revision);
     if (duplicate !== undefined) return duplicate;
@@ -84,14 +95,18 @@ export function deliverabilityJudge({ targets, repositoryOf, packagesOf = () => 
     kptfile = revision.kptfile,
   ): Deliverability => {
     const selecting = selectingTargets(revision, kptfile);
+    const outcome = selecting.length === 0 ? undefined : outcomeOf(files);
     return {
       targets: selecting.map((target) => settingsOf(target).name),
-      refusal: refusalFor(revision, files, selecting),
+      keys: selecting.map((target) => keyText(keyOf(target))),
+      places: outcome?.manifests?.places ?? NO_PLACES,
+      isProvisional: selecting.some((target) => packagesOf(target, '') === undefined),
+      refusal: outcome === undefined ? undefined : refusalFor(revision, outcome, selecting),
     };
   };
 }
 
 /** One sentence for people. */
-export function describeRefusal({ targets, refusal }: Deliverability): string | undefined {
+export function describeRefusal({ targets, refusal }: Pick<Deliverability, 'targets' | 'refusal'>): string | undefined {
   return refusal === undefined ? undefined : `${targets.join(', ')} cannot deliver it: ${refusal.message}`;
 }

@@ -1,6 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { conditionsOf } from '../../../../kptfile-schema/index.ts';
+import { Manager } from '../../../../src/controller/manager.ts';
 import { manifestsOf } from '../../../../src/delivery/manifests.ts';
+import type { Resolver } from '../../../../src/package/plan/resolver.ts';
 import { RevisionStore } from '../../../../src/package/store/revision-store.ts';
 import { type DeliveryTarget, deliveryTargetKind } from '../../../../src/resource/kinds/delivery-target.ts';
 import { packagePolicyKind } from '../../../../src/resource/kinds/package-policy.ts';
@@ -18,11 +20,13 @@ const SECRET = 'apiVersion: v1\nkind: Secret\nmetadata:\n  name: key\nstringData
 let world: Fixture;
 let targets: DeliveryTarget[];
 let required: string[];
+let shipped: TargetObjects;
 beforeEach(async () => {
   world = await fixture();
   await world.register('apps');
   targets = [];
   required = [];
+  shipped = new TargetObjects();
 });
 afterEach(() => world[Symbol.asyncDispose]());
 
@@ -33,8 +37,18 @@ function target(name: string, spec: object = {}, namespace = 'default'): Deliver
 
 function deliverable() {
   const { store } = world;
-  const options = { targets: () => targets, repositoryOf: () => undefined, requiredGates: () => required };
+  const options = { targets: () => targets, repositoryOf: () => undefined, requiredGates: () => required, shipped };
   return deliverableResolver({ store, ...options });
+}
+
+/** Notes that a target delivers these packages, each with these files. */
+async function ships(to: DeliveryTarget, packages: Record<string, ReadonlyMap<string, Buffer>>): Promise<void> {
+  const chosen = Object.entries(packages).map(([name, files]) => {
+    const sourceTree = `${name} ${[...files].join()}`;
+    const common = { repository: 'apps', package: name, revision: 1, sourceCommit: '', sourceTree, gates: [] };
+    return [`apps/${name}`, { ...common, built: manifestsOf(files) }] as const;
+  });
+  await shipped.set(to, new Map(chosen));
 }
 
 async function look(name: string) {
@@ -176,21 +190,15 @@ test('an object that another package of the target ships is told, with its place
   const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
   const revision = world.store.get(name);
   const { files } = await world.store.content(name);
-  const shipped = new TargetObjects();
   const judge = deliverabilityJudge({
     targets: () => targets,
     repositoryOf: () => undefined,
     packagesOf: (to, identity) => shipped.packagesOf(to, identity),
   });
-  const ships = async (packageName: string) => {
-    const built = manifestsOf(files);
-    const common = { repository: 'apps', package: packageName, revision: 1, sourceCommit: '', sourceTree: packageName };
-    await shipped.set(target('edge'), new Map([[`apps/${packageName}`, { ...common, gates: [], built }]]));
-  };
   // Its own earlier revision ships it as well.
-  await ships('web');
+  await ships(target('edge'), { web: files });
   expect(judge(revision, files).refusal).toBeUndefined();
-  await ships('db');
+  await ships(target('edge'), { web: files, db: files });
   expect(judge(revision, files).refusal).toEqual({
     reason: 'DuplicateObject',
     message: expect.stringMatching(
@@ -199,4 +207,91 @@ test('an object that another package of the target ships is told, with its place
   });
   shipped.forget(target('edge'));
   expect(judge(revision, files).refusal).toBeUndefined();
+});
+
+describe('what a delivery changes', () => {
+  const SERVICE = 'apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n';
+  const oneFile = (text: string) => new Map([['a.yaml', Buffer.from(text)]]);
+  const status = (name: string) => {
+    const { kptfile } = world.store.get(name);
+    return (kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE)?.status) ?? 'none';
+  };
+
+  test('wakes the drafts and proposals with an object that another package ships from then on, or no longer, and no others', async () => {
+    const edge = target('edge');
+    targets = [edge, target('far', { selector: { packages: ['other'] } })];
+    const { store, client, clock, manager } = world;
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+    await world.draft('apps/other/w1', { 'svc.yaml': SERVICE });
+    const proposed = await world.draft('apps/late/w1', { 'cm.yaml': CONFIG_MAP, 'x.yaml': SERVICE });
+    await store.update(proposed.name, { action: 'propose' }, ANNA);
+    const woken: string[] = [];
+    const { resolver, sources } = deliverable();
+    const counted: Resolver = {
+      ...resolver,
+      applies: (subject) => {
+        woken.push(subject.revision.name);
+        return resolver.applies(subject);
+      },
+    };
+    const recorder = world.recorder('controller:revision');
+    const options = { client, store, clock, recorder, sources, resolvers: [counted] };
+    manager.addController(revisionController(options));
+    await manager.start();
+    await manager.idle();
+    expect(status(name)).toBe('none');
+
+    woken.length = 0;
+    await ships(edge, { db: oneFile(CONFIG_MAP) });
+    await manager.idle();
+    expect([status(name), status(proposed.name)]).toEqual(['False', 'False']);
+    expect(new Set(woken)).toEqual(new Set([name, proposed.name]));
+
+    // The same objects, those of the own package, and another target concern no draft.
+    woken.length = 0;
+    await ships(edge, { db: oneFile(`# other\n${CONFIG_MAP}`), web: oneFile(CONFIG_MAP) });
+    await ships(target('far'), { db: oneFile(CONFIG_MAP) });
+    await manager.idle();
+    expect(woken).toEqual([]);
+
+    await ships(edge, { db: oneFile(SERVICE), web: oneFile(CONFIG_MAP) });
+    await manager.idle();
+    expect([status(name), status('apps.other.w1'), status(proposed.name)]).toEqual(['none', 'False', 'False']);
+    await ships(edge, {});
+    await manager.idle();
+    expect([status('apps.other.w1'), status(proposed.name)]).toEqual(['none', 'none']);
+  });
+
+  test('decides on a condition of an earlier process, which stays until then', async () => {
+    const edge = target('edge');
+    targets = [edge];
+    const { store, client, clock } = world;
+    const { name } = await world.draft('apps/web/w1', { 'cm.yaml': CONFIG_MAP });
+    await ships(edge, { db: oneFile(CONFIG_MAP) });
+    await look(name);
+    expect(status(name)).toBe('False');
+    const { commit } = store.get(name);
+
+    const restarted = async () => {
+      shipped = new TargetObjects();
+      const { resolver, sources } = deliverable();
+      const recorder = world.recorder('controller:revision');
+      const manager = new Manager({ client, clock });
+      manager.addController(revisionController({ client, store, clock, recorder, sources, resolvers: [resolver] }));
+      await manager.start();
+      await manager.idle();
+      return manager;
+    };
+    const second = await restarted();
+    expect(store.get(name).commit).toBe(commit);
+    await ships(edge, { db: oneFile(CONFIG_MAP) });
+    await second.idle();
+    expect(store.get(name).commit).toBe(commit);
+    await second.stop();
+    const third = await restarted();
+    await ships(edge, { db: oneFile(SERVICE) });
+    await third.idle();
+    expect(status(name)).toBe('none');
+    await third.stop();
+  });
 });

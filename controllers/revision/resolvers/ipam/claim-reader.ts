@@ -1,3 +1,4 @@
+import { LruCache } from '../../../../src/foundation/lru-cache.ts';
 import { SluiceError } from '../../../../src/foundation/sluice-error.ts';
 import type { FileEntry, GitRepository, Oid } from '../../../../src/git/git-repository.ts';
 import { isYamlPath, type KrmObject, readKrmFile } from '../../../../src/package/model/krm/krm.ts';
@@ -7,8 +8,8 @@ import { IPAM_GROUP, isGivenUp, isIpClaim } from './ip-claim.ts';
 const MAX_FILE_BYTES = 4 * 1024 * 1024;
 /** Files that are read in one go. */
 const BATCH = 200;
-/** Trees and blobs that are remembered; the oldest are read again when they are needed. */
-const MAX_REMEMBERED = 100_000;
+/** Trees and blobs that are cached; others are read again when they are needed. */
+const MAX_CACHED = 100_000;
 
 const NO_CLAIMS: readonly KrmObject[] = [];
 
@@ -17,12 +18,12 @@ const NO_CLAIMS: readonly KrmObject[] = [];
  * file without claims costs a search for one word. The caches only save work: no result depends on what they still hold.
  */
 export class ClaimReader {
-  readonly #trees = new Map<Oid, Promise<readonly KrmObject[]>>();
-  readonly #blobs = new Map<Oid, readonly KrmObject[]>();
-  readonly #maxRemembered: number;
+  readonly #trees: LruCache<Oid, Promise<readonly KrmObject[]>>;
+  readonly #blobs: LruCache<Oid, readonly KrmObject[]>;
 
-  constructor(maxRemembered = MAX_REMEMBERED) {
-    this.#maxRemembered = maxRemembered;
+  constructor(maxEntries = MAX_CACHED) {
+    this.#trees = new LruCache({ maxEntries });
+    this.#blobs = new LruCache({ maxEntries });
   }
 
   /** The claims in a package's tree, without those that were given up. Throws what the repository throws; Corrupt for a missing blob. */
@@ -30,7 +31,7 @@ export class ClaimReader {
     const known = this.#trees.get(tree);
     if (known !== undefined) return known;
     const read = this.#read(git, tree);
-    this.#remember(this.#trees, tree, read);
+    this.#trees.set(tree, read);
     read.catch(() => this.#trees.delete(tree));
     return read;
   }
@@ -48,7 +49,7 @@ export class ClaimReader {
     for (let start = 0; start < unknown.length; start += BATCH)
       for (const [oid, claims] of await loadClaims(git, unknown.slice(start, start + BATCH))) {
         found.set(oid, claims);
-        this.#remember(this.#blobs, oid, claims);
+        this.#blobs.set(oid, claims);
       }
     const claims = files.flatMap(({ oid, path }) => {
       const inFile = found.get(oid);
@@ -56,12 +57,6 @@ export class ClaimReader {
       return inFile;
     });
     return claims.length === 0 ? NO_CLAIMS : claims;
-  }
-
-  #remember<Value>(cache: Map<Oid, Value>, oid: Oid, value: Value): void {
-    cache.set(oid, value);
-    const oldest = cache.keys().next().value;
-    if (cache.size > this.#maxRemembered && oldest !== undefined) cache.delete(oldest);
   }
 }
 

@@ -1,7 +1,7 @@
 import fs, { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import git from 'isomorphic-git';
+import { pacer } from '../../../foundation/in-slices.ts';
 import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
 import { EMPTY_TREE, type GitObject, type ObjectStat, type ObjectType, type Oid } from '../../git-repository.ts';
 import { parseCommit } from '../../objects/commit-codec.ts';
@@ -18,7 +18,6 @@ import type { PackedObjects } from './packed-objects.ts';
 
 /** How many tags or commits a specification may pass through on its way to a tree. */
 const DEEPEST_TAG = 10;
-const SLICE_MS = 4;
 
 /** Objects, one after the other: those in packs by our reader, loose ones by isomorphic-git. No size is known without reading the object. */
 export class IsomorphicSource implements ObjectSource {
@@ -33,7 +32,8 @@ export class IsomorphicSource implements ObjectSource {
   async readObjects(specifications: readonly string[]): Promise<(GitObject | undefined)[]> {
     const objects: (GitObject | undefined)[] = [];
     let total = 0;
-    const pause = inTurns();
+    // Reading from memory never waits for I/O.
+    const pause = pacer();
     for (const specification of specifications) {
       await pause();
       const object = await this.#resolve(specification);
@@ -46,7 +46,7 @@ export class IsomorphicSource implements ObjectSource {
 
   async statObjects(specifications: readonly string[]): Promise<(ObjectStat | undefined)[]> {
     const stats: (ObjectStat | undefined)[] = [];
-    const pause = inTurns();
+    const pause = pacer();
     for (const specification of specifications) {
       await pause();
       const object = await this.#resolve(specification);
@@ -107,14 +107,4 @@ export class IsomorphicSource implements ObjectSource {
       });
     }
   }
-}
-
-/** Reading from memory never waits for anything: every few milliseconds others get their turn. */
-function inTurns(): () => Promise<void> {
-  let end = performance.now() + SLICE_MS;
-  return async () => {
-    if (performance.now() < end) return;
-    await setImmediate();
-    end = performance.now() + SLICE_MS;
-  };
 }

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissing, readFolder } from '../../../foundation/file-system.ts';
+import { LruCache } from '../../../foundation/lru-cache.ts';
 import { SluiceError } from '../../../foundation/sluice-error.ts';
 import type { ObjectType, Oid } from '../../git-repository.ts';
 import { hashObject } from '../../objects/object-id.ts';
@@ -22,8 +23,6 @@ interface Pack {
   readonly index: PackIndex;
   /** Read with the first object. */
   content?: Promise<Buffer> | undefined;
-  /** Content by offset. */
-  readonly cache: Map<number, PackedContent>;
 }
 
 interface PackedContent {
@@ -38,7 +37,8 @@ interface PackedContent {
 export class PackedObjects {
   readonly #folder: string;
   #packs = new Map<string, Pack>();
-  #cachedBytes = 0;
+  /** By path of the pack and offset. */
+  readonly #cache = new LruCache<string, PackedContent>({ maxSize: MAX_CACHE_BYTES });
 
   constructor(gitDir: string) {
     this.#folder = join(gitDir, 'objects', 'pack');
@@ -90,7 +90,7 @@ export class PackedObjects {
 
   clear(): void {
     this.#packs.clear();
-    this.#cachedBytes = 0;
+    this.#cache.clear();
   }
 
   #readAt(pack: Pack, content: Buffer, offset: number): PackedContent {
@@ -98,7 +98,7 @@ export class PackedObjects {
     const deltas: { readonly at: number; readonly bytes: Buffer }[] = [];
     let bytesOfDeltas = 0;
     let at = offset;
-    let found = pack.cache.get(at);
+    let found = this.#cache.get(keyOf(pack, at));
     while (found === undefined) {
       const { entry, content: bytes } = readEntry(content, at, limit);
       if (typeof entry.kind === 'string') {
@@ -112,7 +112,7 @@ export class PackedObjects {
       const base = 'offset' in entry.kind ? entry.kind.offset : pack.index.find(Buffer.from(entry.kind.oid, 'hex'));
       if (base === undefined) throw new PackFormatError('has a delta whose base it does not hold');
       at = base;
-      found = pack.cache.get(at);
+      found = this.#cache.get(keyOf(pack, at));
     }
     for (let delta = deltas.pop(); delta !== undefined; delta = deltas.pop())
       found = this.#keep(pack, delta.at, { type: found.type, data: applyDelta(found.data, delta.bytes) });
@@ -121,22 +121,19 @@ export class PackedObjects {
 
   #keep(pack: Pack, offset: number, content: PackedContent): PackedContent {
     const { length } = content.data;
-    if (length > MAX_CACHED_OBJECT_BYTES) return content;
-    // All at once: what is needed comes back within one chain.
-    if (this.#cachedBytes + length > MAX_CACHE_BYTES) {
-      for (const { cache } of this.#packs.values()) cache.clear();
-      this.#cachedBytes = 0;
-    }
-    pack.cache.set(offset, content);
-    this.#cachedBytes += length;
+    if (length <= MAX_CACHED_OBJECT_BYTES) this.#cache.set(keyOf(pack, offset), content, length);
     return content;
   }
+}
+
+function keyOf({ path }: Pack, offset: number): string {
+  return `${offset} ${path}`;
 }
 
 /** Undefined if it is gone meanwhile. */
 async function openPack(path: string): Promise<Pack | undefined> {
   try {
-    return { path: path.replace(/idx$/, 'pack'), index: new PackIndex(await readFile(path), path), cache: new Map() };
+    return { path: path.replace(/idx$/, 'pack'), index: new PackIndex(await readFile(path), path) };
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;

@@ -30,7 +30,18 @@ import { writePackFile } from './pack-file.ts';
 import { indexPack, streamPack } from './pack-process.ts';
 import { UpdateRef } from './update-ref.ts';
 
-/** From so many updates on, writing packed-refs anew takes less time than a file and a sync for each ref, also at 30,000 refs. */
+/**
+ * Local refs have two writers, because neither is fast for all transactions. `git update-ref` writes and syncs a file for each ref;
+ * RefTransaction replaces packed-refs, which costs the same however many refs change, and grows with the refs of the repository.
+ * Median milliseconds for a transaction of 1, 8 and 64 new refs, with durable writes:
+ *
+ * | refs in the repository | update-ref | RefTransaction |
+ * |---|---|---|
+ * | 500 | 4, 56, 170 | 6, 4, 10 |
+ * | 30,000 | 7, 24, 202 | 44, 40, 21 |
+ *
+ * Most transactions change one to four refs. From this number of updates on, RefTransaction is faster in repositories of any size.
+ */
 const PACK_REFS_FROM = 64;
 
 /** The engine over the system's git: kept-open processes for reading and for ref transactions, one process per remote call. */

@@ -1,7 +1,6 @@
 import type { Oid } from '../../../git/git-repository.ts';
 import { bindsContent, type EffectivePolicy } from '../../model/policy.ts';
 import type { RevisionRecord } from '../../model/record.ts';
-import { PUSH_ACTOR } from '../../model/verdict.ts';
 import { type BranchCommit, findPushes, publishedRecord, RecordReplay } from '../replay-record.ts';
 import { inputsOf, type PackageData, treeOf } from './package-data.ts';
 import { type ListedRevision, recordRefOf } from './places.ts';
@@ -32,7 +31,7 @@ export function recordAtTip(world: WorldView, revision: ListedRevision): Revisio
     bindsContent: (type) => bindsContent(world.policy, type),
     now: world.now,
   });
-  for (const push of history.pushed) replay.apply(push, PUSH_ACTOR, inputsOf(world.data(push.commit)));
+  for (const push of history.pushed) replay.apply(push, undefined, inputsOf(world.data(push.commit)));
   return replay.end();
 }
 

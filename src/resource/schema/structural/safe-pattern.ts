@@ -1,4 +1,5 @@
 import { RE2JS, RE2JSException } from 're2js';
+import { LruCache } from '../../../foundation/lru-cache.ts';
 
 const MAX_PATTERN_LENGTH = 1024;
 /** Matching takes time in proportion to the text; a text this long is no name or address. */
@@ -8,8 +9,8 @@ const MAX_TEXT_LENGTH = 65_536;
  * Patterns that are in use, ready to match: making one ready takes far longer than matching a name. Few, as what a hostile one remembers
  * while it matches may grow to 8 MB.
  */
-const compiled = new Map<string, RE2JS>();
 const MAX_COMPILED = 64;
+const compiled = new LruCache<string, RE2JS>({ maxEntries: MAX_COMPILED });
 
 /** What is wrong with a pattern; undefined if it can be used. */
 export function patternProblem(pattern: string): string | undefined {
@@ -35,7 +36,5 @@ function compile(pattern: string): RE2JS {
   const made = RE2JS.compile(pattern);
   // Only repetitions with a count make a short pattern large.
   if (!pattern.includes('{')) compiled.set(pattern, made);
-  const oldest = compiled.keys().next().value;
-  if (compiled.size > MAX_COMPILED && oldest !== undefined) compiled.delete(oldest);
   return made;
 }

@@ -1,41 +1,29 @@
-import type { Claims } from '../../../controllers/revision/arrange-resolvers.ts';
-import { OWN_TYPES } from '../../../controllers/revision/settlement.ts';
-import { timestamp } from '../../foundation/clock.ts';
-import type { Gate } from '../../package/model/gates.ts';
-import { matchesPattern } from '../../package/model/policy.ts';
-import { RENDER_ACTOR } from '../../package/model/verdict.ts';
-import { RENDERED } from '../../package/plan/render.ts';
-import type { Judgement } from '../../package/store/revision-store.ts';
-import type { GateExplanation } from './explanation.ts';
+import { timestamp } from '../../src/foundation/clock.ts';
+import { type Explainer, type Surroundings, sluiceCommand } from '../../src/package/api/explainer.ts';
+import type { GateExplanation } from '../../src/package/model/explanation.ts';
+import type { Gate } from '../../src/package/model/gates.ts';
+import { matchesPattern } from '../../src/package/model/policy.ts';
+import { RENDER_ACTOR } from '../../src/package/model/verdict.ts';
+import { RENDERED } from '../../src/package/plan/render.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
+import { OWN_TYPES } from './settlement.ts';
 
-/** What is known about who runs, for the question who can settle a gate. */
-export interface Surroundings {
-  /** The resolvers that run, or would run in `sluice up`. */
-  readonly resolvers: readonly Claims[];
-  /** Whether controllers work on this data folder now. */
-  readonly running: boolean;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
-  /** The name of who asks. */
-  readonly actor: string;
-  /** A command line of this CLI for the data folder at hand. */
-  command(...words: string[]): string;
-}
-
-/** `recordFlaw`: why verdicts of the record do not count, if they do not. */
-export function explainGates(judgement: Judgement, around: Surroundings, recordFlaw?: string): GateExplanation[] {
-  return judgement.gates.map((gate) => explainGate(gate, judgement, around, recordFlaw));
-}
+/** The gates of a revision: what each waits for, and who can settle it. */
+export const gateExplainer: Explainer = {
+  explain({ judgement, recordFlaw }, surroundings) {
+    return { gates: judgement.gates.map((gate) => explainGate(gate, judgement, surroundings, recordFlaw?.message)) };
+  },
+};
 
 function explainGate(
   gate: Gate,
   judgement: Judgement,
-  around: Surroundings,
+  surroundings: Surroundings,
   recordFlaw: string | undefined,
 ): GateExplanation {
   const { condition, verdict, type } = gate;
-  const settler = settlerOf(gate, judgement, around);
-  const deadline = deadlineOf(gate, judgement, around.now);
+  const settler = settlerOf(gate, judgement, surroundings);
+  const deadline = deadlineOf(gate, judgement, surroundings.now);
   const open = gate.state === 'Open';
   const editable = ['Draft', 'Proposed'].includes(judgement.revision.lifecycle);
   return {
@@ -74,9 +62,9 @@ function explainGate(
 function settlerOf(
   { type, state, verdict }: Gate,
   { policy, revision }: Judgement,
-  { resolvers, running, command }: Surroundings,
+  { resolvers, running }: Surroundings,
 ): { who: string; next: string } {
-  const give = (...as: string[]) => command('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
+  const give = (...as: string[]) => sluiceCommand('rpkg', 'condition', 'set', revision.name, type, 'True', ...as);
   const resolver = resolvers.find((known) => known.claims.some((claim) => matchesPattern(claim, type)));
   const byPipeline = type === RENDERED.type || (verdict?.by === RENDER_ACTOR && state !== 'NotAllowed');
   const name = OWN_TYPES.includes(type)
@@ -86,7 +74,7 @@ function settlerOf(
     // What it has said about the inputs at hand it says again until something else changes.
     const answered = state === 'NotTrue' && [`resolver:${resolver?.name}`, RENDER_ACTOR].includes(verdict?.by ?? '');
     const wait = answered ? `settle what its message says; ${name} looks again by itself` : `${name} works on it`;
-    return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: command('up') };
+    return running ? { who: name, next: wait } : { who: `${name}, which does not run now`, next: sluiceCommand('up') };
   }
   const rules = policy.givers.filter((rule) => matchesPattern(rule.conditionType, type));
   const [first, ...others] = rules;

@@ -1,23 +1,23 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { runs } from '../../../test/support/runs.ts';
-import { ManualClock } from '../../foundation/manual-clock.ts';
-import { Slots } from './slots.ts';
+import { runs } from '../../test/support/runs.ts';
+import { Limiter } from './limiter.ts';
+import { ManualClock } from './manual-clock.ts';
 
 const never = () => new AbortController().signal;
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-function open(count = 1, most = 4) {
+function open(maxRunning = 1, maxWithSlow = 4) {
   const clock = new ManualClock();
-  return { clock, slots: new Slots({ count, most, slowAfter: 1_000, clock }) };
+  return { clock, limiter: new Limiter({ maxRunning, maxWithSlow, slowAfterMs: 1_000, clock }) };
 }
 
-test('slots go to those who asked first, and never more than there are', async () => {
-  const { slots } = open(2);
+test('sections run in the order of the requests, and never more than the bound', async () => {
+  const { limiter } = open(2);
   const order: number[] = [];
   const releases: (() => void)[] = [];
   for (const at of [0, 1, 2, 3])
-    void slots.take(never()).then((release) => {
+    void limiter.acquire(never()).then((release) => {
       order.push(at);
       releases.push(release);
     });
@@ -31,10 +31,10 @@ test('slots go to those who asked first, and never more than there are', async (
   expect(order).toEqual([0, 1, 2, 3]);
 });
 
-test('a slot that is held long leaves its place to others, up to a bound', async () => {
-  const { slots, clock } = open(1, 3);
+test('a slow section leaves its place to others, up to a bound', async () => {
+  const { limiter, clock } = open(1, 3);
   let taken = 0;
-  for (let at = 0; at < 5; at += 1) void slots.take(never()).then(() => (taken += 1));
+  for (let at = 0; at < 5; at += 1) void limiter.acquire(never()).then(() => (taken += 1));
   for (const expected of [1, 2, 3, 3]) {
     await settle();
     expect(taken).toBe(expected);
@@ -42,32 +42,32 @@ test('a slot that is held long leaves its place to others, up to a bound', async
   }
 });
 
-test('who gives up waiting gets nothing and holds up nobody', async () => {
-  const { slots, clock } = open();
-  const release = await slots.take(never());
+test('a request that is aborted while it waits gets nothing and holds up no other', async () => {
+  const { limiter, clock } = open();
+  const release = await limiter.acquire(never());
   const controller = new AbortController();
-  const given = slots.take(controller.signal);
-  const next = slots.take(never());
+  const given = limiter.acquire(controller.signal);
+  const next = limiter.acquire(never());
   const reason = new Error('enough');
   controller.abort(reason);
   await expect(given).rejects.toBe(reason);
-  await expect(slots.take(controller.signal)).rejects.toBe(reason);
+  await expect(limiter.acquire(controller.signal)).rejects.toBe(reason);
   release();
   (await next)();
   expect(clock.pending).toBe(0);
 });
 
-test('closing refuses those that wait and those that come', async () => {
-  const { slots } = open();
-  await slots.take(never());
-  const waiting = slots.take(never());
+test('closing refuses the requests that wait and later ones', async () => {
+  const { limiter } = open();
+  await limiter.acquire(never());
+  const waiting = limiter.acquire(never());
   const reason = new Error('closed');
-  slots.close(reason);
+  limiter.close(reason);
   await expect(waiting).rejects.toBe(reason);
-  await expect(slots.take(never())).rejects.toBe(reason);
+  await expect(limiter.acquire(never())).rejects.toBe(reason);
 });
 
-test('whatever happens, the bounds hold and everyone who waits gets a slot in the end', async () => {
+test('in any sequence the bounds hold, and every request that waits is granted in the end', async () => {
   const action = fc.oneof(
     fc.constant({ type: 'take' } as const),
     fc.record({ type: fc.constant('release' as const), which: fc.nat() }),
@@ -76,13 +76,13 @@ test('whatever happens, the bounds hold and everyone who waits gets a slot in th
   );
   await fc.assert(
     fc.asyncProperty(fc.array(action, { maxLength: 40 }), async (actions) => {
-      const { slots, clock } = open(2, 5);
+      const { limiter, clock } = open(2, 5);
       const held: { since: number; release: () => void }[] = [];
       const waiting = new Set<AbortController>();
       const take = () => {
         const controller = new AbortController();
         waiting.add(controller);
-        slots.take(controller.signal).then(
+        limiter.acquire(controller.signal).then(
           (release) => {
             waiting.delete(controller);
             held.push({ since: clock.now(), release });
@@ -95,7 +95,7 @@ test('whatever happens, the bounds hold and everyone who waits gets a slot in th
         const fast = held.filter(({ since }) => clock.now() - since < 1_000).length;
         expect(fast).toBeLessThanOrEqual(2);
         expect(held.length).toBeLessThanOrEqual(5);
-        // Nobody waits while there is room.
+        // No request waits while there is room.
         if (waiting.size > 0) expect(fast === 2 || held.length === 5).toBe(true);
       };
       for (const each of actions) {

@@ -1,5 +1,5 @@
-import { readMessage } from '../../delivery/trailers.ts';
-import type { GitRepository, Oid } from '../../git/git-repository.ts';
+import { readMessage } from '../../src/delivery/trailers.ts';
+import type { GitRepository, Oid } from '../../src/git/git-repository.ts';
 
 /** Commits of a target that are looked through; each package is in one of the last in practice. */
 const MAX_COMMITS = 500;

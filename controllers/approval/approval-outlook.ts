@@ -1,16 +1,15 @@
-import { obstacleTo } from '../../../controllers/proposal/readiness.ts';
-import { timestamp } from '../../foundation/clock.ts';
+import { timestamp } from '../../src/foundation/clock.ts';
+import type { Surroundings } from '../../src/package/api/explainer.ts';
+import type { Reason } from '../../src/package/model/explanation.ts';
 import {
   APPROVAL_DELAY_ANNOTATION,
   APPROVAL_POLICY_ANNOTATION,
-  AUTO_LIFECYCLE_ANNOTATION,
   lifecycleAnnotation,
-} from '../../package/model/lifecycle-annotations.ts';
-import { isPublished, type PackageRevision } from '../../package/model/package-revision.ts';
-import type { Judgement } from '../../package/store/revision-store.ts';
-import { parseDuration } from '../../resource/object/duration.ts';
-import type { Surroundings } from './explain-gates.ts';
-import type { Reason } from './explanation.ts';
+} from '../../src/package/model/lifecycle-annotations.ts';
+import { isPublished, type PackageRevision } from '../../src/package/model/package-revision.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
+import { parseDuration } from '../../src/resource/object/duration.ts';
+import { obstacleTo } from '../proposal/readiness.ts';
 
 /** What the approval controller does with a revision that carries Nephio's annotations. */
 export type ApprovalOutlook =
@@ -25,10 +24,9 @@ export type ApprovalOutlook =
 export function approvalOutlook(
   judgement: Judgement,
   siblings: readonly PackageRevision[],
-  disabled: readonly string[],
-  around: Surroundings,
+  { disabled, now, running }: Surroundings,
 ): ApprovalOutlook | undefined {
-  const policy = annotationOf(judgement, APPROVAL_POLICY_ANNOTATION);
+  const policy = ownAnnotation(judgement, APPROVAL_POLICY_ANNOTATION);
   if (policy === undefined) return undefined;
   const named = `${APPROVAL_POLICY_ANNOTATION}: ${policy}`;
   const never = (reason: string, message: string) => ({ acts: false, why: { reason, message } }) as const;
@@ -36,7 +34,7 @@ export function approvalOutlook(
   if (policy !== 'initial' && policy !== 'always') {
     return never('InvalidPolicy', `${named} has no effect; use initial or always`);
   }
-  const text = annotationOf(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0';
+  const text = ownAnnotation(judgement, APPROVAL_DELAY_ANNOTATION) ?? '0';
   const delay = parseDuration(text);
   if (delay === undefined) {
     const message = `${named} has no effect, since ${APPROVAL_DELAY_ANNOTATION} is ${JSON.stringify(text)}; use a duration such as 30s or 1h30m`;
@@ -54,24 +52,15 @@ export function approvalOutlook(
   if (obstacle !== undefined) return { acts: 'held', named, held: obstacle.message };
   const created = Date.parse(judgement.record.createdAt ?? '') || judgement.revision.tip.time;
   const due = created + delay;
-  if (due > around.now) return { acts: true, named, when: `not before ${timestamp(due)}` };
-  return { acts: true, named, when: around.running ? 'about now' : 'as soon as "sluice up" runs' };
+  if (due > now) return { acts: true, named, when: `not before ${timestamp(due)}` };
+  return { acts: true, named, when: running ? 'about now' : 'as soon as "sluice up" runs' };
 }
 
 /** An annotation of the revision, else, where a policy enables those, of its Kptfile. */
-export function annotationOf({ record, revision, policy }: Judgement, key: string): string | undefined {
+export function ownAnnotation({ record, revision, policy }: Judgement, key: string): string | undefined {
   return lifecycleAnnotation(
     key,
     { own: record.annotations, kptfile: revision.kptfile?.metadata?.annotations },
     policy,
-  );
-}
-
-/** Annotations of the Kptfile that have no effect because no policy enables them. */
-export function ignoredAnnotations({ record, revision, policy }: Judgement): string[] {
-  const { annotations = {} } = revision.kptfile?.metadata ?? {};
-  if (policy.kptfileApprovals) return [];
-  return [AUTO_LIFECYCLE_ANNOTATION, APPROVAL_POLICY_ANNOTATION].filter(
-    (key) => Object.hasOwn(annotations, key) && record.annotations?.[key] === undefined,
   );
 }

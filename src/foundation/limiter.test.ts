@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
+import { Limiter } from './limiter.ts';
 import { ManualClock, settle } from './manual-clock.ts';
-import { Slots } from './slots.ts';
 
 test('so many run at a time, in order, and one that takes too long does not count', async () => {
   const clock = new ManualClock();
-  const slots = new Slots(2, 1000, clock);
+  const limiter = new Limiter({ maxRunning: 2, slowAfterMs: 1000, clock });
   const begun: number[] = [];
   const ends = Array.from({ length: 6 }, () => Promise.withResolvers<void>());
   const runs = ends.map(({ promise }, number) =>
-    slots.run(async () => {
+    limiter.run(async () => {
       begun.push(number);
       await promise;
       return number;
@@ -21,7 +21,7 @@ test('so many run at a time, in order, and one that takes too long does not coun
   expect(begun).toEqual([0, 1, 2]);
   await clock.advanceAsync(1000);
   expect(begun).toEqual([0, 1, 2, 3, 4]);
-  // Its slot was given on already.
+  // It counts as slow, so that another one runs in its place already.
   ends[0]?.resolve();
   await settle();
   expect(begun).toEqual([0, 1, 2, 3, 4]);

@@ -1,0 +1,85 @@
+import { timestamp } from '../../src/foundation/clock.ts';
+import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
+import { type ApprovalStatus, approvalStatus } from '../../src/package/kernel/approvals.ts';
+import { proposerOf } from '../../src/package/kernel/revision-state.ts';
+import { claimed } from '../../src/package/model/attribution.ts';
+import type { ApprovalExplanation, Reason } from '../../src/package/model/explanation.ts';
+import { PUSH_ACTOR } from '../../src/package/model/verdict.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
+import { APPROVAL_ACTOR } from './approval-controller.ts';
+import { approvalOutlook } from './approval-outlook.ts';
+
+/** Whose approval a proposed revision waits for. */
+export const approvalExplainer: Explainer = {
+  explain({ judgement, siblings }, surroundings) {
+    const { revision, record, policy, gates } = judgement;
+    if (revision.lifecycle !== 'Proposed') return {};
+    const reasons = pushReasons(judgement);
+    const next: string[] = [];
+    const proposed = record.steps.findLast((step) => step.action === 'propose');
+    const by = proposed === undefined ? '' : ` since ${proposed.at}, proposed by ${proposed.by}`;
+    const status = statusOf(judgement);
+    const approvals = explainApprovals(status);
+    const { barred, given, needed } = approvals;
+    const approved = needed > given.length ? given.map(({ subject }) => subject) : [];
+    const others = [...barred.map(({ name }) => name), ...approved];
+    const not = others.length === 0 ? '' : ` other than ${others.join(', ')}`;
+    const outlook = approvalOutlook(judgement, siblings, surroundings);
+    if (outlook?.acts === false) reasons.push(outlook.why);
+    const automatic =
+      outlook === undefined || outlook.acts === false
+        ? undefined
+        : `${APPROVAL_ACTOR} (${outlook.named}; ${outlook.acts === true ? outlook.when : `held back: ${outlook.held}`})`;
+    reasons.push(...countReasons(status));
+    const who = automatic ?? `somebody${not}`;
+    reasons.push({ reason: 'WaitsForApproval', message: `it waits for the approval of ${who}${by}` });
+    if (gates.some((gate) => gate.state !== 'Open') && policy.enforcement === 'enforce') {
+      reasons.push({ reason: 'GatesClosed', message: 'a gate is closed, so nobody can approve it yet' });
+    } else {
+      // A caller who proposed or changed it, or has approved it, has to find another person.
+      const as = others.includes(surroundings.actor) ? ['--as', 'somebody-else'] : [];
+      const commit = isPushedSince(judgement) ? ['--commit', revision.commit] : [];
+      next.push(sluiceCommand('rpkg', 'approve', revision.name, ...commit, ...as));
+    }
+    next.push(sluiceCommand('rpkg', 'reject', revision.name, '--reason', 'what is wrong'));
+    return { approvals, reasons, next };
+  },
+};
+
+/** Which approvals a proposed revision has and needs, as the kernel counts them. */
+function statusOf({ record, content, policy }: Judgement): ApprovalStatus {
+  const { contributors = [], approvals = [] } = record;
+  return approvalStatus({ content: content.content, proposedBy: proposerOf(record), contributors, approvals }, policy);
+}
+
+function explainApprovals({ needed, given, barred }: ApprovalStatus): ApprovalExplanation {
+  return {
+    needed,
+    given: given.map(({ subject, face, at }) => ({ subject, face, at })),
+    barred: barred
+      .filter(({ name }) => name !== PUSH_ACTOR)
+      .map(({ name, because }) => ({ name, because: because === 'proposed' ? 'proposed it' : 'changed its content' })),
+  };
+}
+
+/** Where one approval is not enough, why, and who gave the ones that there are. */
+function countReasons({ needed, given, isUnknown }: ApprovalStatus): Reason[] {
+  if (needed < 2) return [];
+  const why = isUnknown ? 'content or the proposal came by a git push of an unknown person' : 'a policy says so';
+  const by = given.map(({ subject, at }) => `${subject} at ${at}`).join(', ');
+  const message = `${given.length} of ${needed} approvals recorded${by === '' ? '' : ` (${by})`}; ${needed} people have to approve it, since ${why}`;
+  return [{ reason: 'ApprovalsNeeded', message }];
+}
+
+/** What is on a proposed branch need not be what was proposed. */
+function isPushedSince({ record }: Judgement): boolean {
+  return record.steps.at(-1)?.action === 'push' && record.steps.some(({ action }) => action === 'propose');
+}
+
+function pushReasons(judgement: Judgement): Reason[] {
+  if (!isPushedSince(judgement)) return [];
+  const { tip, commit } = judgement.revision;
+  const proposed = judgement.record.steps.findLast((step) => step.action === 'propose');
+  const message = `a push brought commit ${commit.slice(0, 12)} at ${timestamp(tip.time)} (${claimed(tip.author)}); what was proposed is ${proposed?.commit?.slice(0, 12) ?? 'another commit'}, so look at the difference before you approve it`;
+  return [{ reason: 'PushedAfterProposal', message }];
+}

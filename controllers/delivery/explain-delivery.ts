@@ -1,0 +1,242 @@
+import { conditionsOf } from '../../kptfile-schema/index.ts';
+import { settingsOf } from '../../src/delivery/delivery-target.ts';
+import { manifestsOf } from '../../src/delivery/manifests.ts';
+import { type PackageRefusal, packageKey, selectRevisions } from '../../src/delivery/select-revisions.ts';
+import { Mutex } from '../../src/foundation/mutex.ts';
+import { messageOf } from '../../src/foundation/sluice-error.ts';
+import type { GitNetwork } from '../../src/git/network/git-network.ts';
+import { openLocation } from '../../src/git/open/open-location.ts';
+import type { Explainer } from '../../src/package/api/explainer.ts';
+import type { DeliveryExplanation, Reason } from '../../src/package/model/explanation.ts';
+import {
+  isPublished,
+  type PackageRevision,
+  repositoryIdOf,
+  revisionId,
+} from '../../src/package/model/package-revision.ts';
+import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import { selects } from '../../src/package/store/policy-objects.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { credentialsOf } from '../../src/package/upstream/credentials.ts';
+import type { Client } from '../../src/resource/client/client.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
+import type { Repository } from '../../src/resource/kinds/repository.ts';
+import { findCondition } from '../../src/resource/object/condition.ts';
+import { keyOf, keyText, type Stored } from '../../src/resource/object/object.ts';
+import { DELIVERABLE_TYPE } from '../revision/resolvers/deliverable/deliverability.ts';
+import { wasDeleted } from './deletion-proof.ts';
+import { type LastDelivery, lastDelivery } from './delivered-commit.ts';
+import { repushText } from './lost-tag.ts';
+import { packageRepositoryAt } from './package-branches.ts';
+
+export interface DeliveryExplainerOptions {
+  readonly store: RevisionStore;
+  readonly repositories: () => readonly Stored<Repository>[];
+  readonly targets: () => readonly Stored<DeliveryTarget>[];
+  /** For the credentials of targets. */
+  readonly client: Client;
+  readonly network: GitNetwork;
+  readonly dataFolder: string;
+  /** Where the mirror of a remote target is kept for explanations; the delivery controller has its own. */
+  readonly mirrorOf: (target: DeliveryTarget) => string;
+  /** Milliseconds that a target may take to answer. */
+  readonly patience: number;
+}
+
+/** Where a published revision was delivered, or why it was not; of a draft, what no target would deliver. */
+export function deliveryExplainer(options: DeliveryExplainerOptions): Explainer {
+  const part: Part = { ...options, mirrors: new Map() };
+  return {
+    async explain({ judgement: { revision } }, { signal }) {
+      if (!isPublished(revision)) return { reasons: undeliverable(revision) };
+      return revision.revision < 1 ? {} : { delivery: await explainDelivery(part, revision, signal) };
+    },
+  };
+}
+
+interface Part extends DeliveryExplainerOptions {
+  /** One reader of a mirror at a time, by its path. */
+  readonly mirrors: Map<string, Mutex>;
+}
+
+/** What a target would refuse after publication. */
+function undeliverable({ kptfile }: PackageRevision): Reason[] {
+  const condition = kptfile && conditionsOf(kptfile).get(DELIVERABLE_TYPE);
+  if (condition?.status !== 'False') return [];
+  const message = `if it is published as it is, ${condition.message ?? 'no target delivers it'}`;
+  return [{ reason: 'Undeliverable', message }];
+}
+
+async function explainDelivery(
+  part: Part,
+  revision: PackageRevision,
+  signal: AbortSignal | undefined,
+): Promise<DeliveryExplanation[]> {
+  const id = repositoryIdOf(revision);
+  const repository = part.repositories().find((one) => keyText(keyOf(one)) === id);
+  // Rights are given by namespace, so a target of another one does not deliver it.
+  const selecting = part
+    .targets()
+    .filter(({ metadata }) => metadata.namespace === revision.namespace)
+    .filter((target) => selects(target.spec.selector, revision, repository));
+  // Side by side, so that one that does not answer costs its own time only.
+  const explained = await Promise.all(selecting.map((target) => explainTarget(part, revision, target, signal)));
+  explained.sort((a, b) => (a.target < b.target ? -1 : 1));
+  if (repository?.spec.deployment === true) {
+    explained.push({
+      target: repository.metadata.name,
+      state: 'Delivered',
+      commit: revision.commit,
+      message: `clusters sync from the repository itself, branch ${repository.spec.git?.branch}`,
+    });
+  }
+  if (explained.length === 0) {
+    explained.push({
+      target: '(none)',
+      state: 'NotDelivered',
+      message: 'no DeliveryTarget selects it, and its repository is no deployment repository',
+    });
+  }
+  return explained;
+}
+
+async function explainTarget(
+  part: Part,
+  revision: PackageRevision,
+  target: Stored<DeliveryTarget>,
+  request: AbortSignal | undefined,
+): Promise<DeliveryExplanation> {
+  const settings = settingsOf(target);
+  const { name } = settings;
+  const notDelivered = (message: string): DeliveryExplanation => ({ target: name, state: 'NotDelivered', message });
+  if (target.spec.suspend === true) return notDelivered('the target is suspended (spec.suspend)');
+  const registered = await packageRepositoryAt(target.spec.git, part.repositories());
+  if (registered !== undefined) {
+    const { repo, branch } = target.spec.git;
+    return notDelivered(`branch ${branch} of ${repo} belongs to the packages of Repository ${registered}`);
+  }
+  const timeout = AbortSignal.timeout(part.patience);
+  const signal = request === undefined ? timeout : AbortSignal.any([timeout, request]);
+  const branch = await lookAtBranch(part, revision, target, signal).catch((error: unknown) => ({
+    problem: timeout.aborted ? `no answer within ${part.patience / 1000} s` : messageOf(error),
+  }));
+  const { chosen, held } = await selectionOf(part, revision, target, 'problem' in branch ? undefined : branch.last);
+  const { git } = target.spec;
+  const place = `branch ${git.branch} of ${git.repo}`;
+  const isThere = !('problem' in branch) && branch.last?.revision === revision.revision;
+  const [hold] = held;
+  if (hold !== undefined) {
+    const message = hold.message + repushOf(hold, part, revision, target);
+    return isThere ? { target: name, state: 'Held', commit: branch.last.commit, message } : notDelivered(message);
+  }
+  const [choice] = chosen;
+  if (choice !== undefined && choice.revision !== revision.revision) {
+    return { target: name, state: 'OtherRevision', message: `v${choice.revision} is delivered there` };
+  }
+  const content = await part.store.content(revisionId(revision));
+  const outcome = manifestsOf(content.files);
+  if (outcome.refused !== undefined) return notDelivered(outcome.refused.message);
+  const [secret] = outcome.manifests.openSecrets;
+  if (secret !== undefined && target.spec.allowSecrets !== true) {
+    return notDelivered(`${secret} is not encrypted, and the target does not allow that (allowSecrets)`);
+  }
+  if ('problem' in branch) {
+    return { target: name, state: 'Unknown', message: `the target cannot be read: ${branch.problem}` };
+  }
+  const { last } = branch;
+  if (isThere) return { target: name, state: 'Delivered', commit: last?.commit ?? '', message: `on ${place}` };
+  const before = last?.revision === undefined ? '' : `; v${last.revision} was, in commit ${last.commit.slice(0, 12)}`;
+  const refusal = refusalIn(target, revision);
+  if (refusal !== undefined) return notDelivered(`not on ${place}${before}; the target refuses it: ${refusal}`);
+  return notDelivered(`not on ${place} yet${before}; "sluice up" delivers it once it gets to it`);
+}
+
+/** What the target said of the package when it was looked at last; the status is cut, and names what is wrong with all in one text. */
+function refusalIn({ status, metadata }: Stored<DeliveryTarget>, { key }: PackageRevision): string | undefined {
+  const ready = findCondition(status?.conditions, 'Ready');
+  if (ready?.status !== 'False' || (ready.observedGeneration ?? metadata.generation) !== metadata.generation)
+    return undefined;
+  if (ready.reason !== 'Partial') return ready.message;
+  const own = ready.message.split('; ').find((part) => part.startsWith(`${packageKey(key)}: `));
+  return own?.slice(packageKey(key).length + 2);
+}
+
+/** How a tag that is gone is brought back, where the target remembers its commit. */
+function repushOf(
+  { reason, revision: number }: PackageRefusal,
+  part: Part,
+  explained: PackageRevision,
+  { status }: Stored<DeliveryTarget>,
+): string {
+  const { key, path } = explained;
+  if (reason !== 'OutOfBandRemoval') return '';
+  const last = status?.packages?.find((one) => one.repository === key.repository && one.package === key.package);
+  if (last === undefined || last.commit === '' || last.revision !== number) return '';
+  const publication = { path, revision: last.revision, commit: last.commit };
+  return `; ${repushText(part.store.repositoryOf(explained), publication, part.dataFolder)}`;
+}
+
+/** What the target delivers of the package, as its controller selects it. */
+async function selectionOf(
+  part: Part,
+  explained: PackageRevision,
+  target: Stored<DeliveryTarget>,
+  last: LastDelivery | undefined,
+) {
+  const { repository, package: path } = explained.key;
+  const rows = part.store
+    .list({ repository: repositoryIdOf(explained), package: path })
+    .filter((candidate) => isPublished(candidate) && candidate.revision > 0);
+  const published = rows.map(({ revision, outOfBand }) => {
+    const row = { repository, package: path, revision };
+    return outOfBand === undefined ? row : { ...row, outOfBand };
+  });
+  const status = target.status?.packages?.find((one) => one.repository === repository && one.package === path);
+  const revision = last?.revision ?? status?.revision;
+  const delivered =
+    revision === undefined
+      ? undefined
+      : { repository, package: path, revision, hasFolder: last?.revision !== undefined };
+  const isGone = revision !== undefined && !rows.some((row) => row.revision === revision);
+  const commit = status?.revision === revision && status?.commit !== '' ? status?.commit : undefined;
+  const isDeleted =
+    isGone && (await wasDeleted(part.store.repositoryOf(explained), { package: path, revision }, commit));
+  return selectRevisions(settingsOf(target), published, {
+    delivered: new Map(delivered === undefined ? [] : [[packageKey(delivered), delivered]]),
+    // The target selects the revision that is explained.
+    isSelected: () => true,
+    isDeleted: () => isDeleted,
+  });
+}
+
+/** The commit that delivered or removed the package last. */
+async function lookAtBranch(
+  part: Part,
+  revision: PackageRevision,
+  target: Stored<DeliveryTarget>,
+  signal: AbortSignal,
+): Promise<{ readonly last: LastDelivery | undefined }> {
+  const { repo, branch, secretRef } = target.spec.git;
+  const ref = `refs/heads/${branch}`;
+  const credentials = credentialsOf(part.client, target, secretRef);
+  const mirrorPath = part.mirrorOf(target);
+  const mutex = part.mirrors.get(mirrorPath) ?? new Mutex();
+  part.mirrors.set(mirrorPath, mutex);
+  return mutex.run(async () => {
+    signal.throwIfAborted();
+    const { git, remote } = await openLocation({
+      url: repo,
+      mirrorPath,
+      hostedFolder: hostedFolder(part.dataFolder),
+      repository: { network: part.network },
+      ...(credentials === undefined ? {} : { credentials }),
+    });
+    try {
+      if (remote !== undefined) await git.fetch(remote, { refspecs: [`+${ref}:${ref}`], signal });
+      const head = await git.resolveRef(ref);
+      return { last: head === undefined ? undefined : await lastDelivery(git, head, revision.key) };
+    } finally {
+      await git.close();
+    }
+  });
+}

@@ -1,0 +1,120 @@
+import { isSluiceError } from '../../src/foundation/sluice-error.ts';
+import { localPath } from '../../src/git/open/open-location.ts';
+import type { Explainer } from '../../src/package/api/explainer.ts';
+import { parseCommitMessage } from '../../src/package/model/commit-message.ts';
+import type { Reason } from '../../src/package/model/explanation.ts';
+import { packageName, revisionName } from '../../src/package/model/identity.ts';
+import { packagePath } from '../../src/package/model/layout.ts';
+import type { PackageRevision } from '../../src/package/model/package-revision.ts';
+import { hostedFolder } from '../../src/package/store/open-package-repository.ts';
+import type { PackageRepository } from '../../src/package/store/package-repository.ts';
+import type { RevisionStore } from '../../src/package/store/revision-store.ts';
+import { parsePublicationDigest, publicationScope } from '../../src/package/trust/publication-mark.ts';
+import type { DeliveryTarget } from '../../src/resource/kinds/delivery-target.ts';
+
+/** Numbers of publications that are looked through in the ledger. */
+const MAX_NUMBERS = 1000;
+
+export interface LostTagOptions {
+  readonly store: Pick<RevisionStore, 'repositories' | 'repositoryOf'>;
+  readonly targets: () => readonly DeliveryTarget[];
+  readonly dataFolder: string;
+}
+
+interface Publication {
+  /** Folder of the package in the repository. */
+  readonly path: string;
+  readonly revision: number;
+  readonly commit: string;
+}
+
+/** How the tag of a published revision is brought back to its commit. */
+export function repushText(repository: Pick<PackageRepository, 'url'>, publication: Publication, data: string): string {
+  const { command, isLocal } = repush(repository, publication, data);
+  return `its commit is ${publication.commit}; ${isLocal ? 'bring it back with' : 'in a clone that has it'}: ${command}`;
+}
+
+function repush({ url }: Pick<PackageRepository, 'url'>, { path, revision, commit }: Publication, dataFolder: string) {
+  const tag = `${path}/v${revision}`;
+  const local = localPath(url, hostedFolder(dataFolder));
+  return local === undefined
+    ? { command: `git push ${url} ${commit}:refs/tags/${tag}`, isLocal: false }
+    : { command: `git --git-dir ${local} tag ${tag} ${commit}`, isLocal: true };
+}
+
+/** The publication whose tag is gone while a branch has the name of its revision. */
+export function lostTagExplainer(options: LostTagOptions): Explainer {
+  return {
+    async explain({ judgement: { revision } }) {
+      const lost = await lostPublication(options, revision);
+      return lost === undefined ? {} : { reasons: [lost.reason], next: [lost.command] };
+    },
+  };
+}
+
+/**
+ * Finds the publication whose tag is gone while a draft or proposed branch of its workspace is left, which then has its name. The ledger
+ * knows which publication of a number counted.
+ */
+async function lostPublication(
+  { store, dataFolder }: LostTagOptions,
+  revision: PackageRevision,
+): Promise<{ readonly reason: Reason; readonly command: string } | undefined> {
+  if (revision.lifecycle !== 'Draft' && revision.lifecycle !== 'Proposed') return undefined;
+  const repository = store.repositoryOf(revision);
+  const { path, key, ref } = revision;
+  // Numbers are given in order.
+  const highest = Math.max(0, ...[...repository.index.ofPackage(key.package)].map((row) => row.revision));
+  for (let number = 1; number <= MAX_NUMBERS; number++) {
+    const mark = repository.trust.mark(publicationScope(path, `v${number}`));
+    if (mark === undefined && number > highest) return undefined;
+    if (mark === undefined || hasRevision(repository, key.package, number)) continue;
+    const { commit, isDeleted } = parsePublicationDigest(mark.digest);
+    if (isDeleted || (await workspaceOf(repository.git, commit)) !== key.workspace) continue;
+    const publication = { path, revision: number, commit };
+    const message = `it was published as v${number}, and its tag is gone from the repository while ${ref} is left; ${repushText(repository, publication, dataFolder)}`;
+    return {
+      reason: { reason: 'TagMissing', message },
+      command: repush(repository, publication, dataFolder).command,
+    };
+  }
+  return undefined;
+}
+
+/** What a target knows of a published revision of a namespace whose tag is gone; undefined if none does. */
+export async function lostTag(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { store, targets, dataFolder }: LostTagOptions,
+): Promise<string | undefined> {
+  for (const repository of store.repositories()) {
+    if (repository.namespace !== namespace) continue;
+    const { git, layout } = repository;
+    for (const { metadata, status } of targets()) {
+      if (metadata.namespace !== namespace) continue;
+      for (const one of status?.packages ?? []) {
+        const isOfName = one.repository === repository.repository && name.startsWith(`${packageName(one)}.`);
+        if (!isOfName || one.commit === '' || hasRevision(repository, one.package, one.revision)) continue;
+        const workspace = await workspaceOf(git, one.commit);
+        if (workspace === undefined || revisionName({ ...one, workspace }) !== name) continue;
+        const publication = { ...one, path: packagePath(layout, one.package) };
+        return `it was published as v${one.revision} and delivered to ${metadata.name}, and its tag is gone from the repository; ${repushText(repository, publication, dataFolder)}`;
+      }
+    }
+  }
+  return undefined;
+}
+
+function hasRevision({ index }: PackageRepository, path: string, revision: number): boolean {
+  return [...index.ofPackage(path)].some((row) => row.revision === revision);
+}
+
+/** The workspace that an approval commit names; undefined if the commit is gone too. */
+async function workspaceOf(git: PackageRepository['git'], commit: string): Promise<string | undefined> {
+  try {
+    const { message } = await git.readCommit(commit);
+    return parseCommitMessage(message).annotations.at(-1)?.workspaceName;
+  } catch (error) {
+    if (isSluiceError(error, 'NotFound') || isSluiceError(error, 'Corrupt')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  type ExplainedRevision,
+  type Explainer,
+  type Surroundings,
+  sluiceCommand,
+} from '../../src/package/api/explainer.ts';
+import type { Reason } from '../../src/package/model/explanation.ts';
+import { AUTO_LIFECYCLE_ANNOTATION } from '../../src/package/model/lifecycle-annotations.ts';
+import { APPROVAL_ACTOR } from '../approval/approval-controller.ts';
+import { approvalOutlook, ownAnnotation } from '../approval/approval-outlook.ts';
+import { obstacleTo } from './readiness.ts';
+
+/** Who proposes a draft, and when. */
+export const proposalExplainer: Explainer = {
+  explain(explained, surroundings) {
+    const { judgement, refusals } = explained;
+    const { revision, gates, policy } = judgement;
+    if (revision.lifecycle !== 'Draft') return {};
+    const { name } = revision;
+    const repair = [sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder')];
+    if (revision.problem !== undefined) return { next: repair };
+    const reasons: Reason[] = [];
+    const next: string[] = [];
+    const isClosed = gates.some((gate) => gate.state !== 'Open' && !gate.approveOnly);
+    if (isClosed) {
+      const message =
+        policy.enforcement === 'enforce'
+          ? 'a gate that is asked for at proposal is closed'
+          : `a gate is closed; no controller proposes it, but the repository lets people do so (sluice.dev/gates: ${policy.enforcement})`;
+      reasons.push({ reason: 'GatesClosed', message });
+    }
+    const { isReady, ...step } = nextStep(explained, surroundings);
+    reasons.push(...step.reasons);
+    if (isReady && !surroundings.running) next.push(sluiceCommand('up'));
+    // A proposal would be refused for the content as it is.
+    if (refusals.length > 0) next.push(...repair);
+    else if (!isClosed || policy.enforcement !== 'enforce') next.push(sluiceCommand('rpkg', 'propose', name));
+    return { reasons, next };
+  },
+};
+
+/** What a controller does about a draft; `isReady` if it acts as soon as it runs. */
+function nextStep(
+  { judgement, siblings, refusals }: ExplainedRevision,
+  surroundings: Surroundings,
+): { readonly reasons: Reason[]; readonly isReady: boolean } {
+  const { disabled, running } = surroundings;
+  const isMarked = judgement.policy.autoPropose || ownAnnotation(judgement, AUTO_LIFECYCLE_ANNOTATION) === 'true';
+  const outlook = approvalOutlook(judgement, siblings, surroundings);
+  const reasons: Reason[] = outlook?.acts === false ? [outlook.why] : [];
+  const ready = (message: string) => ({ reasons: [...reasons, { reason: 'Ready', message }], isReady: true });
+  const waiting = (...more: Reason[]) => ({ reasons: [...reasons, ...more], isReady: false });
+  if (isMarked && disabled.includes('proposal'))
+    return waiting({ reason: 'Disabled', message: 'the proposal controller is switched off' });
+  if (isMarked) {
+    if (refusals.length > 0 || obstacleTo(judgement, (gate) => !gate.approveOnly) !== undefined) return waiting();
+    return ready(running ? 'it is about to be proposed' : 'it is proposed as soon as "sluice up" runs');
+  }
+  if (outlook?.acts === true && refusals.length === 0)
+    return ready(`${APPROVAL_ACTOR} proposes and approves it (${outlook.named}) ${outlook.when}`);
+  if (outlook !== undefined) return waiting();
+  return waiting({
+    reason: 'NotMarked',
+    message: `it is not marked to be proposed by itself (annotation ${AUTO_LIFECYCLE_ANNOTATION}: "true", or a policy with autoPropose), so somebody has to propose it`,
+  });
+}

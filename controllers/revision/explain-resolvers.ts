@@ -1,0 +1,49 @@
+import { conditionsOf } from '../../kptfile-schema/index.ts';
+import type { Explainer } from '../../src/package/api/explainer.ts';
+import { formatConditionType } from '../../src/package/model/condition-type.ts';
+import type { Reason, ResolverExplanation } from '../../src/package/model/explanation.ts';
+import { matchesPattern } from '../../src/package/model/policy.ts';
+import { namesFunctions, RENDERED } from '../../src/package/plan/render.ts';
+import type { Judgement } from '../../src/package/store/revision-store.ts';
+import { arrangeResolvers, type Claims } from './arrange-resolvers.ts';
+import { RENDERER } from './run-state.ts';
+
+/** Which resolvers work on a draft, in which order, and what of their arrangement or of the pipeline keeps it back. */
+export function resolverExplainer(builtIn: readonly Claims[]): Explainer {
+  return {
+    explain({ judgement }, { resolvers }) {
+      const { revision, content } = judgement;
+      if (revision.lifecycle !== 'Draft') return {};
+      const { order, problems } = arrangeResolvers(resolvers);
+      const pipeline: ResolverExplanation[] =
+        namesFunctions(content.files) === false ? [] : [{ name: RENDERER, claims: [RENDERED.type], waitsFor: [] }];
+      const relevant = order
+        .filter((one) => isRelevant(one, judgement, builtIn))
+        .map(({ name, claims, waitsFor = [] }) => ({ name, claims, waitsFor }));
+      const { conditions = [] } = revision.kptfile?.status ?? {};
+      // What the revision controller recorded is reported with its condition.
+      const reasons: Reason[] = problems
+        .filter(({ message }) => !conditions.some((condition) => condition.message === message))
+        .map(({ reason, message }) => ({ reason, message }));
+      const rendered = conditions.find(({ type }) => type === RENDERED.type);
+      if (rendered?.status === 'False')
+        reasons.push({ reason: 'RenderFailed', message: `it could not be rendered: ${rendered.message ?? ''}` });
+      return { resolvers: [...pipeline, ...relevant], reasons };
+    },
+  };
+}
+
+/** The package is its business: it has reported on this content, or claims a gate, a condition or an object of the package. */
+function isRelevant(
+  { name, claims }: Claims,
+  { revision, record, content, gates }: Judgement,
+  builtIn: readonly Claims[],
+): boolean {
+  const isSettled = record.settled?.content === content.content;
+  if (isSettled && record.settled?.resolvers.includes(name) === true) return true;
+  const conditions = revision.kptfile === undefined ? [] : [...conditionsOf(revision.kptfile).keys()];
+  const types = [...gates.map(({ type }) => type), ...conditions, ...content.objects().map(formatConditionType)];
+  if (types.some((type) => claims.some((claim) => matchesPattern(claim, type)))) return true;
+  // Of one that is not built in only a report says whether it has a part.
+  return !isSettled && !builtIn.some((known) => known.name === name);
+}

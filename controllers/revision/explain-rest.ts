@@ -1,0 +1,44 @@
+import { timestamp } from '../../src/foundation/clock.ts';
+import { type Explainer, sluiceCommand } from '../../src/package/api/explainer.ts';
+import type { Reason } from '../../src/package/model/explanation.ts';
+import { isMarked, OWN_TYPES } from './settlement.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** What keeps the controllers off a draft: the commit budget, content that is published already, a rejection, missing reports. */
+export const restExplainer: Explainer = {
+  explain({ judgement }, { now, running }) {
+    const { revision, record, policy, content } = judgement;
+    const reasons: Reason[] = [];
+    const next: string[] = [];
+    if (revision.lifecycle !== 'Draft' || revision.problem !== undefined) return {};
+    const { budget } = record;
+    if (budget !== undefined && budget.commits >= policy.commitBudgetPerHour) {
+      const until = Date.parse(budget.since) + HOUR_MS;
+      if (now < until) {
+        const message = `controllers made ${budget.commits} commits since ${budget.since}, the budget of an hour; they make none before ${timestamp(until)}. Something keeps changing the package`;
+        reasons.push({ reason: 'BudgetExhausted', message });
+      }
+    }
+    if (record.source !== undefined && record.source.content === content.content) {
+      const message = `the content is still that of ${record.source.name}, which is published; no controller proposes that`;
+      reasons.push({ reason: 'SameAsSource', message });
+      const { name } = revision;
+      next.push(sluiceCommand('rpkg', 'pull', name, 'folder'), sluiceCommand('rpkg', 'push', name, 'folder'));
+    }
+    const last = record.steps.at(-1);
+    if (last?.action === 'reject' && last.commit === revision.commit) {
+      const why = last.reason === undefined ? '' : ` (${last.reason})`;
+      const message = `${last.by} rejected this very commit${why}; change it, or propose it by hand`;
+      reasons.push({ reason: 'Rejected', message });
+    }
+    const own = revision.kptfile?.status?.conditions?.filter(({ type = '' }) => OWN_TYPES.includes(type)) ?? [];
+    const settled = own.find(({ status }) => status === 'False') ?? own[0];
+    if (record.settled?.content !== content.content && (isMarked(judgement) || settled !== undefined)) {
+      const said = settled?.status === 'False' ? `: ${settled.message ?? ''}` : '';
+      reasons.push({ reason: 'NotSettled', message: `not every resolver has reported on this content yet${said}` });
+      if (!running) next.push(sluiceCommand('up'));
+    }
+    return { reasons, next };
+  },
+};

@@ -1,0 +1,67 @@
+import { timestamp } from '../../foundation/clock.ts';
+import { isSluiceError } from '../../foundation/sluice-error.ts';
+import { canonicalAddressNow, comparableAddress } from '../../git/open/repository-address.ts';
+import { parseRef } from '../../package/model/layout.ts';
+import { revisionId } from '../../package/model/package-revision.ts';
+import { PUSH_ACTOR } from '../../package/model/verdict.ts';
+import { hostUsersNameOf } from '../../package/store/policy-objects.ts';
+import { repositoryKind } from '../../resource/kinds/repository.ts';
+import { keyText, type ObjectKey } from '../../resource/object/object.ts';
+import type { HostPush } from '../../server/webhooks/host-push.ts';
+import type { Session } from '../session.ts';
+
+/**
+ * Keeps what a Git host reported on a push, where the Repository says that such reports count. Returns why it does not count where the
+ * operator expects it to.
+ */
+export async function attributePush(
+  session: Pick<Session, 'objects' | 'store' | 'trust' | 'clock'>,
+  key: ObjectKey,
+  push: HostPush,
+): Promise<string | undefined> {
+  const object = session.objects.find(repositoryKind, key);
+  const address = object?.spec.git?.repo;
+  const { pushes, ledger } = session.trust;
+  if (object === undefined || address === undefined || pushes === undefined) return undefined;
+  if (hostUsersNameOf(object) === undefined || !/^refs\/heads\/(?:drafts|proposed)\//.test(push.ref)) return undefined;
+  const { provider, user, ref, before, after, repository: named } = push;
+  if (named !== undefined && !isNamed(address, provider, named))
+    return `a webhook reports a push to ${named}, and the repository is ${address}: its pusher is not used`;
+  const known = ledger.repositoryAt(canonicalAddressNow(address));
+  if (known === undefined) return `a webhook reports a push before the repository was read: its pusher is not used`;
+  const at = timestamp(session.clock.now());
+  pushes.note({ repository: known.id, registration: keyText(key), ref, before, after, user, provider, at });
+  await updateRecord(session, key, ref);
+  return undefined;
+}
+
+/** True if a host can call the repository at an address so. Of GitLab alone a name can have any number of parts. */
+function isNamed(address: string, provider: string, named: string): boolean {
+  const own = comparableAddress(address).toLowerCase();
+  const suffix = `/${named.toLowerCase()}`;
+  if (!own.endsWith(suffix)) return false;
+  return provider !== 'gitlab' || URL.parse(own)?.pathname === suffix;
+}
+
+/** Writes the person into a record that was written when nothing was known of the pusher. */
+async function updateRecord({ store }: Pick<Session, 'store'>, key: ObjectKey, ref: string): Promise<void> {
+  const repository = store.repositories().find(({ id }) => id === keyText(key));
+  const meaning = repository && parseRef(repository.layout, ref);
+  if (repository === undefined || (meaning?.kind !== 'draft' && meaning?.kind !== 'proposed')) return;
+  const revision = [...repository.index.ofPackage(meaning.package)].find(
+    ({ key }) => key.workspace === meaning.workspace,
+  );
+  const pusher = revision?.record?.contributors?.find(({ name }) => name === PUSH_ACTOR);
+  if (revision === undefined || pusher?.commits === undefined) return;
+  try {
+    await store.change(
+      revisionId(revision),
+      { takeIn: true },
+      { actor: { name: 'controller:webhook' }, face: 'controller' },
+    );
+  } catch (error) {
+    // Others write the revision now; whoever judges it reads the report.
+    if (isSluiceError(error, 'Conflict') || isSluiceError(error, 'Busy') || isSluiceError(error, 'NotFound')) return;
+    throw error;
+  }
+}

@@ -1,0 +1,48 @@
+import { personNameProblem } from './people.ts';
+
+/** Annotation of a Repository: the ConfigMap in its namespace that says which person is which user of the Git host. */
+export const HOST_USERS_ANNOTATION = 'sluice.dev/host-users';
+/** The key of that ConfigMap. */
+export const HOST_USERS_KEY = 'host_users';
+
+const MAX_TEXT_CHARACTERS = 1024 * 1024;
+
+/** The people behind the users of a Git host whose reports on pushes count. */
+export interface HostUsers {
+  /** Name of the person by the name of the user at the host in small letters: hosts do not tell apart how a name is written. */
+  readonly persons: ReadonlyMap<string, string>;
+  /** Why lines do not count, one sentence each. */
+  readonly problems: readonly string[];
+}
+
+/** Reads lines `<user of the host>=<person>`; lines that begin with `#` are comments. A user that is listed twice is none. */
+export function hostUsersOf(text: string): HostUsers {
+  if (text.length > MAX_TEXT_CHARACTERS)
+    return { persons: new Map(), problems: [`it is too long: it may have ${MAX_TEXT_CHARACTERS} characters`] };
+  const persons = new Map<string, string>();
+  const seen = new Map<string, number>();
+  const problems: string[] = [];
+  for (const [index, raw] of text.split('\n').entries()) {
+    const content = raw.trim();
+    if (content === '' || content.startsWith('#')) continue;
+    const line = index + 1;
+    const [, login = '', person = ''] = /^([^\s=]+)\s*=\s*(\S.*)$/.exec(content) ?? [];
+    const problem = login === '' ? ' is not <user of the host>=<person>' : personNameProblem(person);
+    const user = login.toLowerCase();
+    const before = seen.get(user);
+    if (problem !== undefined) problems.push(`line ${line}${problem}`);
+    else if (before !== undefined && persons.get(user) !== person) {
+      persons.delete(user);
+      problems.push(`line ${line}: ${login} is listed already (line ${before}) as another person, so that it is none`);
+    } else {
+      seen.set(user, line);
+      persons.set(user, person);
+    }
+  }
+  return { persons, problems };
+}
+
+/** The person whom a user of the host is; undefined if none is listed. */
+export function personBehind({ persons }: HostUsers, user: string): string | undefined {
+  return persons.get(user.toLowerCase());
+}

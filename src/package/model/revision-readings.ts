@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import { explanationSchema } from './explanation.ts';
+
+// What the sub-resources of PackageRevision that are only read return, each with apiVersion, kind and metadata around it.
+
+export const historySchema = z.object({
+  entries: z
+    .array(
+      z.object({
+        at: z.string().describe('RFC 3339.'),
+        by: z.string(),
+        face: z.string().describe('cli, api, controller or git; empty where it is not known.'),
+        action: z.string(),
+        what: z.string(),
+        reason: z.string().exactOptional(),
+        commit: z.string(),
+      }),
+    )
+    .describe('What happened to the revision, the newest first.'),
+});
+
+export const diffSchema = z.object({
+  from: z
+    .string()
+    .exactOptional()
+    .describe('The revision that is compared with; absent for a package that has nothing before it.'),
+  to: z.string(),
+  files: z
+    .array(
+      z.object({
+        path: z.string(),
+        change: z.string().describe('Added, Removed or Modified.'),
+        binary: z.literal(true).exactOptional().describe('Set for a file that is not text.'),
+        patch: z.string().describe('The difference in the form that git apply reads.'),
+      }),
+    )
+    .describe('The files that differ, by path.'),
+});
+
+export const explainSchema = z.object({ explanation: explanationSchema });

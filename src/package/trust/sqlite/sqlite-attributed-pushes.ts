@@ -1,0 +1,138 @@
+import { chmodSync, closeSync, openSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { z } from 'zod';
+import { messageOf, SluiceError } from '../../../foundation/sluice-error.ts';
+import {
+  type AttributedPush,
+  type AttributedPushes,
+  MAX_PUSHES_OF_REF,
+  MAX_PUSHES_OF_REGISTRATION,
+} from '../attributed-pushes.ts';
+
+const BUSY_TIMEOUT_MS = 5000;
+const SCHEMA_VERSION = 1;
+
+const TABLES = `
+  CREATE TABLE pushes (
+    position INTEGER PRIMARY KEY,
+    registration TEXT NOT NULL,
+    repository TEXT NOT NULL,
+    ref TEXT NOT NULL,
+    oldOid TEXT,
+    newOid TEXT NOT NULL,
+    user TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    at TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX pushesByRef ON pushes (registration, repository, ref, position);
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+const rowSchema = z.object({
+  registration: z.string(),
+  repository: z.string(),
+  ref: z.string(),
+  oldOid: z.string().nullable(),
+  newOid: z.string(),
+  user: z.string(),
+  provider: z.string(),
+  at: z.string(),
+});
+
+/** Reports on pushes in a SQLite file, which is opened when it is used for the first time: most data folders never have one. */
+export class SqliteAttributedPushes implements AttributedPushes {
+  readonly #path: string;
+  #database: DatabaseSync | undefined;
+
+  /** `:memory:` keeps them in the process. */
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  note(push: AttributedPush): void {
+    const [newest] = this.latest(push);
+    if (newest !== undefined && isSame(newest, push)) return;
+    this.#use((database) => {
+      database.exec('BEGIN IMMEDIATE');
+      const { registration, repository, ref, before, after, user, provider, at } = push;
+      database
+        .prepare(
+          'INSERT INTO pushes (registration, repository, ref, oldOid, newOid, user, provider, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
+        )
+        .run(registration, repository, ref, before ?? null, after, user, provider, at);
+      database
+        .prepare(
+          'DELETE FROM pushes WHERE position IN (SELECT position FROM pushes WHERE registration = ? AND repository = ? AND ref = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
+        )
+        .run(registration, repository, ref, MAX_PUSHES_OF_REF);
+      database
+        .prepare(
+          'DELETE FROM pushes WHERE position IN (SELECT position FROM pushes WHERE registration = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
+        )
+        .run(registration, MAX_PUSHES_OF_REGISTRATION);
+      database.exec('COMMIT');
+    });
+  }
+
+  latest({
+    registration,
+    repository,
+    ref,
+  }: Pick<AttributedPush, 'repository' | 'registration' | 'ref'>): readonly AttributedPush[] {
+    const rows = this.#use((database) =>
+      database
+        .prepare('SELECT * FROM pushes WHERE registration = ? AND repository = ? AND ref = ? ORDER BY position DESC')
+        .all(registration, repository, ref),
+    );
+    return rows.map((row) => {
+      const { oldOid, newOid, ...rest } = rowSchema.parse(row);
+      return { ...rest, before: oldOid ?? undefined, after: newOid };
+    });
+  }
+
+  close(): void {
+    this.#database?.close();
+    this.#database = undefined;
+  }
+
+  #use<Result>(work: (database: DatabaseSync) => Result): Result {
+    try {
+      this.#database ??= open(this.#path);
+      return work(this.#database);
+    } catch (error) {
+      if (this.#database?.isTransaction === true) this.#database.exec('ROLLBACK');
+      throw new SluiceError(
+        'Unavailable',
+        `cannot use the reports of Git hosts on pushes in ${this.#path}: ${messageOf(error)}; if the file is damaged, remove it: what was reported then counts as pushed by an unknown person`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+function open(path: string): DatabaseSync {
+  if (path !== ':memory:') {
+    closeSync(openSync(path, 'a', 0o600));
+    chmodSync(path, 0o600);
+  }
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE');
+    const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+    if (version === 0) database.exec(TABLES);
+    else if (version !== SCHEMA_VERSION)
+      throw new SluiceError(
+        'Unsupported',
+        `the file has version ${version}, and this version of sluice reads ${SCHEMA_VERSION}`,
+      );
+    database.exec('COMMIT');
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function isSame(one: AttributedPush, other: AttributedPush): boolean {
+  return (['before', 'after', 'user', 'provider'] as const).every((field) => one[field] === other[field]);
+}

@@ -1,0 +1,292 @@
+import { execFileSync } from 'node:child_process';
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { TrustWorld } from './support/trust-world.ts';
+
+const SECRET = '0123456789abcdef0123456789abcdef';
+const OTHER_SECRET = 'fedcba9876543210fedcba9876543210';
+const KPTFILE = (name: string) => `apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: ${name}\n`;
+const CONFIGURATION = `apiVersion: sluice.dev/v1alpha1
+kind: PackagePolicy
+metadata: {name: eyes, namespace: default}
+spec:
+  requiredGates: [{conditionType: reviewed, approveOnly: true}]
+  givers: [{conditionType: reviewed, actors: [anna, eve]}]
+  approval: {forbidSelfApproval: true}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: people, namespace: default}
+data:
+  host_users: |
+    # at the host
+    Eve-H=eve
+    anna-h=anna
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: apps-hook, namespace: default}
+stringData: {token: ${SECRET}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: other-hook, namespace: default}
+stringData: {token: ${OTHER_SECRET}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: tenant-hook, namespace: tenant}
+stringData: {token: ${OTHER_SECRET}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: people, namespace: tenant}
+data: {host_users: anna-h=anna}
+`;
+
+const configuration = mkdtempSync(join(tmpdir(), 'sluice-attack-configuration-'));
+const hosted = join(configuration, 'team');
+let world: TrustWorld;
+let hooks: string;
+beforeAll(async () => {
+  const repository = (name: string, annotations: string, namespace = 'default') => {
+    execFileSync('git', ['init', '--quiet', '--bare', '-b', 'main', join(hosted, `${name}.git`)], { stdio: 'ignore' });
+    const git = `{repo: ${join(hosted, `${name}.git`)}, createBranch: true}`;
+    return `apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n  annotations: {${annotations}}\nspec: {git: ${git}}\n`;
+  };
+  const repositories = [
+    repository('apps', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
+    repository('other', 'sluice.dev/webhook-secret: other-hook, sluice.dev/host-users: people'),
+    repository('shared', 'sluice.dev/webhook-secret: apps-hook, sluice.dev/host-users: people'),
+    repository('shared', 'sluice.dev/webhook-secret: tenant-hook, sluice.dev/host-users: people', 'tenant'),
+    repository('silent', 'sluice.dev/webhook-secret: apps-hook'),
+  ];
+  writeFileSync(join(configuration, 'more.yaml'), [CONFIGURATION, ...repositories].join('---\n'));
+  world = await TrustWorld.start('--config', join(configuration, 'more.yaml'), '--webhook-listen', '127.0.0.1:0');
+  await world.said(/POST \/webhooks\/git/);
+  hooks = hooksOf(world);
+  for (const name of ['apps', 'other', 'shared', 'silent']) {
+    await world.ok('repo', 'sync', name);
+    execFileSync('git', ['clone', '--quiet', join(hosted, `${name}.git`), world.clone(name)]);
+  }
+});
+afterAll(async () => {
+  await world.end();
+  rmSync(configuration, { recursive: true, force: true });
+});
+
+function hooksOf({ up }: TrustWorld): string {
+  return /http:\/\/127\.0\.0\.1:\d+(?= +POST)/.exec(up.output)?.[0] ?? '';
+}
+
+interface Report {
+  readonly ref: string;
+  readonly after: string;
+  readonly before?: string;
+  readonly user?: string;
+  readonly named?: string;
+}
+
+/** What Gitea sends after a push. */
+function report(
+  { ref, after, before = '0'.repeat(40), user = 'eve-h', named = 'apps' }: Report,
+  { secret = SECRET, to = 'apps', namespace = 'default' } = {},
+): Promise<Response> {
+  const pusher = { login: user, username: user };
+  const repository = { full_name: `team/${named}` };
+  const body = JSON.stringify({ ref: `refs/heads/${ref}`, before, after, pusher, sender: pusher, repository });
+  return fetch(`${hooks}/webhooks/git/${namespace}/${to}`, {
+    method: 'POST',
+    headers: {
+      ...{ 'X-Gitea-Event': 'push', 'X-GitHub-Event': 'push', 'X-Gitea-Delivery': randomUUID() },
+      'X-Gitea-Signature': createHmac('sha256', secret).update(body).digest('hex'),
+    },
+    body,
+  });
+}
+
+/** Eve pushes a draft of her own, of as many commits. */
+async function drafted(name: string, commits = 1, repository = 'apps'): Promise<{ ref: string; after: string }> {
+  world.git(repository, 'fetch', '--quiet', 'origin');
+  let tip = 'origin/main';
+  for (let count = 1; count <= commits; count += 1)
+    tip = world.edit(repository, tip, { [`${name}/Kptfile`]: KPTFILE(name), [`${name}/x.yaml`]: `# ${count}\n` });
+  const ref = `drafts/${name}/v1`;
+  await world.push(repository, `${tip}:refs/heads/${ref}`);
+  return { ref, after: tip };
+}
+
+const changedBy = async (name: string) => /^Changed by: (.*)$/m.exec(await world.why(name))?.[1];
+
+async function propose(name: string): Promise<void> {
+  await world.ok('rpkg', 'propose', name, '--as', 'carl');
+  await world.ok('rpkg', 'condition', 'set', name, 'reviewed', 'True', '--as', 'anna');
+}
+
+/** Nothing is known of the pusher, so that eve is let approve, and is one of two. */
+async function expectUnknown(name: string): Promise<void> {
+  expect(await changedBy(name)).toBe('push (git)');
+  await propose(name);
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'eve')).toBe(
+    `${name} approval 1 of 2 recorded; another person has to approve\n`,
+  );
+}
+
+test('a pusher whom the host reports is a contributor: one other person approves, and the pusher does not', async () => {
+  const pushed = await drafted('shop', 3);
+  expect((await report(pushed)).status).toBe(202);
+  expect(await changedBy('apps.shop.v1')).toBe('eve (git)');
+  await propose('apps.shop.v1');
+  expect(await world.refused('rpkg', 'approve', 'apps.shop.v1', '--as', 'eve')).toContain(
+    'eve changed the content of apps.shop.v1 and must not approve it; another person has to',
+  );
+  expect(await world.ok('rpkg', 'approve', 'apps.shop.v1', '--as', 'bob')).toBe('apps.shop.v1 approved\n');
+  expect(await world.ok('rpkg', 'history', 'apps.shop.v1')).toContain('eve');
+});
+
+test('a report that comes after the push was recorded counts too, also in the object', async () => {
+  const pushed = await drafted('late');
+  await world.ok('rpkg', 'propose', 'apps.late.v1', '--as', 'carl');
+  const contributors = async () =>
+    JSON.parse(await world.ok('rpkg', 'get', 'apps.late.v1', '-o', 'json')).status.contributors;
+  expect(await contributors()).toMatchObject([{ name: 'push' }]);
+  expect((await report(pushed)).status).toBe(202);
+  await expect.poll(contributors).toMatchObject([{ name: 'eve' }]);
+  await world.ok('rpkg', 'condition', 'set', 'apps.late.v1', 'reviewed', 'True', '--as', 'anna');
+  expect(await world.refused('rpkg', 'approve', 'apps.late.v1', '--as', 'eve')).toContain('must not approve it');
+  expect(await world.ok('rpkg', 'approve', 'apps.late.v1', '--as', 'bob')).toBe('apps.late.v1 approved\n');
+});
+
+test('an approval that a pusher gave before the report came does not hold', async () => {
+  const pushed = await drafted('first');
+  const name = 'apps.first.v1';
+  await expectUnknown(name);
+  expect((await report(pushed)).status).toBe(202);
+  expect(await world.why(name)).toContain('Approvals: 0 of 1');
+  const status = async () => JSON.parse(await world.ok('rpkg', 'get', name, '-o', 'json')).status;
+  await expect.poll(async () => (await status()).approvals).toBeUndefined();
+  expect(await world.refused('rpkg', 'approve', name, '--as', 'eve')).toContain('must not approve it');
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'bob')).toBe(`${name} approved\n`);
+  world.fetch('apps');
+  const statement = /^Sluice-Statement: (.*)$/m.exec(world.message('apps', 'refs/all/tags/first/v1'))?.[1] ?? '{}';
+  const { approvals, contributors } = JSON.parse(statement).record;
+  expect(approvals.map((one: { subject: string }) => one.subject)).toEqual(['bob']);
+  expect(contributors).toMatchObject([{ name: 'eve', attributedBy: 'gitea:eve-h' }]);
+});
+
+test('where another namespace has registered the same repository, its reports attribute nothing, here or there', async () => {
+  const pushed = await drafted('tenant', 1, 'shared');
+  const there = { secret: OTHER_SECRET, to: 'shared', namespace: 'tenant' };
+  expect((await report({ ...pushed, user: 'anna-h', named: 'shared' }, there)).status).toBe(202);
+  // Records are shared too.
+  for (const step of [
+    ['propose', 'shared.tenant.v1'],
+    ['reject', 'shared.tenant.v1', '--reason', 'x'],
+  ])
+    await world.ok('rpkg', ...step, '--namespace', 'tenant');
+  await expectUnknown('shared.tenant.v1');
+});
+
+test('a report by a person without the secret attributes nothing', async () => {
+  const pushed = await drafted('forged');
+  const answers = [
+    await report({ ...pushed, user: 'anna-h' }, { secret: 'not the secret, not the secret' }),
+    // The secret of a webhook that this person may know.
+    await report({ ...pushed, user: 'anna-h' }, { secret: OTHER_SECRET }),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([401, 401]);
+  await expectUnknown('apps.forged.v1');
+});
+
+test('a report through the webhook of another registration attributes nothing here, also of the same commit', async () => {
+  const pushed = await drafted('elsewhere');
+  expect(
+    (await report({ ...pushed, user: 'anna-h', named: 'other' }, { secret: OTHER_SECRET, to: 'other' })).status,
+  ).toBe(202);
+  await expectUnknown('apps.elsewhere.v1');
+});
+
+test('a report about another repository of the host attributes nothing, and the log says so', async () => {
+  const pushed = await drafted('fork');
+  expect((await report({ ...pushed, user: 'anna-h', named: 'fork-of-apps' })).status).toBe(202);
+  await world.said(/a webhook reports a push to \S+\/fork-of-apps, and the repository is .*: its pusher is not used/);
+  await expectUnknown('apps.fork.v1');
+});
+
+test('a report about another commit or another branch attributes nothing', async () => {
+  const { ref, after } = await drafted('exact');
+  const other = world.edit('apps', 'origin/main', { 'exact/Kptfile': KPTFILE('exact'), 'exact/y.yaml': '# y\n' });
+  expect((await report({ ref, after: other, user: 'anna-h' })).status).toBe(202);
+  expect((await report({ ref: 'drafts/exact/v2', after, user: 'anna-h' })).status).toBe(202);
+  await expectUnknown('apps.exact.v1');
+});
+
+test('what was on the branch before a reported push stays that of an unknown person', async () => {
+  const { ref, after } = await drafted('before');
+  const next = world.edit('apps', after, { 'before/y.yaml': '# y\n' });
+  await world.push('apps', `${next}:refs/heads/${ref}`);
+  expect((await report({ ref, before: after, after: next, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.before.v1')).toBe('push (git), anna (git)');
+  await propose('apps.before.v1');
+  expect(await world.ok('rpkg', 'approve', 'apps.before.v1', '--as', 'bob')).toContain('approval 1 of 2 recorded');
+  expect(await world.refused('rpkg', 'approve', 'apps.before.v1', '--as', 'anna')).toContain('must not approve it');
+});
+
+test('a user of the host who is not listed stays unknown, whatever the name', async () => {
+  for (const [name, user] of [
+    ['unlisted', 'mallory'],
+    ['lookalike', 'eve'],
+  ] as const) {
+    const pushed = await drafted(name);
+    expect((await report({ ...pushed, user })).status).toBe(202);
+    expect(await world.ok('rpkg', 'history', `apps.${name}.v1`)).toContain(`says: ${user} at gitea`);
+    await expectUnknown(`apps.${name}.v1`);
+  }
+});
+
+test('where a Repository does not ask for them, reports attribute nothing', async () => {
+  const pushed = await drafted('quiet', 1, 'silent');
+  expect((await report({ ...pushed, named: 'silent' }, { to: 'silent' })).status).toBe(202);
+  await expectUnknown('silent.quiet.v1');
+});
+
+test('a report makes nobody the giver of a condition', async () => {
+  world.git('apps', 'fetch', '--quiet', 'origin');
+  const status = 'status:\n  conditions:\n    - type: reviewed\n      status: "True"\n';
+  const tip = world.edit('apps', 'origin/main', { 'given/Kptfile': KPTFILE('given') + status });
+  const ref = 'drafts/given/v1';
+  await world.push('apps', `${tip}:refs/heads/${ref}`);
+  expect((await report({ ref, after: tip, user: 'anna-h' })).status).toBe(202);
+  expect(await changedBy('apps.given.v1')).toBe('anna (git)');
+  await world.ok('rpkg', 'propose', 'apps.given.v1', '--as', 'carl');
+  expect(await world.refused('rpkg', 'approve', 'apps.given.v1', '--as', 'bob')).toContain('reviewed');
+  expect(await world.why('apps.given.v1')).toContain('Gates: 0 of 1 open');
+});
+
+test('a push to what is proposed, reported by the host, makes its pusher a contributor and the proposer', async () => {
+  const name = await world.gated('apps', 'moved');
+  await world.ok('rpkg', 'condition', 'set', name, 'tested', 'True');
+  await world.ok('rpkg', 'propose', name, '--as', 'carl');
+  world.fetch('apps');
+  const before = world.git('apps', 'rev-parse', 'refs/all/heads/proposed/moved/v1');
+  const tip = world.edit('apps', before, { 'moved/evil.yaml': '# evil\n' });
+  await world.push('apps', `${tip}:refs/heads/proposed/moved/v1`);
+  expect((await report({ ref: 'proposed/moved/v1', before, after: tip })).status).toBe(202);
+  expect(await changedBy(name)).toBe('anna (api), eve (git)');
+  for (const type of ['tested', 'reviewed']) await world.ok('rpkg', 'condition', 'set', name, type, 'True');
+  const [commit = ''] = world.git('apps', 'ls-remote', 'origin', 'refs/heads/proposed/moved/v1').split('\t');
+  expect(await world.refused('rpkg', 'approve', name, '--as', 'eve', '--commit', commit)).toContain(
+    'must not approve it',
+  );
+  expect(await world.ok('rpkg', 'approve', name, '--as', 'bob', '--commit', commit)).toBe(`${name} approved\n`);
+});
+
+test('reports outlive the server', async () => {
+  const pushed = await drafted('kept');
+  expect((await report(pushed)).status).toBe(202);
+  await world.restart(() => undefined);
+  expect(await changedBy('apps.kept.v1')).toBe('eve (git)');
+});
